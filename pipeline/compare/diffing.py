@@ -29,7 +29,8 @@ from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from pipeline.proof.summary import Summary
 from pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
-from pipeline.run.names import refuse_url
+from pipeline.run.names import CHANGES, refuse_url
+from pipeline.run.outside import refuse_inside_run
 from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.version import __version__
@@ -94,7 +95,7 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     """
     started = time.perf_counter()
     both, place = open_both(Path(old), Path(new)), Path(output)
-    _refuse(place)
+    _refuse(place, both.new.run.folder.path)
     with fill_folder(place, remove_difference), temporary_folder() as temporary:
         comparison = _Comparison(both, temporary, to_callback(progress))
         marked = comparison.mark()
@@ -103,9 +104,11 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     return Difference(place)
 
 
-def _refuse(place: Path) -> None:
-    """Refuse a folder that has a comparison, or anything else."""
+def _refuse(place: Path, new: Path) -> None:
+    """Refuse a folder that has a comparison or anything else, or lies in a run, but for the new run's own one."""
     refuse_url(place)
+    if place.resolve() != (new / CHANGES).resolve():
+        refuse_inside_run(place)
     there = names_in(place)
     if RECORD_FILE in there:
         raise InputError(f"the output folder {place} holds a comparison already; name another one, or delete it")

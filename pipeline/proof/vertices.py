@@ -20,6 +20,7 @@ from pipeline.run.files import disk_errors, whole_file
 from pipeline.run.labels import open_labels
 from pipeline.run.names import refuse_url
 from pipeline.run.opened import Run
+from pipeline.run.outside import refuse_inside_run
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring
 from pipeline.run.tables import LOCAL
@@ -118,6 +119,7 @@ def refuse_full(folder: str | os.PathLike[str]) -> None:
         The folder cannot take the tables.
     """
     refuse_url(folder)
+    refuse_inside_run(folder)
     path = Path(folder)
     if path.is_dir() and any(path.iterdir()):
         raise InputError(f"{path} is not empty; name another folder with --per-vertex")

@@ -8,7 +8,7 @@ from pipeline.ingest.readers.files import is_hidden
 from pipeline.publishing.contents import Contents, is_published
 from pipeline.publishing.listing import LAYOUT, Listing
 from pipeline.publishing.place import Place, Seen
-from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE, is_file
+from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE
 from pipeline.run.stored import shown_place
 from pipeline.run.version import __version__
 from schemas.errors import IncompleteError, InputError
@@ -26,9 +26,7 @@ def refuse_place(place: Place, contents: Contents) -> None:
     store = shown_place(contents.path)
     if place.is_below(contents.path) or f"{place.shown}/".startswith(f"{store}/"):
         raise InputError(f"{place.shown} is the folder of the run, or lies in it; name a folder elsewhere")
-    for folder in place.folders_above():
-        if any(is_file(folder / name) for name in (OPTIONS_FILE, PUBLISHED_FILE)):
-            raise InputError(f"{place.shown} lies in {folder}, which holds another run; name a folder elsewhere")
+    place.refuse_inside_run()
 
 
 def known_listing(place: Place, there: dict[str, Seen], contents: Contents, overwrite: bool) -> Listing | None:

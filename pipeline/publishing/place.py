@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from pipeline.remote.systems import file_system, is_on_objects, plain_errors
 from pipeline.remote.urls import place_of, without_secrets
 from pipeline.run.files import PathLike, disk_errors, flush, whole_file
 from pipeline.run.names import is_file, is_folder, temporary_name, url_of
+from pipeline.run.outside import TELLS_A_RUN, refuse_inside, refuse_inside_run
 from schemas.errors import BicliqueError, InputError, ResourceError
 
 __all__ = ["PIECE", "LocalPlace", "Place", "Seen", "StorePlace", "open_place"]
@@ -108,9 +109,14 @@ class Place(ABC):
         """Whether the place is a folder of this machine, or in one."""
         return False
 
-    def folders_above(self) -> tuple[Path, ...]:
-        """The folders of this machine that the place lies in."""
-        return ()
+    @abstractmethod
+    def refuse_inside_run(self) -> None:
+        """Refuse a place in a folder that a run fills; see `pipeline.run.outside`.
+
+        Raises
+        ------
+        InputError
+        """
 
 
 def open_place(url: PathLike) -> Place:
@@ -205,9 +211,9 @@ class LocalPlace(Place):
         """See `Place.is_below`."""
         return self._path.resolve().is_relative_to(folder.resolve())
 
-    def folders_above(self) -> tuple[Path, ...]:
-        """See `Place.folders_above`."""
-        return tuple(self._path.resolve().parents)
+    def refuse_inside_run(self) -> None:
+        """See `Place.refuse_inside_run`."""
+        refuse_inside_run(self._path)
 
 
 class StorePlace(Place):
@@ -240,6 +246,19 @@ class StorePlace(Place):
     def _name_of(self, entry: Any) -> str:
         path: str = entry.path
         return path[len(self._top) :].strip("/")
+
+    def refuse_inside_run(self) -> None:
+        """See `Place.refuse_inside_run`. A store that does not tell what lies above is not asked again."""
+        refuse_inside(self.shown, self._top.split("/"), self._is_run)
+
+    def _is_run(self, parts: Sequence[str]) -> bool:
+        from pyarrow.fs import FileType  # only where there is a file system of Arrow
+
+        try:
+            found = self._system.get_file_info(["/".join((*parts, name)) for name in TELLS_A_RUN])
+        except Exception:  # credentials may be good for the place itself alone; packages have errors of their own
+            return False
+        return any(entry.type == FileType.File for entry in found)
 
     def write(self, name: str, pieces: Iterable[bytes]) -> Seen:
         """See `Place.write`."""

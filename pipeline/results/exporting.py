@@ -21,6 +21,7 @@ from pipeline.rows.frames import json_text
 from pipeline.run.files import whole_file
 from pipeline.run.labels import ids_of
 from pipeline.run.names import EDGES_FILE
+from pipeline.run.outside import refuse_inside_run
 from pipeline.run.tables import open_part
 from schemas.errors import InputError
 
@@ -84,6 +85,7 @@ def export(results: Results, run: Run, name: str, to: Path | IO[bytes]) -> None:
     pieces = _joined(FORMATS[name].lines(results, run))
     first = next(pieces, b"")  # what is wrong is said before a file is touched
     if isinstance(to, Path):
+        refuse_inside_run(to)
         if not to.absolute().parent.is_dir():
             raise InputError(f"the folder of {to} does not exist; make it or name another file")
         with whole_file(to) as file:

@@ -19,6 +19,7 @@ from pipeline.results.surprise import UNIT, Surprise
 from pipeline.run.files import whole_file
 from pipeline.run.names import url_of
 from pipeline.run.opened import Run
+from pipeline.run.outside import refuse_inside_run
 from schemas.errors import InputError
 from schemas.search import By
 
@@ -81,10 +82,11 @@ def refuse_target(path: Path) -> None:
     Raises
     ------
     InputError
-        If its folder is not there, or it is a folder itself.
+        If its folder is not there or one of a run, or it is a folder itself.
     """
     if (url := url_of(path)) is not None:
         raise InputError(f"{url} is a URL, and tables are written to this machine; name a file, and copy it afterwards")
+    refuse_inside_run(path)
     if path.is_dir():
         raise InputError(f"{path} is a folder; name a file")
     if not path.parent.is_dir():

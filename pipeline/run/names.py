@@ -55,6 +55,7 @@ __all__ = [
     "is_entry",
     "is_file",
     "is_folder",
+    "is_of_run",
     "is_ours",
     "is_part",
     "is_staging",
@@ -261,7 +262,7 @@ def stranger_in(run: Path) -> Path | None:
         elif path.name in FOLDERS and is_folder(path):
             found = next((child for child in sorted(path.iterdir()) if not is_ours(child)), None)
         else:
-            found = None if _is_file_of_run(path) else path
+            found = None if is_of_run(path) else path
         if found is not None:
             return found
     return None
@@ -286,7 +287,7 @@ def remove_ours(run: Path, keep: tuple[str, ...] = ()) -> None:
                 if is_ours(child):
                     child.unlink(missing_ok=True)
             _remove_if_empty(path)
-        elif _is_file_of_run(path):
+        elif is_of_run(path):
             path.unlink(missing_ok=True)
 
 
@@ -298,7 +299,8 @@ def _remove_if_empty(folder: Path) -> None:
             raise
 
 
-def _is_file_of_run(path: Path) -> bool:
+def is_of_run(path: Path) -> bool:
+    """Whether a path has a name that a run gives to a file directly in its folder, and is no folder."""
     return _FILES.fullmatch(path.name) is not None and not is_folder(path)
 
 

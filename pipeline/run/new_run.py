@@ -22,6 +22,7 @@ from pipeline.run.names import (
     stranger_in,
     temporary_name,
 )
+from pipeline.run.outside import refuse_inside_run, refuse_inside_stored_run
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import BicliqueError, InputError
 
@@ -54,8 +55,8 @@ def new_run(path: Path) -> Iterator[NewRun]:
     Raises
     ------
     InputError
-        If `path` is a URL or not UTF-8, if it exists and is not an empty folder, if it cannot be made, or if another
-        driver works in it.
+        If `path` is a URL or not UTF-8, if it exists and is not an empty folder, if it lies in a folder of another run,
+        if it cannot be made, or if another driver works in it.
 
     Notes
     -----
@@ -63,9 +64,11 @@ def new_run(path: Path) -> Iterator[NewRun]:
     """
     refuse_url(path)
     _refuse_name(path)
+    refuse_inside_run(path)
     made, new = _make(path), NewRun(RunFolder(path))
     try:
         _refuse_content(path)
+        refuse_inside_stored_run(path)
         with locked(path / LOCK_FILE):
             _refuse_content(path)
             with disk_errors(path):

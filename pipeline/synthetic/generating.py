@@ -19,6 +19,7 @@ from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from pipeline.run.files import PathLike, disk_errors, whole_file, write_json
 from pipeline.run.names import UNFINISHED_FILE, refuse_url
+from pipeline.run.outside import refuse_inside_run
 from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.version import __version__
@@ -203,6 +204,7 @@ def estimate(threads: int | None = None, part_edges: int = PART_EDGES, **options
 def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Generated | None:
     """The graph that is in the folder if it is the wanted one. Refuse a folder that must not be changed."""
     refuse_url(place)
+    refuse_inside_run(place)
     there = names_in(place)
     refuse_strangers(place, there, is_of_graph)
     if TRUTH_FILE not in there or overwrite:

@@ -50,6 +50,9 @@ _PAIRS = (
     ("u", "v"),
 )
 
+#: Columns that the rows of a run have, in whatever format.
+_OF_ROWS = ("id", "left", "right", "n_left", "n_right")
+
 #: Longest name of a side that is shown.
 _NAME = 60
 
@@ -138,6 +141,12 @@ def _find_column(place: str, chosen: str | int, names: Sequence[object] | None, 
 
 
 def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
+    if all(name in names for name in _OF_ROWS):
+        raise InputError(
+            f"{place}: these are bicliques of a run, and not edges; name the run, or what it was mined from, or join "
+            f"them to their left vertices with --label-type string and "
+            f"{_options(names, [list(names).index(name) for name in _OF_ROWS[:2]])}"
+        )
     words = [_word(name) if isinstance(name, str) else "" for name in names]
     if any(set(words[:2]) == set(pair) for pair in _PAIRS):
         return

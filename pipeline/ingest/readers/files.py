@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pipeline.ingest.readers.digests import file_digest, list_digest
 from pipeline.ingest.readers.opening import reading_errors
 from pipeline.ingest.readers.partitions import chosen
-from pipeline.run.names import UNFINISHED_FILE, url_of
+from pipeline.run.names import MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
 from schemas.errors import InputError
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "is_pattern",
     "items_of",
     "refuse_logged_table",
+    "refuse_run",
     "refuse_unfinished",
     "title_of",
     "with_number",
@@ -153,6 +154,33 @@ def refuse_unfinished(place: str, names: Iterable[str]) -> None:
         )
 
 
+def refuse_run(place: str, names: Iterable[str]) -> None:
+    """Refuse a folder of a run, or of what was published of one, in which files of all kinds would be taken for edges.
+
+    Parameters
+    ----------
+    place : str
+        The folder, for the message.
+    names : iterable of str
+        Names of files and folders in it.
+
+    Raises
+    ------
+    InputError
+    """
+    names = {*names}
+    if {OPTIONS_FILE, "steps"} <= names:
+        raise InputError(
+            f"{place} is a run, and no list of edges; name what it was mined from, which {OPTIONS_FILE} tells, or show "
+            "or resume the run"
+        )
+    if {PUBLISHED_FILE, MANIFEST_FILE} <= names:
+        raise InputError(
+            f"{place} holds what was published of a run, and no list of edges; name what the run was mined from, which "
+            f"{MANIFEST_FILE} tells, or read {place}/bicliques with other programs"
+        )
+
+
 def find(source: Named, where: Sequence[str] = ()) -> Files:
     """The files that a source stands for.
 
@@ -238,6 +266,7 @@ def _walk(folder: str) -> list[str]:
         folders[:] = sorted(name for name in folders if not is_hidden(name)) if is_new else []
         refuse_logged_table(place, all_folders)
         refuse_unfinished(place, names)
+        refuse_run(place, (*names, *all_folders))
         found += [os.path.join(place, name) for name in names if is_new and not is_hidden(name)]  # noqa: PTH118
     return found
 

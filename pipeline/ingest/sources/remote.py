@@ -19,7 +19,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from pipeline.ingest.readers.files import is_hidden, refuse_logged_table, refuse_unfinished, with_number
+from pipeline.ingest.readers.files import is_hidden, refuse_logged_table, refuse_run, refuse_unfinished, with_number
 from pipeline.ingest.readers.partitions import chosen
 from pipeline.remote.systems import file_system, plain_errors
 from pipeline.remote.urls import without_secrets
@@ -161,8 +161,10 @@ def _listed(url: str, shown: str, system: Any, path: str) -> Listing:
         raise InputError(f"{shown} does not exist; check the address")
     else:
         top, pattern = path.rstrip("/"), ()
-    files = []
-    for each in _below(system, top):
+    files, there = [], list(_below(system, top))
+    if not pattern:
+        refuse_run(shown, {each.path[len(top) :].strip("/").partition("/")[0] for each in there})
+    for each in there:
         name = each.path[len(top) :].strip("/")
         folders = name.split("/")
         refuse_logged_table(shown, folders[:-1])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
+from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,7 @@ import pipeline
 from pipeline.cli import main
 from pipeline.publishing import copying
 from pipeline.publishing.contents import sealed
-from pipeline.publishing.place import open_place
+from pipeline.publishing.place import LocalPlace, Seen, open_place
 from pipeline.publishing.record import Record
 from pipeline.run.progress import Progress
 from schemas.errors import IncompleteError, InputError, ResourceError
@@ -182,6 +185,45 @@ def test_nothing_goes_on_behind_an_error(run: Path, place: Somewhere, monkeypatc
     assert len(there) < len(contents(run))
     publish(run, place)
     check_complete(place.files(), run)
+
+
+def test_an_error_ends_what_is_being_written(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer that has begun waits until it is told to end, and is. Nothing else keeps it from going on."""
+    begun, stop, whole = threading.Event(), threading.Event(), list[str]()
+
+    class Patient(LocalPlace):
+        def write(self, name: str, pieces: Iterable[bytes]) -> Seen:
+            first = iter(pieces)
+            taken = [next(first)]
+            begun.set()
+            stop.wait(20)
+            found = super().write(name, chain(taken, first))
+            whole.append(name)
+            return found
+
+    def end(progress: Progress) -> None:
+        if begun.is_set():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(copying, "PIECE", 100)
+    monkeypatch.setattr(copying, "Event", lambda: stop)
+    copies = copying.Copying(sealed(run), Patient(tmp_path), end, lambda name: None)
+    with pytest.raises(KeyboardInterrupt):
+        list(copies.copies([name for name in contents(run) if name.startswith("bicliques/")]))
+    assert whole == []
+
+
+def test_what_another_command_does_not_know_of_is_taken_back(run: Path, other: Path, place: Somewhere) -> None:
+    """It removes what the record names that it finds, so nobody would remove the rest."""
+    known, unknown = sorted(contents(run))[:2]
+    mine, theirs = (Record(sealed(each), open_place(place.url)) for each in (run, other))
+    mine.write({}, contents(run))
+    theirs.write({}, [known])
+    for name in (known, unknown):
+        place.put(name, b"mine")
+        with pytest.raises(ResourceError, match=r"_published\.json was changed while the run was published"):
+            mine.confirm(name)
+    assert place.files().keys() == {known, "_published.json"}
 
 
 def test_a_part_of_a_publication_is_replaced_by_another_run(run: Path, other: Path, place: Somewhere) -> None:
