@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -130,7 +131,7 @@ def graph_card(found: Generated) -> str:
             *sides,
             *planted,
             f"fingerprint: {found.fingerprint}",
-            f"mine it with: bicliques mine {found.path} --output OUT",
+            f"mine it with: bicliques mine {shlex.quote(str(found.path))} --output OUT",
         ]
     )
 

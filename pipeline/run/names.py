@@ -250,7 +250,7 @@ def refuse_url(folder: str | os.PathLike[str]) -> None:
 
         shown = without_secrets(url)
         raise InputError(
-            f"{shown} is a URL, and runs are written to this machine; name a folder, and copy it afterwards"
+            f"{shown} is a URL, and results are written to this machine; name a folder, and copy it afterwards"
         )
 
 

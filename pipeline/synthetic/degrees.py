@@ -57,14 +57,19 @@ class Degrees(NamedTuple):
         guide = np.searchsorted(starts[1:-1], places, side="right").astype(np.int64)
         return (starts, self.vertices[:-1].copy(), self.degrees, guide), shift
 
+    def before(self, vertices: np.ndarray) -> np.ndarray:
+        """How many stubs the vertices before each of these (int64) have, int64. The number of vertices may be one."""
+        bounds, stubs = self.vertices, self.stubs
+        k = np.searchsorted(bounds[1:-1], vertices, side="right")
+        found: np.ndarray = stubs[k] + (vertices - bounds[k]) * self.degrees[k]
+        return found
+
     def of(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """First stubs and degrees (int64) of vertices of a range."""
         bounds = self.vertices
         inside = np.diff(np.clip(bounds, first, stop))
         degrees = np.repeat(self.degrees, inside)
-        k = int(np.searchsorted(bounds, first, side="right")) - 1
-        begin = int(self.stubs[k]) + (first - int(bounds[k])) * int(self.degrees[k])
-        return begin + np.cumsum(degrees) - degrees, degrees
+        return self.before(np.array([first])) + np.cumsum(degrees) - degrees, degrees
 
 
 def usual_largest(edges: int, n: int, limit: int) -> int:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from pipeline.synthetic.generated import (
 )
 from pipeline.synthetic.labels import label_array, relabellings
 from pipeline.synthetic.models import Part, RandomGraph, random_graph
-from pipeline.synthetic.wanted import Labels, Model, wanted
+from pipeline.synthetic.wanted import Labels, Model, Wanted, wanted
 from schemas.errors import InputError
 from schemas.option import as_option
 
@@ -43,9 +44,11 @@ __all__ = ["PART_EDGES", "Estimate", "estimate", "generate"]
 PART_EDGES = 1 << 22
 #: Rows that are compressed and read together.
 _GROUP = 1 << 20
-#: Bytes of memory for an edge of a part that is being written; bytes of a file for an edge; edges of a core per second.
-#: Measured with ten million edges; docs/lab/generate.md has the numbers.
-_MEMORY: dict[Labels, int] = {"integers": 40, "text": 100}
+#: Bytes of memory of the process, and for an edge and a vertex of a part that is being written; bytes of a file for an
+#: edge; edges of a core per second. docs/lab/generate.md has what was measured.
+_PROCESS_BYTES = 200 << 20
+_EDGE_BYTES: dict[Labels, int] = {"integers": 24, "text": 75}
+_VERTEX_BYTES = 60
 _DISK: dict[Labels, float] = {"integers": 4.2, "text": 4.5}
 _RATE: dict[Labels, float] = {"integers": 3.8e6, "text": 2.4e6}
 
@@ -151,9 +154,7 @@ def generate(
         labels=labels,
         seed=seed,
     )
-    for name, number in (("part_edges", part_edges), ("threads", 1 if threads is None else threads)):
-        if number < 1:
-            raise InputError(f"{as_option(name)} is {number}; it has to be at least 1")
+    threads = _threads(threads, part_edges)
     place = Path(output)
     options = graph.to_json() | {"part_edges": part_edges}
     drawn = random_graph(graph)
@@ -161,7 +162,7 @@ def generate(
         return there
     with fill_folder(place, remove_graph):
         write_json(place / UNFINISHED_FILE, options)
-        _write(drawn, place, options, count_cores() if threads is None else threads, to_callback(progress))
+        _write(drawn, place, options, threads, to_callback(progress))
         _finish(place)
     return Generated(place)
 
@@ -193,12 +194,25 @@ def estimate(threads: int | None = None, part_edges: int = PART_EDGES, **options
     InputError
         If there is no such graph.
     """
-    graph, n = wanted(**options), count_cores() if threads is None else threads
-    parts = len(random_graph(graph).parts(part_edges))
-    busy = min(n, parts)
-    memory = busy * min(part_edges, graph.edges) * _MEMORY[graph.labels] + 8 * graph.n_right
+    graph, threads = wanted(**options), _threads(threads, part_edges)
+    parts = random_graph(graph).parts(part_edges)
+    busy = min(threads, len(parts))
+    memory = _PROCESS_BYTES + 8 * graph.n_right + sum(nlargest(busy, (_part_bytes(part, graph) for part in parts)))
     disk = round(graph.edges * _DISK[graph.labels])
-    return Estimate(graph.edges, parts, disk, memory, graph.edges / _RATE[graph.labels] / busy, n)
+    return Estimate(graph.edges, len(parts), disk, memory, graph.edges / _RATE[graph.labels] / busy, threads)
+
+
+def _threads(threads: int | None, part_edges: int) -> int:
+    """How many parts are drawn at a time."""
+    for name, number in (("part_edges", part_edges), ("threads", 1 if threads is None else threads)):
+        if number < 1:
+            raise InputError(f"{as_option(name)} is {number}; it has to be at least 1")
+    return count_cores() if threads is None else threads
+
+
+def _part_bytes(part: Part, graph: Wanted) -> int:
+    """Memory that a part takes while it is drawn and written, without planted edges."""
+    return part.edges * _EDGE_BYTES[graph.labels] + min(part.stop - part.first, part.edges) * _VERTEX_BYTES
 
 
 def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Generated | None:

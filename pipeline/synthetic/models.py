@@ -28,10 +28,11 @@ _KEYS = 4
 
 
 class Part(NamedTuple):
-    """Left vertices ``first`` to ``stop - 1``, and what the model knows of them."""
+    """Left vertices ``first`` to ``stop - 1``, how many neighbours they draw, and what the model knows of them."""
 
     first: int
     stop: int
+    edges: int
     nodes: tuple[np.ndarray, ...] = ()
 
 
@@ -136,8 +137,9 @@ class _ChungLu(RandomGraph):
         wished = np.arange(edges, int(stubs[-1]), edges, dtype=np.int64)
         k = np.searchsorted(stubs, wished, side="right") - 1
         cuts = vertices[k] - (stubs[k] - wished) // self._left.degrees[k]  # rounded up to whole vertices
-        ends = np.unique(np.concatenate([[0], cuts, [self.graph.n_left]])).tolist()
-        return [Part(a, b) for a, b in pairwise(ends)]
+        ends = np.unique(np.concatenate([[0], cuts, [self.graph.n_left]]))
+        drawn = np.diff(self._left.before(ends)).tolist()
+        return [Part(a, b, n) for (a, b), n in zip(pairwise(ends.tolist()), drawn, strict=True)]
 
     def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
         """See `RandomGraph`. The first stub of each vertex comes last."""
@@ -191,11 +193,11 @@ class _RMat(RandomGraph):
 
     def _part(self, nodes: tuple[np.ndarray, ...], begin: int, end: int) -> Part:
         own = tuple(each[begin:end].copy() for each in nodes)
-        return Part(int(own[0][0]), int(own[0][-1] + own[1][-1]), own)
+        return Part(int(own[0][0]), int(own[0][-1] + own[1][-1]), int(own[3].sum()), own)
 
     def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
         """See `RandomGraph`. Only vertices with neighbours are there."""
-        vertices, _, _, degrees = self._split(part.nodes, -1, int(part.nodes[3].sum()))
+        vertices, _, _, degrees = self._split(part.nodes, -1, part.edges)
         planted = self.planted.between(part.first, part.stop)
         if not len(planted):
             return vertices, degrees

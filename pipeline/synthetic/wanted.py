@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from schemas.dtypes import MAX_VERTICES
@@ -164,8 +165,8 @@ def _exponent(name: str, of_model: dict[str, Any]) -> str:
 
 
 def _quadrants(given: Iterable[object] | None) -> tuple[str, ...]:
-    shares = tuple(_decimal("a quadrant", each, Decimal(0), Decimal(1)) for each in given or _USUAL_QUADRANTS)
-    if len(shares) != 4 or sum(shares) != 1:
+    shares = tuple(_decimal("quadrants", each, Decimal(0), Decimal(1)) for each in given or _USUAL_QUADRANTS)
+    if len(shares) != 4 or sum(map(Fraction, shares)) != 1:  # a sum of Decimal may be rounded
         raise InputError(
             f"the quadrants are {', '.join(map(str, shares))}; they have to be four numbers with the sum 1"
         )
@@ -187,6 +188,13 @@ def _check_planted(found: Wanted) -> None:
         raise InputError(
             f"planted bicliques have {found.planted_edges:,} edges, more than all {found.edges:,}; ask for more edges"
         )
+    for side, n in (("left", found.n_left), ("right", found.n_right)):
+        if found.plant and found.model == "chung-lu" and found.drawn_edges < n:
+            raise InputError(
+                f"{found.drawn_edges:,} of the {found.edges:,} edges are not planted, too few for {n:,} {side} "
+                "vertices, each with such an edge; ask for more edges, fewer vertices, or the model rmat, which leaves "
+                "vertices out"
+            )
 
 
 def _check_room(found: Wanted) -> None:

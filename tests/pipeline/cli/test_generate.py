@@ -14,13 +14,13 @@ GRAPH = "--n-left 300 --n-right 200 --edges 3000 --seed 1 --plant 9x12 --plant 2
 
 
 def test_it_writes_a_graph_that_can_be_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    place = tmp_path / "g"
+    place = tmp_path / "a graph"
     assert main.main(["generate", *GRAPH, "--output", str(place), "--quiet"]) == 0
     said = capsys.readouterr()
     assert said.err == ""
     assert "3,000 edges in 1 files" in said.out
     assert "planted: 9 x 12, 108 edges" in said.out
-    assert f"bicliques mine {place} --output OUT" in said.out
+    assert f"bicliques mine '{place}' --output OUT" in said.out
     same = pipeline.generate(tmp_path / "h", n_left=300, n_right=200, edges=3000, seed=1, plant=[(9, 12), (20, 5)])
     assert f"fingerprint: {same.fingerprint}" in said.out
     assert main.main(["count", str(place), "--min-left", "9", "--min-right", "12", "--quiet", "--json"]) == 0
@@ -83,6 +83,9 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
         ([*GRAPH, "--plant", "3", "--dry-run"], "'3' is not of the form 60x40"),
         ([*GRAPH, "--edges", "60001", "--dry-run"], "have room for"),
         ([*GRAPH, "--quadrants", "1,0,0,0", "--dry-run"], "the model chung-lu has no --quadrants"),
+        ([*GRAPH, "--part-edges", "0", "--dry-run"], "--part-edges is 0; it has to be at least 1"),
+        ([*GRAPH, "--threads", "-5", "--dry-run"], "--threads is -5; it has to be at least 1"),
+        ([*GRAPH, "--output", "s3://lake/g"], "s3://lake/g is a URL, and results are written to this machine"),
     ],
 )
 def test_errors_are_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:

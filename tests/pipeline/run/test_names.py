@@ -338,7 +338,7 @@ def test_a_url_in_the_place_of_a_folder_is_refused(
     monkeypatch.chdir(tmp_path)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     for url in ("abfs://bucket/out", "gs://b/o", "file:///tmp/out"):
-        words = f"{url} is a URL, and runs are written to this machine; name a folder, and copy it afterwards"
+        words = f"{url} is a URL, and results are written to this machine; name a folder, and copy it afterwards"
         with pytest.raises(InputError, match=words):
             pipeline.mine(source, url, progress=False)
         with pytest.raises(InputError, match=words):

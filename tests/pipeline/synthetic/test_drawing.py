@@ -205,6 +205,7 @@ def test_parts_have_about_as_many_edges_as_they_may(model: str) -> None:
     assert [part.first for part in parts] == [0, *(part.stop for part in parts[:-1])]
     assert parts[-1].stop == 5000
     degrees = [drawn.degrees(part)[1] for part in parts]
+    assert [int(each.sum()) for each in degrees] == [part.edges for part in parts]
     assert sum(int(each.sum()) for each in degrees) == 60_000
     assert max(int(each.sum() - each.max()) for each in degrees) <= 1000
     assert len(parts) <= 120

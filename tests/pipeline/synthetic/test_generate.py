@@ -27,6 +27,10 @@ from tests.support.runs import environment
 
 SMALL: dict[str, Any] = {"n_left": 300, "n_right": 200, "edges": 3000, "plant": [(9, 12), (20, 5)], "seed": 1}
 
+#: What `estimate` wants to be told, too.
+USUAL: dict[str, Any] = {"model": "chung-lu", "plant": [], "noise": 0, "labels": "integers", "seed": 0}
+USUAL |= dict.fromkeys(("left_exponent", "right_exponent", "max_left_degree", "max_right_degree", "quadrants"))
+
 #: Fingerprints. They follow from integers alone, so they are the same on any machine and with any version of a library.
 GOLDEN: dict[int, dict[str, Any]] = {
     0: SMALL,
@@ -294,7 +298,8 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         ({"max_left_degree": 190}, "largest left degree is 190, .* 1 to 188"),
         ({"max_right_degree": 301}, "largest right degree is 301"),
         ({"max_left_degree": 5}, "300 left vertices with at most 5 edges"),
-        ({"edges": 400}, "are too few for 300 left vertices"),
+        ({"edges": 400}, "192 of the 400 edges are not planted, too few for 300 left vertices"),
+        ({"edges": 290, "plant": []}, "290 edges are too few for 300 left vertices"),
         ({"left_exponent": 1}, "left_exponent is 1"),
         ({"right_exponent": "two"}, "right_exponent is two"),
         ({"noise": 1.5}, "noise is 1.5"),
@@ -304,6 +309,8 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         ({"quadrants": (1, 0, 0, 0)}, "the model chung-lu has no quadrants"),
         ({"model": "rmat", "left_exponent": 2}, "the model rmat has no left_exponent"),
         ({"model": "rmat", "quadrants": (0.5, 0.5, 0.1, 0)}, "four numbers with the sum 1"),
+        ({"model": "rmat", "quadrants": ("1e-30", 0, 0, 1)}, "four numbers with the sum 1"),
+        ({"model": "rmat", "quadrants": ("a", 0, 0, 1)}, "^quadrants is a; it has to be a number from 0 to 1"),
         ({"model": "erdos"}, "model is 'erdos'"),
         ({"labels": "bytes"}, "labels is 'bytes'"),
         ({"threads": 0}, "threads is 0"),
@@ -317,19 +324,25 @@ def test_what_cannot_be_is_said_before_anything_is_written(options: dict[str, An
 
 
 PEAK = """
-import pathlib, re, sys, pipeline
-pipeline.generate(sys.argv[1], n_left=20_000, n_right=20_000, edges=int(sys.argv[2]), part_edges=1 << 16, threads=2,
-                  progress=False)
+import json, pathlib, re, sys, pipeline
+pipeline.generate(sys.argv[1], **json.loads(sys.argv[2]), progress=False)
 print(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text())[1])
 """
 
 
-def test_memory_does_not_follow_the_edges(tmp_path: Path) -> None:
+def test_memory_does_not_follow_the_edges_and_is_told_before(tmp_path: Path) -> None:
     generate(tmp_path / "first", **SMALL)  # else the first child compiles
+    dense = {"n_left": 20_000, "n_right": 20_000, "part_edges": 1 << 16, "threads": 2}
+    graphs = [
+        dense | {"edges": 400_000},
+        dense | {"edges": 6_000_000},
+        {"n_left": 2_000_000, "n_right": 2_000_000, "edges": 2_200_000, "threads": 1},  # mostly vertices with one edge
+    ]
     peaks = []
-    for edges in (400_000, 6_000_000):
-        command = [sys.executable, "-c", PEAK, str(tmp_path / str(edges)), str(edges)]
-        ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=True)
+    for graph in graphs:
+        command = [sys.executable, "-c", PEAK, str(tmp_path / str(graph["edges"])), json.dumps(graph)]
+        ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=True)
         peaks.append(int(ended.stdout) << 10)
+        assert peaks[-1] < generating.estimate(**USUAL | graph).memory_bytes
     assert peaks[1] - peaks[0] < 32 << 20  # the edges alone are 48 MB more
     assert json.loads((tmp_path / "6000000" / TRUTH_FILE).read_text())["edges"] == 6_000_000
