@@ -124,21 +124,8 @@ class Objects:
             except FileNotFoundError:
                 return None
 
-    def put(self, key: str, data: bytes) -> None:
-        """Put an object in the place of one that may be there.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not take it.
-        """
-        import obstore
-
-        with self._errors("cannot be written", key=key):
-            obstore.put(self._store, key, data)
-
-    def put_file(self, key: str, path: Path) -> None:
-        """Put the content of a file in the place of an object that may be there. A large file goes in pieces.
+    def put(self, key: str, content: bytes | Path) -> None:
+        """Put some bytes, or those of a file, in the place of an object that may be there. Many go in pieces.
 
         If that fails, the pieces are given up. Those of a process that was killed stay in the store, where nobody can
         read them, until a lifecycle rule removes them.
@@ -152,9 +139,9 @@ class Objects:
 
         with self._errors("cannot be written", key=key):
             try:
-                obstore.put(self._store, key, path, chunk_size=PIECE_BYTES)
+                obstore.put(self._store, key, content, chunk_size=PIECE_BYTES)
             except FileNotFoundError as error:
-                if not path.exists():
+                if isinstance(content, Path) and not content.exists():
                     raise
                 raise OSError("no answer") from error  # to the end of an upload, which is not there any more
 

@@ -59,5 +59,5 @@ def put_changes(store: Objects, run: Path) -> None:
         If the store does not take it.
     """
     store.remove(_RECORD)
-    each(lambda key: store.put_file(key, run / key), _FILES)
-    store.put_file(_RECORD, run / _RECORD)
+    each(lambda key: store.put(key, run / key), _FILES)
+    store.put(_RECORD, run / _RECORD)

@@ -83,7 +83,7 @@ def keep_steps(folder: RunFolder) -> None:
         is_known = store.get(f"steps/{step}.json") == record
         sizes = {name: (folder.path / name).stat().st_size for name in folder.checksums(step)}
         names = [name for name, size in sizes.items() if not (is_known and store.size(name) == size)]
-        each(lambda name: store.put_file(name, folder.path / name), names)
+        each(lambda name: store.put(name, folder.path / name), names)
         if not is_known:
             store.put(f"steps/{step}.json", record)
     options = (folder.path / OPTIONS_FILE).read_bytes()
@@ -144,11 +144,11 @@ def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
         for name, size in sizes.items():
             if store.size(name) != size:
                 logger.warning("%s/%s is missing or damaged, and is put again", store.shown, name)
-                store.put_file(name, folder.path / name)
+                store.put(name, folder.path / name)
         return
     journal = journal or Journal(store, folder.run_id())
     _begin(store, journal, [int(file.stem) for file in folder.entries_there()], manifest.parts)
     for name in sizes:
-        store.put_file(name, folder.path / name)
+        store.put(name, folder.path / name)
     store.put(MANIFEST_FILE, text)
     store.put(SUCCESS_FILE, b"")

@@ -50,7 +50,8 @@ def no_run(path: Path) -> str:
         shown = without_secrets(url)
         if is_store(url):
             return (
-                f"{shown} holds no run: it has no options.json; read what is in {shown}/bicliques with other programs"
+                f"{shown} holds no run: it has no options.json, which comes with the plan; if a run was to begin "
+                f"there, give the same command again; what is in {shown}/bicliques can be read with other programs"
             )
         return f"{shown} is a URL, and runs are opened on this machine; read {shown}/bicliques with other programs"
     why = f"{path} is not the folder of a run: it has no options.json"

@@ -110,7 +110,7 @@ def remember(folder: RunFolder, session: MiningSession) -> None:
     before = [other for other in sessions(folder) if other["began"] != session.began]
     folder.finish("mine", {"sessions": [*before, facts]})
     if (store := store_of(folder.path)) is not None:  # or another machine that goes on would not know of it
-        store.put_file("steps/mine.json", folder.step_file("mine"))
+        store.put("steps/mine.json", folder.step_file("mine"))
 
 
 def last_session(folder: RunFolder) -> MiningSession:

@@ -224,7 +224,7 @@ def put_parts(store: Objects, pending: Path, parts: Iterable[Part]) -> None:
     for part in parts:
         file = pending / part.name
         if file.exists():
-            store.put_file(key_of(part.name), file)
+            store.put(key_of(part.name), file)
             with disk_errors(file):
                 file.unlink()
 
@@ -259,7 +259,7 @@ def keep_page(page: Path) -> None:
         If the store does not take it.
     """
     if (store := store_of(page.parent)) is not None:
-        store.put_file(page.name, page)
+        store.put(page.name, page)
 
 
 def keep_changes(folder: Path) -> None:

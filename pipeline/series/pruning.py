@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import OPTIONS_FILE
+from pipeline.run.names import OPTIONS_FILE, url_of
 from pipeline.series.removal import finish_removal, is_half_removed, refuse_strangers, remove_run
 from pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
@@ -169,6 +169,13 @@ def prune_after(run: PathLike, keep: int) -> Pruning:
 
 def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning:
     """Find the runs that `prune` would remove. Nothing is changed."""
+    if (url := url_of(folder)) is not None:
+        from pipeline.remote.urls import place_of  # imported only here, because most runs are in folders
+
+        raise InputError(
+            f"{place_of(url)} is a URL, and only runs in folders of this machine are looked at; remove those in a "
+            "store with its own tools"
+        )
     place = Path(folder)
     if keep < 1:
         raise InputError(f"the number of runs to keep must be at least 1, not {keep}")

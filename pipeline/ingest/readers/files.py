@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from pipeline.ingest.readers.digests import file_digest, list_digest
 from pipeline.ingest.readers.opening import reading_errors
 from pipeline.ingest.readers.partitions import chosen
-from pipeline.run.names import MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
+from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
 from schemas.errors import InputError
 
 __all__ = [
@@ -178,6 +178,11 @@ def refuse_run(place: str, names: Iterable[str]) -> None:
         raise InputError(
             f"{place} holds what was published of a run, and no list of edges; name what the run was mined from, which "
             f"{MANIFEST_FILE} tells, or read {place}/bicliques with other programs"
+        )
+    if LOCK_FILE in names:
+        raise InputError(
+            f"{place} is where a run is to be kept, so it cannot be read as edges; name another output folder, or "
+            "choose the input with a pattern such as 'in/*.csv'"
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import glob
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -161,17 +162,21 @@ def _listed(url: str, shown: str, system: Any, path: str) -> Listing:
         raise InputError(f"{shown} does not exist; check the address")
     else:
         top, pattern = path.rstrip("/"), ()
-    files, there = [], list(_below(system, top))
-    if not pattern:
-        refuse_run(shown, {each.path[len(top) :].strip("/").partition("/")[0] for each in there})
-    for each in there:
+    files = []
+    names = defaultdict[str, set[str]](set)
+    for each in _below(system, top):
         name = each.path[len(top) :].strip("/")
         folders = name.split("/")
         refuse_logged_table(shown, folders[:-1])
         refuse_unfinished(shown, folders[-1:])
+        for k, one in enumerate(folders):
+            names["/".join(folders[:k])].add(one)
         fits = not pattern or any(_fits(folders[:k], pattern) for k in range(1, len(folders) + 1))
         if fits and (is_hidden("/".join(pattern)) or not is_hidden(name)):
             files.append((name, each))
+    for folder, own in names.items() if not pattern else ():
+        if not is_hidden(folder):
+            refuse_run(f"{shown}/{folder}" if folder else shown, own)
     if not files:
         raise InputError(f"{shown} has no files to read (names that begin with _ or . do not count); name another")
     place = shown if not pattern else shown[: len(shown) - len("/".join(pattern))]

@@ -154,6 +154,16 @@ def test_a_delta_table_is_refused(memory: str, tmp_path: Path) -> None:
         read_edges(f"{memory}/ratings", tmp_path)
 
 
+def test_a_run_below_an_address_is_refused(memory: str, tmp_path: Path) -> None:
+    for name in ("_old/run.lock", "OUT/run.lock"):
+        fsspec.filesystem("memory").pipe(f"/lake/ratings/{name}", b"{}")
+    with pytest.raises(InputError, match=r"^memory://lake/ratings/OUT is where a run is to be kept"):
+        read_edges(f"{memory}/ratings", tmp_path)
+    assert read_edges(f"{memory}/ratings/day=*/*.parquet", tmp_path)[1].n_edges > 0
+    fsspec.filesystem("memory").rm("/lake/ratings/OUT", recursive=True)
+    assert read_edges(f"{memory}/ratings", tmp_path / "again")[1].n_edges > 0
+
+
 def test_one_object_of_a_bucket(bucket: str, tmp_path: Path) -> None:
     found, summary = read_edges(f"s3://lake/one.csv{bucket}", tmp_path)
     assert (found, summary.source) == (WANTED, "s3://lake/one.csv?***")

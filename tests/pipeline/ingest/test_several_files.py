@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import os
+import shutil
 import sys
 import threading
 from collections.abc import Iterator
@@ -210,6 +211,27 @@ def test_a_table_with_a_log_is_refused(tmp_path: Path, log: str, kind: str) -> N
     for source in (table, tmp_path / "in", f"{tmp_path}/in/*"):
         with pytest.raises(InputError, match=rf"table is a {kind} table, whose files also hold rows that were deleted"):
             read_edges(source, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["run.lock"], "is where a run is to be kept, so it cannot be read as edges"),
+        (["options.json", "steps"], "is a run, and no"),
+    ],
+)
+def test_a_folder_with_a_run_in_it_is_refused(tmp_path: Path, names: list[str], says: str) -> None:
+    """A hidden folder and a pattern leave it out."""
+    place = files(tmp_path / "in", a__csv="1,2\n")
+    for run in ("OUT", "_out"):
+        for name in names:
+            (place / run / name).mkdir(parents=True)
+    with pytest.raises(InputError, match=rf"^{place}/OUT {says}"):
+        read_edges(place, tmp_path / "out")
+    assert read_edges(f"{place}/*.csv", tmp_path / "out")[1].n_edges == 1
+    (place / "OUT").rename(place / ".OUT")
+    shutil.rmtree(tmp_path / "out")
+    assert read_edges(place, tmp_path / "out")[1].n_edges == 1
 
 
 def test_a_pattern_that_nothing_fits(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machin
 
 def put(machines: Machines, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(CONTENT)
-    Objects(machines.url).put_file("bicliques/a", tmp_path / "file")
+    Objects(machines.url).put("bicliques/a", tmp_path / "file")
 
 
 def whats(machines: Machines) -> list[str]:
@@ -49,7 +49,7 @@ def test_a_large_file_goes_in_pieces(machines: Machines, tmp_path: Path) -> None
     assert b"".join(Objects(machines.url).pieces("bicliques/a")) == CONTENT
     machines.bucket.well()
     (tmp_path / "small").write_bytes(CONTENT[:1999])
-    Objects(machines.url).put_file("b", tmp_path / "small")
+    Objects(machines.url).put("b", tmp_path / "small")
     assert whats(machines) == ["put"]
 
 

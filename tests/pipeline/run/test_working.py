@@ -183,9 +183,22 @@ def test_a_place_that_was_published_to(machines: Machines, source: Path) -> None
         )
 
 
+def test_neither_a_run_nor_its_place_is_a_source(machines: Machines, source: Path) -> None:
+    shown = objects_at(machines.url).shown
+    machines.put("g.parquet", source.read_bytes())
+    with pytest.raises(InputError, match=rf"^{shown}.* is where a run is to be kept"):
+        pipeline.mine(machines.url, machines.url, progress=False)
+    assert machines.there().keys() == {"g.parquet"}
+    mine(machines, source)
+    with pytest.raises(InputError, match=rf"^{shown}.* is a run, and no list of edges"):
+        pipeline.count(machines.url, progress=False)
+
+
 def test_people_are_told_the_address(machines: Machines, source: Path) -> None:
-    with pytest.raises(InputError, match=r"^s3://lake/typo holds no run: it has no options"):
+    with pytest.raises(InputError, match=r"^s3://lake/typo holds no run: it has no options.* give the same command"):
         pipeline.status(machines.bucket.url("typo"))
+    with pytest.raises(InputError, match=r"^s3://lake is a URL, and only runs in folders of this machine"):
+        pipeline.prune(machines.bucket.url(""))
     shown = objects_at(machines.url).shown
     for most, state in ((60, "not complete"), (None, "complete")):
         pipeline.mine(source, machines.url, workers=0, progress=False, report=False, max_results=most, per_vertex=True)
