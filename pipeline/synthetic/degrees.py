@@ -58,7 +58,13 @@ class Degrees(NamedTuple):
         return (starts, self.vertices[:-1].copy(), self.degrees, guide), shift
 
     def before(self, vertices: np.ndarray) -> np.ndarray:
-        """How many stubs the vertices before each of these (int64) have, int64. The number of vertices may be one."""
+        """How many stubs the vertices before each of these have, int64.
+
+        Parameters
+        ----------
+        vertices : ndarray of int64
+            0 to the number of vertices.
+        """
         bounds, stubs = self.vertices, self.stubs
         k = np.searchsorted(bounds[1:-1], vertices, side="right")
         found: np.ndarray = stubs[k] + (vertices - bounds[k]) * self.degrees[k]

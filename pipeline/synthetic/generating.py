@@ -46,7 +46,7 @@ PART_EDGES = 1 << 22
 _GROUP = 1 << 20
 #: Bytes of memory of the process, and for an edge and a vertex of a part that is being written; bytes of a file for an
 #: edge; edges of a core per second. docs/lab/generate.md has what was measured.
-_PROCESS_BYTES = 200 << 20
+_PROCESS_BYTES = 256 << 20
 _EDGE_BYTES: dict[Labels, int] = {"integers": 24, "text": 75}
 _VERTEX_BYTES = 60
 _DISK: dict[Labels, float] = {"integers": 4.2, "text": 4.5}
