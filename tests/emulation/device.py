@@ -25,6 +25,8 @@ from kernels.gpu.source import FOLDER, KERNELS
 HERE = Path(__file__).parent
 #: Bytes that belong to nobody, on either side of a buffer: enough for what a warp writes at a time.
 GUARD = np.full(512, 0x5C, dtype=np.uint8)
+#: How far g++ optimises. The other kernels have so many variants that it would take longer than they run.
+_OPTIMISED = {"cumbe": "-O1", "pack": "-O1"}
 #: Held while a kernel runs, because its shared memory and its parameters are static variables.
 _running = threading.Lock()
 
@@ -56,7 +58,8 @@ def _library(kernel: str, defines: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
 
 def _compile(kernel: str, options: list[str], target: Path) -> None:
     partial = target.with_suffix(".partial")  # a compiler that is killed leaves no library behind
-    command = ["g++", "-O1", "-std=c++17", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", f"-I{HERE}", f"-I{FOLDER}"]
+    level = _OPTIMISED.get(kernel, "-Og")
+    command = ["g++", level, "-std=c++17", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", f"-I{HERE}", f"-I{FOLDER}"]
     command += [f'-DKERNEL_FILE="{KERNELS[kernel]}"', f"-DKERNEL={kernel}", *options]
     subprocess.run([*command, str(HERE / "emulate.cpp"), "-o", str(partial)], check=True)
     partial.rename(target)

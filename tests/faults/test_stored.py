@@ -13,7 +13,7 @@ from pipeline.run import journal
 from schemas.errors import BicliqueError
 from tests.support.bucket import Asked, Gone, Killer
 from tests.support.forks import sweeping
-from tests.support.stored import Machines, check_whole, source_in
+from tests.support.stored import Machines, check_whole, source_in, told_apart
 
 
 def mine(machines: Machines, source: Path) -> None:
@@ -87,13 +87,13 @@ def test_a_fault_that_passes_is_tried_again(machines: Machines, tmp_path: Path, 
     check_whole(machines)
 
 
-def changes_of(machines: Machines, source: Path) -> int:
-    """How often a run in two sessions changes the bucket. It depends a little on how long its slices take."""
+def changes_of(machines: Machines, source: Path) -> list[Asked]:
+    """How a run in two sessions changes the bucket. It depends a little on how long its slices take."""
     mine(machines, source)
-    n = sum(asked.changes for asked in machines.bucket.asked)
+    changes = [asked for asked in machines.bucket.asked if asked.changes]
     machines.empty()
-    assert n > 25, "there were fewer changes than files"
-    return n
+    assert len(changes) > 25, "there were fewer changes than files"
+    return changes
 
 
 def check_marks(machines: Machines) -> None:
@@ -111,8 +111,8 @@ def test_cut_off_before_and_after_every_change(
 ) -> None:
     """In this process. Nothing that comes later arrives at the store, as if the process had been killed."""
     source = source_in(tmp_path)
-    n = changes_of(machines, source)
-    for at in range(1, n + 1, 1 if most is None else n // most):
+    moments = told_apart(changes_of(machines, source))
+    for at in moments[:: 1 if most is None else len(moments) // most]:
         machines.empty()
         machines.change()
         machines.bucket.fault = Gone(at, before)
@@ -128,9 +128,9 @@ def test_cut_off_before_and_after_every_change(
 def test_killed_before_and_after_changes(machines: Machines, tmp_path: Path, most: int) -> None:
     source = source_in(tmp_path)
     words = ["mine", str(source), "-o", machines.url, "--quiet", "--workers", "0", "--no-report"]
-    n, killed = changes_of(machines, source), 0
+    moments, killed = told_apart(changes_of(machines, source)), 0
     with sweeping(machines.variables) as sweeper:
-        for number, at in enumerate(range(1, n + 1, n // most)):
+        for number, at in enumerate(moments[:: len(moments) // most]):
             machines.empty()
             machines.change()
             machines.bucket.fault = Killer(tmp_path / "pid", at, before=number % 2 == 0)

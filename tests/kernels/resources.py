@@ -1,7 +1,8 @@
 """What every CUDA kernel needs of a multiprocessor. Compiling a kernel measures it, without a GPU.
 
-``python -m tests.kernels.resources`` (``make budget``) compiles all of them and writes the budget anew. The budget says
-what it was `measured_with`: where nothing of that has changed, compiling again would give the same numbers.
+``python -m tests.kernels.resources`` (``make budget``) compiles all of them and writes the budget anew, and compiles
+all that a wheel brings. The budget says what it was `measured_with`, and what `shipped_with`: where nothing of that has
+changed, compiling again would give the same.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from kernels import shipped
 from kernels.gpu import machine_code
 from kernels.gpu.nvrtc import CompileError, compiled
 from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_digest, source_of
@@ -25,6 +29,8 @@ VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
 VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
 VARIANTS["sieve, plain"] = ("sieve", (("PLAIN", 1),))
 VARIANTS["sieve, bounded"] = ("sieve", (("BOUNDED", 1),))
+#: Those that are compiled in a second. They are measured whatever the budget says of itself.
+QUICK = ("hub_bits", "pack", "row_hashes")
 BUDGET = FOLDER / "budget.json"
 
 _REGISTERS = re.compile(r"Used (\d+) registers")
@@ -105,8 +111,17 @@ def compile_source(source: str, name: str, options: list[str]) -> str:
 
 def measured_with() -> str:
     """What the needs of kernels follow from: the compiler, its options, and the sources."""
+    return _compiler_with((VARIANTS, ARCHITECTURES))
+
+
+def shipped_with() -> str:
+    """What the files that a wheel brings follow from: the same, and the sizes of engines."""
+    return _compiler_with(sorted(shipped.wanted(shipped.shipped(), (machine_code.LATER,))))
+
+
+def _compiler_with(what: Iterable[object]) -> str:
     options = [option for option in compile_options(()) if not option.startswith(f"-I{FOLDER}")]
-    digest = hashlib.sha256(repr((options, VARIANTS, ARCHITECTURES)).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(repr((options, *what)).encode()).hexdigest()[:16]
     return f"nvidia-cuda-nvrtc {version('nvidia-cuda-nvrtc')}, options {digest}, sources {source_digest()}"
 
 
@@ -115,7 +130,7 @@ def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:
     stored = json.loads(path.read_text())
     return {
         (variant, arch): Resources(**stored[variant][arch])
-        for variant in stored.keys() - {"measured_with"}
+        for variant in stored.keys() - {"measured_with", "shipped_with"}
         for arch in stored[variant]
     }
 
@@ -125,13 +140,32 @@ def is_of_now(path: Path = BUDGET) -> bool:
     return json.loads(path.read_text())["measured_with"] == measured_with()
 
 
+def is_shipped_of_now(path: Path = BUDGET) -> bool:
+    """Whether all that a wheel brings was compiled when the budget was stored, as it would be now."""
+    return json.loads(path.read_text())["shipped_with"] == shipped_with()
+
+
+def compile_shipped(folder: Path) -> shipped.Made:
+    """Compile all that a wheel brings, as PTX, which is quicker than machine code.
+
+    Raises
+    ------
+    CompileError
+        If one does not compile, or if a warning is given.
+    """
+    return shipped.build(folder, targets=(machine_code.LATER,))
+
+
 def write_budget(path: Path = BUDGET) -> None:
-    """Measure all variants and store what they need, with headroom."""
+    """Measure all variants and store what they need, with headroom, and compile what a wheel brings."""
     budget = {
         name: {arch: asdict(measure(kernel, arch, defines).with_headroom()) for arch in ARCHITECTURES}
         for name, (kernel, defines) in VARIANTS.items()
     }
-    path.write_text(json.dumps({"measured_with": measured_with()} | budget, indent=1) + "\n")
+    with TemporaryDirectory() as folder:
+        compile_shipped(Path(folder))
+    notes = {"measured_with": measured_with(), "shipped_with": shipped_with()}
+    path.write_text(json.dumps(notes | budget, indent=1) + "\n")
 
 
 if __name__ == "__main__":

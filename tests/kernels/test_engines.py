@@ -35,7 +35,7 @@ class TestLargestOfTheReferenceEngine(LargestSuite):
 
 class TestThresholdsOfTheReferenceEngine(ThresholdSuite):
     # every slice takes all work in its hands, so slices of one node each would take seconds
-    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True, short_s=0.002)
+    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True, short_s=0.02)
 
     cases = 20
 

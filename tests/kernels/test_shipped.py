@@ -29,6 +29,7 @@ from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice
+from tests.kernels.resources import compile_shipped, is_shipped_of_now
 from tests.support.oracles import graph_of, random_edges
 
 PLAIN = Variant("bitmatrix", (("PLAIN", 1), ("ROW_CAP", 64)))
@@ -305,8 +306,10 @@ def test_a_kernel_that_does_not_compile_ends_the_build(tmp_path):
 @pytest.mark.exhaustive
 @pytest.mark.usefixtures("compiler")
 def test_all_that_is_shipped_compiles(tmp_path):
-    """For those to come, which is quick. `test_cuda_compiles` has every kernel for every architecture there is."""
-    made = shipped.build(tmp_path, targets=(LATER,))
+    """For architectures to come, which is quick. `test_cuda_compiles` has every kernel for every one there is."""
+    if is_shipped_of_now():
+        pytest.skip("it was compiled with this compiler, these options, these sizes and these sources")
+    made = compile_shipped(tmp_path)
     assert made.files == len(list(tmp_path.iterdir())) - 1 == 20
     assert 2e6 < made.n_bytes < 15e6
     for variant in shipped.shipped():

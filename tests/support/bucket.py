@@ -8,15 +8,11 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.error import HTTPError
 from urllib.parse import parse_qs, quote, unquote
-from urllib.request import Request as HttpRequest
-from urllib.request import urlopen
-from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
 import pytest
@@ -137,50 +133,46 @@ class Bucket:
         return self.whats("put", "complete")
 
     def objects(self, prefix: str = "") -> dict[str, bytes]:
-        """The content of every key below a prefix, asked for beside the client that is tested.
+        """The content of every key below a prefix, taken from the server's memory and not asked for.
 
         A request of a process that was killed may still remove one meanwhile.
         """
-        text = _fetch(f"http://{self.address}/{NAME}?list-type=2&max-keys=100000&prefix={quote(prefix)}")
-        keys = [node.text or "" for node in ElementTree.fromstring(text).iter() if node.tag.endswith("}Key")]
-        found = {}
-        for key in keys:
-            with suppress(FileNotFoundError):
-                found[key] = self.get(key)
-        return found
+        found = {key: self.held.get_object(NAME, key) for key in sorted(self._keys) if key.startswith(prefix)}
+        return {key: there.value for key, there in found.items() if there is not None}
 
     def stop_listing(self) -> None:
         """From now on listings have what is there now, and nothing that comes or goes later."""
         self.listed = {key: len(data) for key, data in self.objects().items()}
 
     def get(self, key: str) -> bytes:
-        try:
-            return _fetch(f"http://{self.address}/{NAME}/{quote(key)}")
-        except HTTPError as error:
-            if error.code != 404:
-                raise
-            raise FileNotFoundError(key) from error
+        there = self.held.get_object(NAME, key)
+        if there is None:
+            raise FileNotFoundError(key)
+        data: bytes = there.value
+        return data
 
     def put(self, key: str, data: bytes) -> None:
-        _fetch(f"http://{self.address}/{NAME}/{quote(key)}", data, "PUT")
+        self.held.put_object(NAME, key, data)
 
     def delete(self, key: str) -> None:
-        _fetch(f"http://{self.address}/{NAME}/{quote(key)}", method="DELETE")
+        self.held.delete_object(NAME, key)
 
     def uploads(self) -> int:
         """Uploads in several parts that were begun and neither completed nor given up."""
-        text = _fetch(f"http://{self.address}/{NAME}?uploads")
-        return sum(node.tag.endswith("}Upload") for node in ElementTree.fromstring(text).iter())
+        return len(self.held.list_multipart_uploads(NAME))
 
+    @property
+    def held(self) -> Any:
+        """What the server keeps, which is in this process."""
+        from moto.core import DEFAULT_ACCOUNT_ID
+        from moto.s3.models import s3_backends
 
-def _fetch(url: str, data: bytes | None = None, method: str = "GET") -> bytes:
-    # the first header says that it is none of the client's; nobody checks the second, but it has to be there
-    headers = {"x-test": "1", "Authorization": f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/20260101/us-east-1/s3/aws4"}
-    headers["Content-Type"] = "application/octet-stream"
-    request = HttpRequest(url, data, headers, method=method)
-    with urlopen(request, timeout=60) as answer:
-        body: bytes = answer.read()
-    return body
+        return s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+
+    @property
+    def _keys(self) -> list[str]:
+        """A copy, because requests may change what is there meanwhile."""
+        return list(self.held.get_bucket(NAME).keys)
 
 
 def _asked(environ: dict[str, Any]) -> Asked:
@@ -204,8 +196,6 @@ class _Faulty:
         self._lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        if "HTTP_X_TEST" in environ:
-            return self._app(environ, start_response)
         asked = _asked(environ)
         with self._lock:  # a fault counts requests
             self._bucket.asked.append(asked)
@@ -326,7 +316,7 @@ def bucket_of_moto(patch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
-        _fetch(f"http://{bucket.address}/{NAME}", method="PUT")
+        bucket.held.create_bucket(NAME, "us-east-1")
         yield bucket
     finally:
         server.shutdown()

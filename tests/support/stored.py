@@ -16,7 +16,7 @@ from pipeline.remote import objects
 from pipeline.run import lease
 from pipeline.run.journal import Journal
 from pipeline.slices.worker import forget
-from tests.support.bucket import Bucket, bucket_of_moto, impatient_file_system
+from tests.support.bucket import Asked, Bucket, bucket_of_moto, impatient_file_system
 from tests.support.runs import answer, random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.4, 3)
@@ -83,6 +83,17 @@ def machines_with_a_bucket(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[
 
 def source_in(folder: Path) -> Path:
     return write_edges(folder / "g.parquet", EDGES, strings=True)
+
+
+#: Folders of what one step puts there side by side. Whoever is cut off between two of them has some, whichever.
+_SIDE_BY_SIDE = ("graph", "summary")
+
+
+def told_apart(changes: list[Asked]) -> list[int]:
+    """Numbers of changes, from 1: all but those in the middle of what is put there side by side."""
+    folders = [asked.key.removeprefix(f"{PREFIX}/").partition("/")[0] for asked in changes]
+    among = zip(["", *folders], folders, [*folders[1:], ""], strict=False)
+    return [at for at, (last, this, following) in enumerate(among, 1) if not last == this == following in _SIDE_BY_SIDE]
 
 
 def taken_over(machines: Machines, patch: pytest.MonkeyPatch, other: Callable[[], bool]) -> list[int]:
