@@ -4,6 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
+# Python keeps each module that it has compiled, whatever the caller's environment says. Otherwise every process compiles all
+# that it imports again, and tests start thousands.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-all check browser environment tutorial constraints budget machine-code wheel gpu-test gpu-bench clean
 
 # a module is compiled when it is first imported: most of them never are, and pip compiles one after the other
