@@ -142,7 +142,7 @@ def is_of_now(path: Path = BUDGET) -> bool:
 
 def is_shipped_of_now(path: Path = BUDGET) -> bool:
     """Whether all that a wheel brings was compiled when the budget was stored, as it would be now."""
-    return json.loads(path.read_text())["shipped_with"] == shipped_with()
+    return json.loads(path.read_text()).get("shipped_with") == shipped_with()
 
 
 def compile_shipped(folder: Path) -> shipped.Made:

@@ -85,6 +85,7 @@ def check(found: Total, question: Question) -> None:
     assert found.rows.to_pairs() == question.expected.rows.to_pairs()
 
 
+@pytest.mark.pairs
 class LargestSuite:
     """An engine that prunes by a bound is compared with a full enumeration, also when work comes in pieces."""
 
