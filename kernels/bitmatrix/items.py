@@ -15,7 +15,7 @@ __all__ = ["FEW_ITEMS", "LONG_CHUNK", "compacted", "items_of", "subtrees_of"]
 
 #: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
 #: no longer than `LONG_CHUNK`, unless that makes too many.
-FEW_ITEMS, LONG_CHUNK, _MANY_ITEMS = 1 << 14, 32, 1 << 18
+FEW_ITEMS, LONG_CHUNK, _MANY_ITEMS = 1 << 14, 8, 1 << 18
 
 
 def items_of(graph: MiningGraph, subtrees: Subtrees, sieving: bool) -> tuple[np.ndarray, np.ndarray]:

@@ -72,8 +72,8 @@ class GpuSizes(NamedTuple):
     poll : int
         Visits between two looks at the queue, a power of two.
     give_min : int
-        Least work that a warp gives away. For a word problem the unit is children x candidates x base vertices
-        beyond those of a lattice, for a hub it is children x base vertices.
+        Least work of a word problem that a warp gives away, in children x candidates x base vertices beyond those of a
+        lattice.
     window_words : int
         Size of the window of ranks in which candidates of hubs are looked for, in words of 32 ranks.
     least_sifted : int
@@ -98,7 +98,7 @@ class GpuSizes(NamedTuple):
     poll: int = 16
     give_min: int = 256
     window_words: int = 256
-    least_sifted: int = 512
+    least_sifted: int = 1024
     narrow: int = 16
     min_blocks: int = 4
 

@@ -12,9 +12,11 @@ import pytest
 
 from kernels.bitmatrix import items
 from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.layout import ITEM, WORD
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.layout import PHASES
+from kernels.gpu.records import NOBODY
 from schemas import blocks
 from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
@@ -134,6 +136,20 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         assert found.count == CpuEngine().mine(graph, everything(graph), Search("count"), Limits(), nowhere).count
         assert found.stats.counters["given"] > 16
         assert found.stats.busy_ratio > 0.55  # this was 0.34 when the number of rows was the weight of a child
+
+    @pytest.mark.parametrize("sizes", ["tightest", "tight"], ids=["by rows", "by columns"])
+    def test_levels_are_given_away_with_their_rows(self, sizes):
+        """A warp that takes one has its base vertices, its closure and its rows from a copy, and walks no wedges."""
+        graph = graph_of(random_edges(np.random.default_rng(2), 26, 15, 0.7))
+        device = EmulatedDevice(3, n_multiprocessors=4)
+        engine = BitMatrixEngine(device, BITMATRIX[sizes]._replace(warps=16))
+        found, truth = (run(each, graph, Search("fingerprint")) for each in (engine, CpuEngine()))
+        assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
+        counted = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
+        assert counted.count == truth.count
+        assert (counted.stats.launches, engine._memory is None) == (1, False)
+        given = device.read(engine._memory["given"], ITEM, 0, int(counted.stats.counters["given"]))
+        assert np.count_nonzero((given["kind"] == WORD) & (given["closure_at"] != NOBODY)) > 16
 
     def test_hubs_are_begun_before_they_are_given_away(self):
         """Otherwise two candidates of a large root may go from one waiting warp to the next until the room is used up.

@@ -35,7 +35,7 @@ __device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* t
     i32 n = (i32)(params.root_indptr[item.bound + 1] - at);
     write_list(params.root_indices + at, n, w.s->base);
     __syncwarp();
-    Kin kin = {item.bound, item.bound, 0, 0, 0, 0, 0, 0, false};
+    Kin kin = {item.bound, item.bound, 0, 0, 0, 0, 0, 0, false, 0};
     return solve(w, n, kin, item.fresh, begun, too_large);
 }
 
@@ -44,7 +44,8 @@ __device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* t
     const i32* pool = params.pool;
     write_list(pool + item.base_at, item.n_base, w.s->base);
     __syncwarp();
-    Kin kin = {NOBODY, NOBODY, pool + item.cand_at, item.n_cand, item.begin, item.end, 0, 0, true};
+    const i32* copy = item.closure_at == NOBODY ? 0 : pool + item.closure_at;
+    Kin kin = {NOBODY, NOBODY, pool + item.cand_at, item.n_cand, item.begin, item.end, 0, 0, true, copy};
     return solve(w, item.n_base, kin, item.fresh, begun, too_large);
 }
 
@@ -120,7 +121,7 @@ __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, b
     }
     write_list(base, n, w.s->base);
     __syncwarp();
-    Kin kin = {NOBODY, NOBODY, params.pool + item.cand_at, item.n_cand, item.begin, item.end, path, item.n_base, false};
+    Kin kin = {NOBODY, NOBODY, params.pool + item.cand_at, item.n_cand, item.begin, item.end, path, item.n_base, false, 0};
     return solve(w, n, kin, item.fresh, begun, too_large);
 }
 

@@ -7,7 +7,6 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/lattice.cuh"
-#include "bitmatrix/levels.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 

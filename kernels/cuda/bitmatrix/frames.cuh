@@ -82,8 +82,8 @@ __device__ __noinline__ bool give_children(Worker& w, i32 depth, i32 wanted) {
         HubFrame f = w.s->frame[level];
         i32 n = f.end - f.next;
         if (n <= 0) continue;
-        if ((i64)n * f.n_base < GIVE_MIN || n < 2) continue;  // too little work to be worth an item
-        i32 n_items = n / 2 < wanted ? n / 2 : wanted;  // at least two children each
+        if (n < 2) continue;  // this warp is about to take the only one
+        i32 n_items = n < wanted ? n : wanted;
         if (n_items > 32) n_items = 32;  // one per lane, which is what reserve_given keeps in reserve
         Item item;
         if (!describe_frame(f, &item)) return true;  // no room now, so the children stay here

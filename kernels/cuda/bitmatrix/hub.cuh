@@ -9,6 +9,7 @@
 #include "bitmatrix/candidate_window.cuh"
 #include "bitmatrix/frames.cuh"
 #include "bitmatrix/lattice.cuh"
+#include "bitmatrix/level_copy.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/problem.cuh"
@@ -92,6 +93,7 @@ __device__ __forceinline__ Kin kin_of(const HubFrame& f, i32 self, i32 self_at) 
     kin.closure = f.closure;
     kin.n_closure = f.n_closure;
     kin.alive = false;
+    kin.copy = 0;
     return kin;
 }
 
@@ -101,11 +103,12 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     Problem problem;
     *begun = true;
     *too_large = false;
-    i32 opened = open_problem(w, n_bits, kin, &problem);
+    i32 opened = OPEN;
+    if (SIEVING || kin.copy == 0 || !take_level(w, kin, &problem)) opened = open_problem(w, n_bits, kin, &problem);
     if (opened == OVERSIZE) *too_large = true;  // the caller writes it down, because it knows the candidates
     if (opened == OVERSIZE || opened == DEAD) return DONE;
     w.tests += 1;
-    if (MEASURED && params.min_base > 1 && members_of_base(w, low_bits(n_bits)) < params.min_base) return DONE;
+    if (MEASURED && params.min_base > 1 && members_of_base(w, problem.whole) < params.min_base) return DONE;
     if (PLAIN) {
         w.count += fresh;
     } else {
@@ -225,11 +228,16 @@ __device__ __noinline__ i32 search_hub(Worker& w) {
     i32 depth = 0, work = 0;
     ROLLED while (depth >= 0) {
         w.hub_depth = depth;  // the search of a word problem may give children of these frames away
-        if (work >= POLL) {
-            work = 0;
+        // A child may be a whole problem, so this warp looks whether others wait behind each one. It does not look before
+        // the first. Otherwise two warps could hand the last two children back and forth for ever.
+        if (w.visits > 0) {
             i32 wanted;
-            bool ends = is_ending(&wanted) || is_late(w);
-            if (w.visits > 0 && ends) {
+            bool ends = is_ending(&wanted);
+            if (work >= POLL) {  // the clock is slower to read
+                work = 0;
+                ends |= is_late(w);
+            }
+            if (ends) {
                 leave_frames(w, depth);
                 return STOPPED;
             }
@@ -241,8 +249,6 @@ __device__ __noinline__ i32 search_hub(Worker& w) {
         }
         bool begun = true;
         i32 at = w.s->frame[depth].next, level = depth;
-        // Work is counted here, so that a warp visits a child before its first look at the queue. Otherwise the last
-        // two children could be handed from warp to warp forever.
         work += 1 + (w.s->frame[depth].n_base >> 8);
         if (visit_child(w, &depth, &begun) == STOPPED) {  // a pushed hub changes `depth`, not `level`
             if (!begun) set_next(w, level, at);

@@ -8,6 +8,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/bound.cuh"
+#include "bitmatrix/level_copy.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/emit.cuh"
@@ -15,9 +16,6 @@
 #include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
-
-__device__ __forceinline__ u32* cand_of(Scratch* s, i32 depth, i32 n_words) { return s->cand + depth * n_words; }
-__device__ __forceinline__ u32* closed_of(Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
 
 // Take the next candidate before `end` out of the level, or return NOBODY. All lanes return the same candidate: a
 // ballot finds the first lane whose word is not zero, and a shuffle tells its word to all lanes.
@@ -91,15 +89,12 @@ __device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 dep
 
 // Attach a copy of a level to an item of it, as a frame of a sieve. Rows of the closure are left out, and excluded rows
 // that have too little of L.
-__device__ __noinline__ void attach_level(const Worker& w, const Problem& problem, i32 depth, Item* item) {
+__device__ __noinline__ void attach_as_frame(const Worker& w, const Problem& problem, i32 depth, Item* item) {
     Scratch* s = w.s;
     const u32* cand = cand_of(s, depth, problem.n_words);
-    const u32* closed = closed_of(s, depth, problem.n_words);
     u64 base = s->level_base[depth];
-    auto excluded = [&](i32 c) {  // this lane's row of word c, if it is an excluded row
-        i32 r = 32 * c + lane_id();
-        bool other = r < problem.n_rows && !(((cand[c] | closed[c]) >> lane_id()) & 1);
-        u64 mask = other ? s->mask[r] & base : 0;
+    auto excluded = [&](i32 c) {
+        u64 mask = excluded_part(s, problem, depth, c);
         return __popcll(mask) >= problem.least ? mask : 0;
     };
     i32 n_excluded = 0;
@@ -146,7 +141,10 @@ __device__ __noinline__ void attach_level(const Worker& w, const Problem& proble
 __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
     Item item;
     if (!describe(w, problem, level, n, SIEVING, &item)) return false;  // a sieve begins with a path
-    if (SIEVING) attach_level(w, problem, level, &item);
+    if (SIEVING)
+        attach_as_frame(w, problem, level, &item);
+    else
+        attach_level(w, problem, level, &item);
     i64 slot = reserve_given(n_items);
     if (slot == NOBODY) return false;
     publish(slot, n_items, item);

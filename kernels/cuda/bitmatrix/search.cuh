@@ -117,7 +117,7 @@ __device__ inline void open_level(Worker& w, const Problem& problem) {
         closed_of(s, 0, problem.n_words)[word] = 0;
     }
     if (lane_id() == 0) {
-        s->level_base[0] = SIEVING ? problem.whole : low_bits(problem.n_bits);
+        s->level_base[0] = problem.whole;
         s->level_end[0] = problem.end;
     }
     __syncwarp();

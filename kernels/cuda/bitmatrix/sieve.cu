@@ -47,7 +47,7 @@ __device__ inline i32 run_path(Worker& w, const Item& item, bool* begun, bool* t
 __device__ inline i32 run_node(Worker& w, const Item& item, bool* begun, bool* too_large) {
     write_list(params.pool + item.base_at, item.n_base, w.s->base);
     __syncwarp();
-    Kin kin = {NOBODY, NOBODY, 0, 0, 0, 0, 0, 0, true};
+    Kin kin = {NOBODY, NOBODY, 0, 0, 0, 0, 0, 0, true, 0};
     return solve(w, item.n_base, kin, item.fresh, begun, too_large);
 }
 

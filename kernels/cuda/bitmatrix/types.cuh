@@ -24,7 +24,7 @@
 #endif
 #define FULL_POLL (16 * POLL)  // visits between two looks at the clock
 #ifndef GIVE_MIN
-#define GIVE_MIN 256  // least work that is given away: levels.cuh, frames.cuh
+#define GIVE_MIN 256  // least work of a word problem that is given away: levels.cuh
 #endif
 #ifndef GIVE_SIEVE
 #define GIVE_SIEVE (GIVE_MIN / 8)  // as GIVE_MIN: sieve_frames.cuh
@@ -46,7 +46,7 @@
 #define SHARED_SLOTS (SIEVING ? 512 : 1024)  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
 #ifndef LEAST_SIFTED
-#define LEAST_SIFTED 512  // problems with fewer wedges have no filter in front of the hash table: wedges.cuh
+#define LEAST_SIFTED 1024  // problems with fewer wedges have no filter in front of the hash table: wedges.cuh
 #endif
 #ifndef NARROW
 #define NARROW 16  // problems with at most so many words per bit row are searched by rows, others by columns; 32 at most
@@ -79,7 +79,7 @@ struct Item {
     i32 kind;
     i32 bound;       // ROOT, HUB by range: the root whose subtree this is; PATH with a copy: sieve_frames.cuh; else NOBODY
     i64 base_at;     // L (HUB, WORD) or path (PATH, SPLIT) in the pool; NOBODY: neighbours of `bound`
-    i64 closure_at;  // R in the pool (HUB below the first level)
+    i64 closure_at;  // in the pool: R (HUB below the first level), or a copy of the rows (WORD: level_copy.cuh)
     i64 cand_at;     // candidates in the pool; NOBODY: all ranks from `begin` on
     i32 n_base;
     i32 n_closure;

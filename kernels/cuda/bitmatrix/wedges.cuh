@@ -25,6 +25,7 @@ struct Kin {
     const i32* closure;  // closure of the parent
     i32 n_closure;
     bool alive;          // whether the node is known not to be dead
+    const i32* copy;     // a copy of the node's rows, whose candidates are the listed ones: level_copy.cuh; NULL: none
 };
 
 // Where the hash table is. It is a template parameter, because the compiler uses other instructions for shared memory.

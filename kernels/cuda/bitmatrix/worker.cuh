@@ -56,6 +56,12 @@ struct Scratch {
 static_assert(sizeof(Scratch) == SCRATCH_BYTES, "kernels/bitmatrix/memory.py has other fields");
 #endif
 
+// The bit rows of a level of a word problem: levels.cuh.
+__device__ __forceinline__ u32* cand_of(Scratch* s, i32 depth, i32 n_words) { return s->cand + depth * n_words; }
+__device__ __forceinline__ const u32* cand_of(const Scratch* s, i32 depth, i32 n_words) { return s->cand + depth * n_words; }
+__device__ __forceinline__ u32* closed_of(Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
+__device__ __forceinline__ const u32* closed_of(const Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
+
 // Sums over the vertices of a side, which emitting needs.
 struct SideSums {
     i64 members;
@@ -110,8 +116,8 @@ struct Problem {
     i32 end;      // candidates from here on belong to other items
     bool all;     // of a lattice: whether all candidates are to be explored
     u64 covered;  // while it is opened: base vertices that an excluded row has
+    u64 whole;    // the base vertices of its first level; these are all of its bits if its rows were found by a walk
     // with thresholds only
-    u64 whole;    // the base vertices of the problem; without thresholds these are all of its bits
     i32 least;    // fewest base vertices that a result can have
     bool unit;    // whether every base vertex stands for itself only
 };
