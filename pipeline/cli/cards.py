@@ -134,9 +134,8 @@ def dry_run_card(dry: DryRun) -> str:
     ]
     if dry.memory.device:
         scratch = size(dry.memory.scratch) if dry.memory.scratch else "60 % of the rest"
-        rows.append(
-            ("GPU memory", f"{size(dry.memory.device)} for graph and buffers, and up to {scratch} for the search")
-        )
+        searching = f"{size(dry.memory.device)} for graph and buffers, and up to {scratch} for the search"
+        rows.append(("GPU memory", f"{searching}; reading and building may take all that is free"))
     if dry.input.get("pieces", 1) > 1 or graph.get("pieces", 1) > 1:
         rows.append(("GPU pieces", f"edges read in {dry.input.get('pieces', 1)}, graph built in {graph['pieces']}"))
     if guess is None:

@@ -107,6 +107,7 @@ def test_device_memory_is_told_before_a_run_and_recorded_after_it(
         dry = pipeline.dry_run(source, engine=engine, workers=0, sample_time=0.1, progress=False)
         results = pipeline.mine(source, tmp_path / "out", engine=engine, workers=0, report=False, progress=False)
     assert (dry.memory.device > 0) == ("GPU memory: " in dry_run_card(dry)) == has_device
+    assert ("; reading and building may take all that is free\n" in dry_run_card(dry)) == has_device
     most = max(dry.preparing.reading, dry.preparing.building)
     words = f"reading and building took {size(dry.peak_rss)}, and take at most {size(most)}; mining takes at most"
     assert words in dry_run_card(dry)
