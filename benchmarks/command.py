@@ -20,6 +20,7 @@ from schemas.errors import BicliqueError, InputError
 __all__ = [
     "add_data",
     "add_output",
+    "add_repeats",
     "add_table",
     "begun",
     "chosen",
@@ -60,6 +61,18 @@ def add_output(parser: argparse.ArgumentParser, recorded: str) -> None:
     )
     what = f"write the numbers to benchmarks/{recorded}, from which pages of this project are made"
     group.add_argument("--record", action="store_const", const=FOLDER / recorded, help=what)
+
+
+def add_repeats(parser: argparse.ArgumentParser, usual: int, what: str = "runs of each; the median counts") -> None:
+    """Add the option ``--repeats``: how often something is measured, which is once at least."""
+    parser.add_argument("--repeats", type=_repeats, default=usual, metavar="N", help=f"{what} (default: {usual})")
+
+
+def _repeats(text: str) -> int:
+    n = int(text)
+    if n < 1:
+        raise argparse.ArgumentTypeError(f"it must be 1 or more, not {n}")
+    return n
 
 
 def add_table(parser: argparse.ArgumentParser, recorded: Path, nothing: str = "measure nothing") -> None:

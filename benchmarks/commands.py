@@ -45,6 +45,7 @@ import numpy as np
 from benchmarks.command import (
     add_data,
     add_output,
+    add_repeats,
     add_table,
     begun,
     chosen,
@@ -58,7 +59,7 @@ from benchmarks.facts import FOLDER, Graph, machine, nvidia_smi
 from benchmarks.rivals import Rival, TooSlowError, add_rival, edge_list, rivals_of
 from benchmarks.runs import Edges, read
 from kernels import engines
-from schemas.errors import InputError, ResourceError
+from schemas.errors import ResourceError
 
 RESULT = FOLDER / "commands.json"
 #: Graphs whose whole commands the README shows.
@@ -242,7 +243,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_data(parser)
     add_rival(parser, several=True)
-    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="runs of each (default: 5)")
+    add_repeats(parser, 5, "runs of each")
     parser.add_argument("--engine", default="auto", metavar="NAME", help="engine of the commands (default: auto)")
     parser.add_argument(
         "--only", action="append", choices=TIMED, help="time this command, and no other; may repeat (default: all)"
@@ -265,8 +266,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words.table:
         print("\n\n".join(f"{kind}\n\n{table(result)}" for kind, result in numbers(words.table).items()))
         return
-    if words.repeats < 1:
-        raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = chosen(words, PUBLISHED), output_file(words, "commands")
     rivals, kind = rivals_of(words), kind_of_machine(words.engine)
     recorded, result = begun(words, output, kind, {"repeats": words.repeats, "engine": words.engine})

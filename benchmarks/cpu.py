@@ -37,7 +37,18 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command import add_data, add_output, add_table, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.command import (
+    add_data,
+    add_output,
+    add_repeats,
+    add_table,
+    chosen,
+    new_parser,
+    numbers,
+    output_file,
+    run,
+    write,
+)
 from benchmarks.facts import FOLDER, Graph, commit
 from benchmarks.rivals import KNOWN, Rival, add_rival, rival_of
 from benchmarks.runs import Edges, read
@@ -162,9 +173,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--count", type=int, metavar="N", help="maximal bicliques of the one graph that is named")
     add_data(parser)
     add_rival(parser)
-    parser.add_argument(
-        "--repeats", type=int, default=5, metavar="N", help="runs of each; the median counts (default: 5)"
-    )
+    add_repeats(parser, 5)
     parser.add_argument("--core", type=int, metavar="N", help="run both on this core (default: any)")
     add_output(parser, RESULT.name)
     options.add_options(parser, "count", only=["reading"])
@@ -207,8 +216,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if words.table:
         print(table(numbers(words.table)))
         return
-    if words.repeats < 1:
-        raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = _graphs(words), output_file(words, "cpu")
     reading = record(IngestOptions, vars(words))
     rival = rival_of(words)

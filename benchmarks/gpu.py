@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_data, add_output, add_repeats, chosen, new_parser, numbers, output_file, run, write
 from benchmarks.cumbe import ABLATION, ablation, published
 from benchmarks.facts import FOLDER, GOLDEN, Graph, commit, machine, nvidia_smi
 from benchmarks.timing import load, timed
@@ -177,7 +177,7 @@ def parser() -> argparse.ArgumentParser:
         help=f"{', '.join(SECTIONS)}",
     )
     add_data(parser)
-    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="the median counts (default: 5)")
+    add_repeats(parser, 5)
     parser.add_argument("--seconds", type=float, default=8.0, help="for each hard graph (default: 8)")
     add_output(parser, "h200.json")
     return parser

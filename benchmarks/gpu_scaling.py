@@ -31,7 +31,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.command import add_data, add_output, new_parser, output_file, run, write
+from benchmarks.command import add_data, add_output, add_repeats, new_parser, output_file, run, write
 from benchmarks.facts import commit, find, machine, nvidia_smi
 from benchmarks.runs import keep_share, prepared_run
 from benchmarks.timing import load
@@ -236,7 +236,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--devices", type=int, nargs="+", default=[1, 2, 4], metavar="N", help="(default: 1 2 4)")
     parser.add_argument("--find", action="store_true", help="only look for shares of the edges that take --seconds")
     parser.add_argument("--seconds", type=float, default=25.0, help="wanted seconds on one GPU (default: 25)")
-    parser.add_argument("--repeats", type=int, default=1, metavar="N")
+    add_repeats(parser, 1, "runs of each")
     parser.add_argument("--cpu", type=float, metavar="SHARE", help="share of the roots that the CPU engine mines, too")
     parser.add_argument("--engine", default="bitmatrix")
     parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")

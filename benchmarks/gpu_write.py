@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
+from benchmarks.command import add_data, add_output, add_repeats, chosen, new_parser, output_file, run, write
 from benchmarks.facts import Graph, commit, machine, nvidia_smi
 from benchmarks.gpu_scaling import quiet
 from benchmarks.runs import prepared_run
@@ -128,7 +128,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"(default: random_dense; with --record {RECORDED})")
     parser.add_argument("--write-on", nargs="+", choices=("cpu", "gpu"), default=["cpu", "gpu"])
     parser.add_argument("--ids", choices=("labels", "dense"), default="labels")
-    parser.add_argument("--repeats", type=int, default=5, metavar="N", help="the median counts (default: 5)")
+    add_repeats(parser, 5)
     parser.add_argument("--max-results", type=int, metavar="N", help="stop after so many bicliques")
     parser.add_argument("--engine", default="bitmatrix")
     parser.add_argument("--place", type=Path, help="where the runs are put (default: the temporary folder)")

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pipeline
-from benchmarks.command import add_data, add_output, begun, chosen, new_parser, output_file, run, write
+from benchmarks.command import add_data, add_output, add_repeats, begun, chosen, new_parser, output_file, run, write
 from benchmarks.commands import kind_of_machine
 from benchmarks.facts import Graph
 from schemas.errors import InputError, ResourceError
@@ -109,7 +109,7 @@ def parser() -> argparse.ArgumentParser:
     parser = new_parser("largest", __doc__)
     parser.add_argument("graphs", nargs="*", metavar="GRAPH", help=f"of {', '.join(QUESTIONS)} (default: all)")
     add_data(parser)
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each (default: 3)")
+    add_repeats(parser, 3, "runs of each")
     parser.add_argument("--engine", default="auto", metavar="NAME", help="(default: auto)")
     add_output(parser, "largest.json")
     return parser
@@ -118,8 +118,6 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, and write the file after each question."""
     words = parser().parse_args(arguments)
-    if words.repeats < 1:
-        raise InputError(f"--repeats must be 1 or more, not {words.repeats}")
     graphs, output = chosen(words, tuple(QUESTIONS), tuple(QUESTIONS)), output_file(words, "largest")
     unknown = [graph.name for graph in graphs if graph.name not in QUESTIONS]
     if unknown:

@@ -33,6 +33,7 @@ import pytest
 from benchmarks.command import (
     add_data,
     add_output,
+    add_repeats,
     add_table,
     begun,
     chosen,
@@ -140,7 +141,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line."""
     parser = new_parser("store", __doc__)
     parser.add_argument("graphs", nargs="*", metavar="GRAPH", help="(default: those that ship)")
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="(default: 3)")
+    add_repeats(parser, 3)
     add_data(parser)
     add_output(parser, RESULT.name)
     add_table(parser, RESULT)

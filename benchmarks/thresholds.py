@@ -33,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.command import add_data, add_output, chosen, new_parser, numbers, output_file, run, write
+from benchmarks.command import add_data, add_output, add_repeats, chosen, new_parser, numbers, output_file, run, write
 from benchmarks.facts import commit, machine, nvidia_smi
 from benchmarks.gpu import COMPARED, HARD
 from benchmarks.rivals import Rival, TooSlowError, add_rival, rival_of
@@ -146,7 +146,7 @@ def parser() -> argparse.ArgumentParser:
     sides = ("auto", "left", "right")
     parser.add_argument("--sides", nargs="+", choices=sides, default=["auto"], help="root sides (default: auto)")
     add_data(parser)
-    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="the median counts (default: 3)")
+    add_repeats(parser, 3)
     parser.add_argument("--seconds", type=float, default=5.0, help="for one run (default: 5)")
     add_rival(parser)
     add_output(parser, "thresholds.json")

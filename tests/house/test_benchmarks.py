@@ -101,6 +101,15 @@ def test_recorded_numbers_are_overwritten_only_when_that_is_asked_for(name, tmp_
         module(name).parser().parse_args([*before, "--record", "--output", "x.json"])
 
 
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if "--repeats" in module(name).parser().format_help()])
+def test_nothing_is_measured_zero_times(name, capsys):
+    assert module(name).parser().parse_args(["--repeats", "1"]).repeats == 1
+    for said in ("0", "-1", "x"):
+        with pytest.raises(SystemExit):
+            module(name).parser().parse_args([f"--repeats={said}"])
+        assert "argument --repeats: " in capsys.readouterr().err
+
+
 def test_the_benchmark_runs_as_printed_without_any_data(tmp_path, monkeypatch, capsys):
     """On the graphs that ship, which is all that a clone has."""
     monkeypatch.chdir(tmp_path)

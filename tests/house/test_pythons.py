@@ -70,6 +70,13 @@ print(bq.count("g.parquet", workers=0, progress=False).count, bq.count("g.parque
 results = bq.mine("g.parquet", "OUT", workers=0, progress=False)
 print(len(results), results.complete, bq.verify("OUT", progress=False).count, results.top(2).num_rows)
 print("%d.%d" % sys.version_info[:2])
+import importlib, pkgutil
+for top in "schemas", "kernels", "pipeline":
+    for module in pkgutil.walk_packages(importlib.import_module(top).__path__, f"{top}."):
+        try:
+            module.name.endswith("__main__") or importlib.import_module(module.name)
+        except ModuleNotFoundError as error:
+            print(module.name, error)
 """
 
 
@@ -78,7 +85,7 @@ print("%d.%d" % sys.version_info[:2])
 @pytest.mark.timeout(1800)  # a download and a compilation, on a machine that may be busy
 @pytest.mark.parametrize("python", PYTHONS[1:])
 def test_the_core_counts_and_mines_with_another_python(python: str, site: Path, tmp_path: Path) -> None:
-    """With the pins, warnings as errors, and nothing of this environment."""
+    """With the pins, warnings as errors, and nothing of this environment. Every module can be imported, too."""
     program = interpreter(python)
     binary = ["--only-binary", ":all:", "--python-version", python, "--target", str(site)]
     pip("--no-compile", *binary, *PROJECT["dependencies"])  # it would compile all modules, and for this Python
@@ -99,11 +106,13 @@ def test_the_core_counts_and_mines_with_another_python(python: str, site: Path, 
         timeout=800,
     )
     assert ended.returncode == 0, ended.stderr[-3000:]
-    counted, mined, version = ended.stdout.splitlines()
+    counted, mined, version, *cannot = ended.stdout.splitlines()
     one, threads = counted.split()
     assert one == threads != "0"
     assert mined.split() == [one, "True", one, "2"]
     assert version == python
+    for line in cannot:  # all other modules of the core can be imported
+        assert re.match(r"pipeline\.(workers\.\w+ .*'(dask|distributed)'$|api\.estimator .*needs scikit-learn)", line), line
 
 
 @pytest.mark.parametrize("python", PYTHONS[1:])

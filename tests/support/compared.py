@@ -8,10 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 import pipeline
+from pipeline.compare import in_run
 
-__all__ = ["QUIET", "changes", "maximal_bicliques", "night", "rows_of"]
+__all__ = ["QUIET", "changes", "maximal_bicliques", "night", "noted_comparisons", "rows_of"]
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
@@ -25,6 +27,13 @@ def night(folder: Path, edges: Edges, names: tuple[str, str] = ("user", "film"),
     source = folder.with_suffix(".parquet")
     pq.write_table(pa.table({names[0]: left, names[1]: right}), source)
     return pipeline.mine(source, folder, **QUIET | options).path
+
+
+def noted_comparisons(patch: pytest.MonkeyPatch) -> list[Path]:
+    """The run before of every comparison in a run that is made from now on."""
+    made, diff = list[Path](), in_run.diff
+    patch.setattr(in_run, "diff", lambda *given, **how: made.append(given[0]) or diff(*given, **how))
+    return made
 
 
 def maximal_bicliques(edges: Edges) -> set[Biclique]:

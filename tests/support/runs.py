@@ -22,6 +22,7 @@ from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
+from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
 from schemas.emit import nowhere
 from schemas.hashes import vertex_hashes
@@ -76,6 +77,16 @@ def mined_in_threads(folder: RunFolder, slice_seconds: float = 0.01) -> None:
         proving.prove(Run(folder), pool, quiet)
     finally:
         pool.close()
+
+
+def check_two_find_everything(folder: Path, edges: np.ndarray, pool: Pool) -> None:
+    """Mine a new run in short slices with a pool of two workers, both of which get some, and prove it."""
+    run = prepared_run(folder, edges)
+    session = driver.mine_run(Run(run), pool, RunLimits(), quiet, 0.01)
+    assert 0 < session.busy_ratio <= 1
+    manifest = proving.prove(Run(run), pool, quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(edges)
+    assert len(manifest.mining["workers"]) == 2
 
 
 def quiet(progress: object) -> None:

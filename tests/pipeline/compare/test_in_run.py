@@ -8,14 +8,13 @@ import pytest
 
 import pipeline
 from pipeline.api import steps
-from pipeline.compare import in_run
 from pipeline.compare.in_run import changes_since_the_run_before
 from pipeline.run.names import stranger_in
 from pipeline.series.runs import run_before
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
-from tests.support.compared import QUIET, maximal_bicliques, night, rows_of
+from tests.support.compared import QUIET, maximal_bicliques, night, noted_comparisons, rows_of
 from tests.support.runs import random_edges
 
 EDGES = {(int(a), int(b)) for a, b in random_edges(8, 7, 0.5, 6)}
@@ -55,8 +54,7 @@ def test_it_is_made_once_and_again_when_a_run_is_another(tmp_path: Path, monkeyp
     (tmp_path / "made").mkdir()
     (tmp_path / "runs").mkdir()
     first, last = of_series(tmp_path, "2026-01-01", EDGES), of_series(tmp_path, "2026-01-03", EDGES)
-    made, diff = [], in_run.diff
-    monkeypatch.setattr(in_run, "diff", lambda *given, **how: made.append(given[0]) or diff(*given, **how))
+    made = noted_comparisons(monkeypatch)
     for _ in range(2):
         found = changes_since_the_run_before(last)
         assert found is not None

@@ -9,7 +9,6 @@ import pytest
 
 import pipeline
 from pipeline.api import steps
-from pipeline.compare import in_run
 from pipeline.compare.difference import Difference
 from pipeline.compare.in_run import changes_since_the_run_before
 from pipeline.remote.objects import Objects
@@ -23,7 +22,7 @@ from schemas.errors import ResourceError
 from schemas.options import RunLimits, RunOptions
 from schemas.search import Search
 from tests.support.bucket import Asked
-from tests.support.compared import maximal_bicliques, night, rows_of
+from tests.support.compared import maximal_bicliques, night, noted_comparisons, rows_of
 from tests.support.runs import random_edges
 from tests.support.stored import Machines, machines_with_a_bucket
 
@@ -90,8 +89,7 @@ def test_the_run_before_is_the_newest_complete_one_of_the_series(machines: Machi
 
 def test_every_machine_knows_it_until_a_run_is_another(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     first, last = of_series(machines, "2026-01-01", EDGES), of_series(machines, "2026-01-03", EDGES)
-    made, diff = [], in_run.diff
-    monkeypatch.setattr(in_run, "diff", lambda *given, **how: made.append(given[0]) or diff(*given, **how))
+    made = noted_comparisons(monkeypatch)
     for _ in range(2):
         found = compared(last)
         assert found is not None

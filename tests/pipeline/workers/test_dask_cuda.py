@@ -34,7 +34,15 @@ from schemas.options import RunLimits
 from schemas.platform import CORES, Platform
 from tests.support.engines import toy_kind, unable
 from tests.support.pools import FakePool
-from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges
+from tests.support.runs import (
+    answer,
+    check_two_find_everything,
+    load_ledger,
+    manifest_pair,
+    prepared_run,
+    quiet,
+    random_edges,
+)
 
 EDGES = random_edges(90, 60, 0.35, 8)
 #: The edges of a graph with so much work that slices are running when a worker is killed.
@@ -87,12 +95,7 @@ def pool() -> Iterator[DaskPool]:
 
 def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path: Path, pool: DaskPool) -> None:
     assert (pool.slots(), pool.workers(), pool.describe()) == (4, 2, "2 local GPUs")
-    folder = prepared_run(tmp_path, EDGES)
-    session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, 0.01)
-    assert 0 < session.busy_ratio <= 1
-    manifest = proving.prove(Run(folder), pool, quiet)
-    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
-    assert len(manifest.mining["workers"]) == 2
+    check_two_find_everything(tmp_path, EDGES, pool)
 
 
 def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> None:

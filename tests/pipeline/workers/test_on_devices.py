@@ -33,7 +33,16 @@ from schemas.errors import IncompleteError, ResourceError
 from schemas.options import RunLimits
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.pools import FakePool
-from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
+from tests.support.runs import (
+    answer,
+    check_two_find_everything,
+    load_ledger,
+    manifest_pair,
+    prepared_run,
+    quiet,
+    random_edges,
+    write_edges,
+)
 
 EDGES = random_edges(90, 60, 0.35, 8)
 #: The edges of a graph with so much work that slices are running when a process is killed.
@@ -154,12 +163,7 @@ def test_two_gpus_have_four_slices_at_a_time_and_find_everything(
         until(lambda: two.workers() == 2)
 
     monkeypatch.setattr(two, "everywhere", all_there)
-    folder = prepared_run(tmp_path, EDGES)
-    session = driver.mine_run(Run(folder), two, RunLimits(), quiet, 0.01)
-    assert 0 < session.busy_ratio <= 1
-    manifest = proving.prove(Run(folder), two, quiet)
-    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
-    assert len(manifest.mining["workers"]) == 2
+    check_two_find_everything(tmp_path, EDGES, two)
 
 
 def test_it_is_known_who_has_a_task(tmp_path: Path, two: OnDevices) -> None:
