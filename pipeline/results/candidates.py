@@ -15,7 +15,7 @@ from schemas.bicliques import Bicliques
 from schemas.search import By
 from schemas.totals import measured
 
-__all__ = ["ABOVE_NOTHING", "Best", "Rank", "Score", "SizeScore", "best_rows", "rounds"]
+__all__ = ["ABOVE_NOTHING", "Best", "Bounds", "Rank", "Score", "SizeScore", "best_rows", "rounds"]
 
 #: The order of the rows: score, edges, left size, id, and the place: file, row group, row. The highest comes first.
 #: It is the order of `pipeline.proof.selection.Largest`.
@@ -23,6 +23,9 @@ Rank = tuple[int, ...]
 
 #: (rows, numbers of some of them) -> mask of those that are left out.
 Dropped = Callable[[Bicliques, np.ndarray], np.ndarray]
+
+#: By (part, row group), a score that no row there exceeds.
+Bounds = dict[tuple[int, int], int]
 
 #: A rank below those of all rows with a score of at least 1.
 ABOVE_NOTHING: Rank = (0, *(np.iinfo(np.int64).max,) * 6)
@@ -110,6 +113,7 @@ def best_rows(
     above: Rank | None = None,
     below: Rank | None = None,
     dropped: Dropped | None = None,
+    known: Bounds | None = None,
 ) -> Best:
     """Find the `n` best of those rows that rank between two others and are not dropped.
 
@@ -126,6 +130,9 @@ def best_rows(
         The rows rank higher than `above` and lower than `below`.
     dropped : Dropped or None
         Which rows to leave out. Threads call it at the same time.
+    known : dict or None
+        For a score that only goes down from one call to the next, and only with `above`: by (part, row group) what no
+        row there exceeds, as calls before have found. It is changed, and saves later calls most row groups.
 
     Raises
     ------
@@ -139,7 +146,7 @@ def best_rows(
     best is read no further. Memory: `n` rows, and one row group per thread. The result does not depend on the number of
     threads, or on which row groups are read.
     """
-    search = _Search(parts, score, n, hold, above, below, dropped)
+    search = _Search(parts, score, n, hold, above, below, dropped, known)
     for found in in_order(search.look, search.places(), min(count_cores(), MOST_THREADS)):
         if found is not None:
             search.add(*found)
@@ -159,16 +166,19 @@ class _Search:
         above: Rank | None,
         below: Rank | None,
         dropped: Dropped | None,
+        known: Bounds | None,
     ):
         self._parts, self._score, self._n, self._hold = parts, score, n, hold
         self._least, self._below, self._dropped = above, below, dropped  # no row up to `least` is wanted any more
+        self._known = known
         self.ranks, self.rows, self.are_all = np.empty((0, _COLUMNS), np.int64), Bicliques.from_pairs([]), True
         self._new: list[tuple[np.ndarray, Bicliques]] = []
 
     def places(self) -> Iterator[tuple[int, int]]:
         """The row groups that are worth a look, as (part, row group), the most promising first."""
+        known = self._known or {}
         found = [
-            (np.inf if sizes is None else self._score.most(*sizes), part, group)
+            (min(np.inf if sizes is None else self._score.most(*sizes), known.get((part, group), np.inf)), part, group)
             for part, group, sizes in self._parts.groups()
         ]
         for most, part, group in sorted(found, key=lambda one: (-one[0], one[1:])):
@@ -185,10 +195,14 @@ class _Search:
         if least is not None:
             bounds = np.column_stack([self._score.bounds(left, right), edges, left])
             numbers = np.flatnonzero(_compare(bounds, least) >= 0)
+        if self._known is not None and least is not None:
+            self._known[place] = least[0]  # no row that is left out here has more
         if len(numbers) == 0:
             return None
         rows = self._parts.rows(part, group)
         ranks = np.column_stack([self._score.of(rows, numbers), edges[numbers], left[numbers]])
+        if self._known is not None and least is not None:
+            self._known[place] = max(int(ranks[:, 0].max()), least[0] if len(numbers) < len(left) else 0)
         wanted = self._between(ranks, least)
         if self._dropped is not None:
             wanted = wanted[~self._dropped(rows, numbers[wanted])]

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernels.compiled.interest import count_new
 from pipeline.proof.selection import Place
-from pipeline.results.candidates import ABOVE_NOTHING, Best, best_rows, rounds
+from pipeline.results.candidates import ABOVE_NOTHING, Best, Bounds, best_rows, rounds
 from pipeline.results.parts import Parts
 from schemas.bicliques import Bicliques
 
@@ -57,12 +57,13 @@ def cover_rows(parts: Parts, n: int) -> list[Chosen]:
 
     A round reads rows and holds those that add most. They are enough as long as the best of them ranks above what the
     last of them had when it was read. There are at most `n` rounds, and each holds more rows than the one before. A row
-    group is not read in full if the sizes of its rows are too small to matter, but a late round may read all others.
+    group is not read in full if the sizes of its rows are too small to matter, nor at all if no row there added enough
+    when it was read last.
     Memory: the rows of a round, and 8 bytes per vertex for every 64 bicliques that are chosen.
     """
-    edges, chosen, sizes = _Covered(parts.n_vertices), list[Chosen](), rounds(n)
+    edges, chosen, sizes, known = _Covered(parts.n_vertices), list[Chosen](), rounds(n), Bounds()
     while len(chosen) < n:
-        found = best_rows(parts, edges, next(sizes), above=ABOVE_NOTHING)
+        found = best_rows(parts, edges, next(sizes), above=ABOVE_NOTHING, known=known)
         chosen += _chosen_among(found, edges, n - len(chosen))
         if found.are_all:
             break

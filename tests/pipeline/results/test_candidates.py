@@ -230,3 +230,16 @@ def test_row_groups_that_are_too_small_are_not_read() -> None:
     parts.read = 0
     cover_rows(parts, 1)
     assert parts.read < len(pairs)
+
+
+def test_a_round_of_a_cover_reads_no_row_group_that_added_too_little_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(6)
+    parts = InMemory(rng, random_edges(rng, 24, 18, 0.4))
+    pairs = [pair for rows in parts._groups.values() for pair in rows.to_pairs()]
+    parts._groups = {(0, k): _rows([(list(a), list(b))]) for k, (a, b) in enumerate(pairs)}
+    monkeypatch.setattr(cover, "rounds", lambda n: itertools.repeat(5))
+    found, n_read = cover_rows(parts, 12), parts.read
+    monkeypatch.setattr(cover, "best_rows", lambda *given, known, **how: best_rows(*given, **how))
+    parts.read = 0
+    assert cover_rows(parts, 12) == found
+    assert n_read < 0.8 * parts.read
