@@ -89,6 +89,11 @@ class SliceResult:
     stats: SliceStats = field(default_factory=SliceStats)
     timed: tuple[tuple[int, float], ...] = ()
 
+    @property
+    def busy_seconds(self) -> float:
+        """Seconds that it kept engines busy, of all threads that shared it together."""
+        return self.seconds * self.stats.threads - self.stats.idle_seconds
+
 
 @dataclass(frozen=True)
 class LedgerEntry:

@@ -74,6 +74,10 @@ class SliceStats:
         How often the memory of the engine has been halved.
     joules, peak_watts : float or None
         Energy and peak power of the worker's GPU. None where they cannot be read.
+    threads : int
+        Threads that shared the slice.
+    idle_seconds : float
+        Seconds in which threads that shared the slice had nothing to do, of all of them together.
     """
 
     engine: EngineStats = field(default_factory=EngineStats)
@@ -83,6 +87,8 @@ class SliceStats:
     halvings: int = 0
     joules: float | None = None
     peak_watts: float | None = None
+    threads: int = 1
+    idle_seconds: float = 0.0
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SliceStats:

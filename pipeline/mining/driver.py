@@ -17,6 +17,7 @@ from pipeline.mining.incumbent import Incumbent
 from pipeline.mining.instructions import Finish, Policy, Start
 from pipeline.mining.ledger_writer import Commits
 from pipeline.mining.schedule import Scheduler
+from pipeline.mining.together import mine_together
 from pipeline.mining.watch import Watch
 from pipeline.output.writers import WriteOn
 from pipeline.prepare.weights import weights_of
@@ -32,7 +33,7 @@ from pipeline.run.session import MiningSession, how_it_ended, remember
 from pipeline.run.stored import keep_steps
 from pipeline.slices.left_over import LeftOver, Packed
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
-from pipeline.workers.pool import Pool, Result, WorkerLostError
+from pipeline.workers.pool import Pool, Result, Sharing, WorkerLostError
 from schemas.errors import BicliqueError, ResourceError
 from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from schemas.options import RunLimits
@@ -162,6 +163,8 @@ class _Driver:
             max_results=wanted,
             event_seconds=_EVENT_S,
         )
+        self.sharing: Sharing | None = None  # workers whose threads share slices
+        self.policies = {False: policy, True: policy.of_sharing()}
         self.machine = Scheduler(policy, max(self.ledger.entries, default=-1) + 1, float(self.plan.weights.sum()))
         self.left_overs: dict[int, LeftOver] = {}
         self.taking: dict[int, Start] = {}
@@ -237,7 +240,10 @@ class _Driver:
                 self.taking[instruction.slice] = instruction
                 task = self._task(instruction)
                 self.watch.started(instruction, task.limits.seconds or 0.0)
-                self.pool.submit(instruction.slice, mine_slice, task)
+                if self.sharing is None:
+                    self.pool.submit(instruction.slice, mine_slice, task)
+                else:
+                    self.sharing.submit(instruction.slice, mine_together, task)
 
     def _task(self, start: Start) -> SliceTask:
         seconds = min(start.seconds, self.pool.longest_task_s() or start.seconds)
@@ -270,7 +276,8 @@ class _Driver:
     def _go_on_beside(self) -> None:
         """Use the slots that no slice wants. If the run stops before its end, nothing is begun any more."""
         if self.beside is not None and self.finish is None and not self.machine.is_stopping:
-            self.beside.go_on(self.pool, self.slots - self.machine.running)
+            per_slice = 1.0 if self.sharing is None else self.slots / max(self.sharing.workers(), 1)
+            self.beside.go_on(self.pool, self.slots - math.ceil(per_slice * self.machine.running))
 
     def _receive(self, result: Result) -> None:
         if self.beside is not None and result.tag < 0:
@@ -300,7 +307,7 @@ class _Driver:
         if self.beside is not None:
             self.beside.committed(result.parts)
         self.slices += 1
-        self.busy_s += result.seconds
+        self.busy_s += result.busy_seconds
         self.incumbent.done(start.took)
         if len(left_over):
             self.left_overs[result.slice] = left_over
@@ -325,12 +332,16 @@ class _Driver:
     def _look_at_workers(self, now: float) -> None:
         self.energy.facts()  # has to be read often, because its counters start again from 0 after some time
         self.watch.look()
-        self.slots, self.workers = self.pool.slots(), self.pool.workers()
+        self.slots, self.workers, self.sharing = self.pool.slots(), self.pool.workers(), self.pool.sharing()
+        self.machine.policy = self.policies[self.sharing is not None]
         if self.slots:
             self.with_workers = now
         elif now - self.with_workers > NO_WORKERS_S:
             raise ResourceError(f"no worker has been there for {NO_WORKERS_S:.0f} seconds; start some")
-        self._carry_out(self.machine.set_slots(self.slots, self.workers))
+        if self.sharing is None:
+            self._carry_out(self.machine.set_slots(self.slots, self.workers))
+        else:
+            self._carry_out(self.machine.set_slots(self.sharing.workers()))
 
     def _tell(self) -> None:
         seconds = time.monotonic() - self.started

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemas.manifest import Outcome, Range
 
@@ -34,6 +34,14 @@ class Policy:
     max_nodes: int = 1 << 16
     event_seconds: float = 0.0
     attempts: int = 3
+
+    def of_sharing(self) -> Policy:
+        """The same for workers whose threads share slices. These are longer, because threads wait at the end of one."""
+        return replace(self, min_seconds=min(_SHARED_S, self.max_seconds))
+
+
+#: `Policy.min_seconds` of workers whose threads share slices (docs/lab/scaling.md).
+_SHARED_S = 1.0
 
 
 @dataclass(frozen=True)

@@ -202,6 +202,12 @@ class Scheduler:
         return bool(self._retry or self._sources)
 
     @property
+    def outstanding(self) -> list[Range]:
+        """The nodes that are not done and not running."""
+        waiting = [took for _, dealt in self._retry for took in dealt.took]
+        return waiting + [(k, *nodes) for k, source in self._sources.items() for nodes in source.ranges]
+
+    @property
     def is_stopping(self) -> bool:
         """Whether no more slices are dealt, whatever is outstanding."""
         return self._stop is not None

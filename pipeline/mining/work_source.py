@@ -39,6 +39,11 @@ class Source:
         self.weight_left = float(sum(self._weight(start, stop) for start, stop in self._ranges))
 
     @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """The outstanding nodes, as ranges in order."""
+        return self._ranges[::-1]
+
+    @property
     def band(self) -> int:
         """The band of the next node."""
         return self._band_at(self._ranges[-1][0])

@@ -46,7 +46,7 @@ class Account:
     slices, bicliques : int
         How many slices, and how many bicliques they found.
     busy_seconds : float
-        Seconds that the slices took, added up.
+        Seconds that the slices kept engines busy, added up; see `schemas.manifest.SliceResult`.
     last_seen : float
         End of the last slice, in seconds since 1970 (UTC).
     peak_rss : int
@@ -75,7 +75,7 @@ class Account:
         return cls(
             slices=len(results),
             bicliques=sum(result.total.seen for result in results),
-            busy_seconds=sum(result.seconds for result in results),
+            busy_seconds=sum(result.busy_seconds for result in results),
             last_seen=max(result.began + result.seconds for result in results),
             peak_rss=max(result.stats.peak_rss for result in results),
             device_bytes=max(result.stats.engine.device_bytes for result in results),

@@ -62,14 +62,30 @@ class SliceSearch:
             self._onlooker = Onlooker(graph, emit if self._job.rows == "slices" else None)
         self._emit = _TimedEmit(self._onlooker or emit)
         self._sum: Total = job_of(self._job.of_engine).zero
+        self._seen_before = 0
         self.stats = EngineStats()
         self.left_over: list[Subtrees] = []
         self.timed: list[tuple[int, float]] = []
         self._is_asked_to_stop = False
 
+    def again(self, limits: Limits) -> None:
+        """Begin another slice of the same output, with limits of its own. The sums go on."""
+        self.started, self.limits, self.left_over = time.perf_counter(), limits, []
+        self._seen_before = self._sum.seen
+
+    @property
+    def seen(self) -> int:
+        """Bicliques found since the slice began."""
+        return self._sum.seen - self._seen_before
+
+    @property
+    def bound(self) -> int | None:
+        """`schemas.jobs.Job.bound` of what was found so far."""
+        return self._job.bound(self._sum)
+
     def _mine(self, work: Subtrees, seconds: float | None) -> Slice | None:
         """Mine `work` for at most `seconds`. If the slice's limits are reached, return None; all of it is left over."""
-        rows = None if self.limits.rows is None else self.limits.rows - self._sum.seen
+        rows = None if self.limits.rows is None else self.limits.rows - self.seen
         if rows == 0 or self._is_asked_to_stop or (seconds is not None and seconds <= 0):
             self.left_over.append(work)
             return None
@@ -81,7 +97,7 @@ class SliceSearch:
     @property
     def _bound(self) -> int | None:
         """That of the slice, or of what it has found so far."""
-        bounds = (self.limits.bound, self._job.bound(self._sum))
+        bounds = (self.limits.bound, self.bound)
         return max((bound for bound in bounds if bound is not None), default=None)
 
     @property

@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
 from pipeline.run.stored import put_parts, store_of
 from pipeline.run.version import __version__
-from pipeline.slices import engine_turns, first_use
+from pipeline.slices import crew, engine_turns, first_use
 from pipeline.slices.ending import may_end
 from pipeline.slices.engine_turns import Server, turn
 from pipeline.slices.left_over import LeftOver, Packed, unpacked
@@ -39,10 +39,11 @@ from schemas.bicliques import Bicliques
 from schemas.emit import nowhere
 from schemas.engine_kind import EngineKind
 from schemas.errors import DeviceMemoryError, IncompleteError
-from schemas.manifest import SliceResult
+from schemas.manifest import Part, SliceResult
 from schemas.platform import CORES
 from schemas.search import Limits
 from schemas.stats import SliceStats
+from schemas.totals import Total
 from schemas.work import Subtrees
 
 __all__ = [
@@ -50,11 +51,13 @@ __all__ = [
     "SliceTask",
     "be_called",
     "forget",
+    "hand_in",
     "identity",
     "mine_slice",
     "reasons",
     "version",
     "warm_up",
+    "writer_of",
 ]
 
 logger = logging.getLogger(__name__)
@@ -124,15 +127,8 @@ def mine_slice(task: SliceTask) -> SliceDone:
     except BaseException:
         writer.discard()
         raise
-    closed = time.perf_counter()
-    rows, left_over = sum(part.rows for part in parts), Subtrees.concat(session.left_over)
-    if run.job.rows == "slices" and rows != session.total.count:
-        for part in parts:
-            (run.folder.pending / part.name).unlink()
-        raise IncompleteError(f"slice {task.slice} found {session.total.count} bicliques, but {rows} were written")
-    if (store := store_of(run.path)) is not None:
-        put_parts(store, run.folder.pending, parts)
-        closed = time.perf_counter()
+    hand_in(run, task, parts, session.total)
+    closed, left_over = time.perf_counter(), Subtrees.concat(session.left_over)
     # if the worker has another slice, it is searched while this one is written
     own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
     result = SliceResult(
@@ -158,6 +154,23 @@ def mine_slice(task: SliceTask) -> SliceDone:
     return SliceDone(result, LeftOver.of(left_over))
 
 
+def hand_in(run: Run, task: SliceTask, parts: Sequence[Part], total: Total) -> None:
+    """Check that the parts of a slice have the rows that it found, and bring them to where the driver expects them.
+
+    Raises
+    ------
+    IncompleteError
+        If they have not. They are removed.
+    """
+    rows = sum(part.rows for part in parts)
+    if run.job.rows == "slices" and rows != total.count:
+        for part in parts:
+            (run.folder.pending / part.name).unlink()
+        raise IncompleteError(f"slice {task.slice} found {total.count} bicliques, but {rows} were written")
+    if (store := store_of(run.path)) is not None:
+        put_parts(store, run.folder.pending, parts)
+
+
 def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
     """The search of a slice. If a device has too little memory, it is repeated with smaller buffers."""
     while True:
@@ -174,7 +187,7 @@ def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[
 
 def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
     """One attempt. If it fails, nothing of it stays."""
-    writer = _open_writer(run, server.kind, task.slice, task.write_on)
+    writer = writer_of(run, server.kind, task.slice, task.write_on)
     try:
         search, graph = run.bands[task.band]
         session = SliceSearch(server.engine, graph, search, task.limits, writer)
@@ -186,7 +199,7 @@ def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple
     return session, writer
 
 
-def _open_writer(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
+def writer_of(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
     """The writer of a slice. A job that only counts needs no writer on the device, nor does one that looks at rows."""
     platform = kind.platform if run.job.rows == "slices" else CORES
     where: WriteOn = "cpu" if run.job.looks_on else write_on
@@ -226,7 +239,8 @@ def _meter(name: str) -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Free the memory of the last run and of its engines, that of the calling thread and the shared one."""
+    """Free the memory of the last run and of its engines: of the calling thread, of the crew, and the shared one."""
+    crew.forget()
     close_in_worker()
     writers.forget()
     engine_turns.forget()
@@ -262,7 +276,7 @@ def _warm_up_device(run: Run, kind: EngineKind, write_on: WriteOn) -> None:
         first = Subtrees.of_roots(np.zeros(min(1, run.graph.n_roots), np.int32))
         with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
             server.engine.mine(run.graph, first, run.job.of_engine, Limits(_WARM_UP_S), nowhere)
-            _open_writer(run, kind, 0, write_on).discard()
+            writer_of(run, kind, 0, write_on).discard()
 
 
 class _Thread(threading.local):

@@ -28,6 +28,7 @@ from pipeline.process.logs import tell
 from pipeline.slices import worker
 from pipeline.workers.dask_client import check_environment, client_of
 from pipeline.workers.dask_cuda import start_cluster
+from pipeline.workers.dask_sharing import DaskSharing
 from pipeline.workers.dask_tasks import DaskTasks
 from pipeline.workers.notice import bring_notice
 from pipeline.workers.options import Scheduler, address_of
@@ -92,6 +93,7 @@ class DaskPool:
         self._here: set[str] = set()  # addresses of the workers
         self._names: dict[str, str] = {}  # by address: host and process of every worker, also of those that have gone
         self._tasks = DaskTasks(client, platform.fatal_errors, lambda address: self._names.get(address, address))
+        self._sharing = DaskSharing(self._tasks)
         self._asking = ThreadPoolExecutor(1, thread_name_prefix="names")
         self._closing = threading.Event()
 
@@ -213,6 +215,14 @@ class DaskPool:
         self._meet(threads)
         return len(threads) if self._platform.shares_engine else sum(threads.values())
 
+    def sharing(self) -> DaskSharing | None:
+        """One slice for each worker process, if there is one with several engines."""
+        threads = self._threads()
+        if self._platform.shares_engine or max(threads.values(), default=1) == 1:
+            return None
+        self._sharing.look(threads)
+        return self._sharing
+
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run a task on each worker that is there now. Workers that join later do without it."""
         self._has_worked = True
@@ -229,7 +239,9 @@ class DaskPool:
 
     def wait(self, seconds: float) -> list[Result]:
         """All tasks that have ended. Waits up to `seconds` for the first."""
-        return self._tasks.wait(seconds)
+        results = self._tasks.wait(seconds)
+        self._sharing.ended(results)
+        return results
 
     def grow(self) -> None:
         """Do nothing, because a cluster keeps its size."""

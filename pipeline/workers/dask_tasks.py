@@ -19,6 +19,7 @@ from typing import Any
 
 import distributed
 
+from pipeline.slices.crew import having_threads
 from pipeline.workers.device_failure import guarded
 from pipeline.workers.notice import OURS
 from pipeline.workers.pool import Result, WorkerLostError
@@ -40,14 +41,18 @@ class DaskTasks:
 
     def __init__(self, client: distributed.Client, fatal_errors: frozenset[str], name_of: Callable[[str], str]):
         self._client, self._fatal, self._name_of = client, fatal_errors, name_of
-        self._waiting: deque[tuple[int, Callable[[Any], Any], Any]] = deque()
+        self._waiting: deque[tuple[int, Callable[[Any], Any], Any, str | None]] = deque()
         self._is_coming = False  # whether `_send` will be called
         self._futures: dict[int, distributed.Future] = {}
         self._ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
 
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Have Dask run ``function(argument)``. `wait` returns the result with `tag`."""
-        self._waiting.append((tag, function, argument))
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, where: str | None = None) -> None:
+        """Have Dask run ``function(argument)``. `wait` returns the result with `tag`.
+
+        If `where` is the address of a worker, that worker runs it, and all of its threads share a slice. If the worker
+        is not there any more, another one runs it.
+        """
+        self._waiting.append((tag, function, argument, where))
         if not self._is_coming:
             self._is_coming = True
             self._client.loop.add_callback(self._send)
@@ -79,14 +84,14 @@ class DaskTasks:
     def _send(self) -> None:
         """Send the tasks that wait, in the thread of Dask's loop."""
         self._is_coming = False  # first, so that a task which comes from now on is not forgotten
-        alike: dict[Callable[[Any], Any], list[tuple[int, Any]]] = defaultdict(list)
+        alike: dict[tuple[Callable[[Any], Any], str | None], list[tuple[int, Any]]] = defaultdict(list)
         with suppress(IndexError):
             while True:
-                tag, function, argument = self._waiting.popleft()
-                alike[function].append((tag, argument))
-        for function, tasks in alike.items():
+                tag, function, argument, where = self._waiting.popleft()
+                alike[function, where].append((tag, argument))
+        for (function, where), tasks in alike.items():
             try:
-                futures = self._mapped(function, tasks)
+                futures = self._mapped(function, tasks, where)
             except Exception as error:  # the client is closed, or an argument cannot be pickled
                 for tag, _ in tasks:
                     self._ended.put((tag, None, error))
@@ -95,16 +100,22 @@ class DaskTasks:
                 self._futures[tag] = future
                 self._client.loop.add_callback(self._collect, tag, future)
 
-    def _mapped(self, function: Callable[[Any], Any], tasks: list[tuple[int, Any]]) -> list[distributed.Future]:
+    def _mapped(
+        self, function: Callable[[Any], Any], tasks: list[tuple[int, Any]], where: str | None
+    ) -> list[distributed.Future]:
         """Each task has a key of its own. Dask would not run the same task twice, and a slice may need it."""
         now = time.monotonic_ns()
         keys = [f"{OURS}{function.__name__}-{tag}-{now}" for tag, _ in tasks]
         if self._fatal:
             function = partial(guarded, function, self._fatal)
+        there: dict[str, Any] = {}
+        if where is not None:
+            function = partial(_with_its_threads, function)
+            there = {"workers": [where], "allow_other_workers": True}
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
             futures: list[distributed.Future] = self._client.map(
-                function, [argument for _, argument in tasks], key=keys, pure=False
+                function, [argument for _, argument in tasks], key=keys, pure=False, **there
             )
         return futures
 
@@ -126,3 +137,9 @@ class DaskTasks:
         if isinstance(error, distributed.client.FutureCancelledError):
             return Result(tag, error=WorkerLostError(f"Dask gave it up ({error.reason})"))
         return Result(tag, value, error)
+
+
+def _with_its_threads(function: Callable[[Any], Any], argument: Any) -> Any:
+    """Return ``function(argument)``, in which slices are shared by as many threads as the Dask worker has."""
+    with having_threads(distributed.get_worker().state.nthreads):
+        return function(argument)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
-from pipeline.workers.pool import InProcess, Pool, Result
+from pipeline.workers.pool import InProcess, Pool, Result, Sharing
 
 __all__ = ["Growing"]
 
@@ -40,6 +40,10 @@ class Growing:
     def workers(self) -> int:
         """The workers of the pool that is used now."""
         return self._now.workers()
+
+    def sharing(self) -> Sharing | None:
+        """The sharing of the pool that is used now."""
+        return self._now.sharing()
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` in this process now, and on the workers when they are there."""

@@ -83,6 +83,9 @@ class OnDevices(InThreads):
         """The GPUs that can be used now."""
         return self._here + len(self._there)
 
+    def sharing(self) -> None:
+        """None, because the threads of a process share its device."""
+
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` in this process, and in each other one before it gets its next task.
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pipeline.slices import worker
 
-__all__ = ["InProcess", "Pool", "Result", "WorkerLostError"]
+__all__ = ["InProcess", "Pool", "Result", "Sharing", "WorkerLostError"]
 
 
 class WorkerLostError(Exception):
@@ -25,6 +25,18 @@ class Result:
     error: BaseException | None = None
 
 
+class Sharing(Protocol):
+    """The workers of a pool whose threads share slices. Each has one slice at a time."""
+
+    def workers(self) -> int:
+        """How many there are."""
+        ...
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        """As `Pool.submit`, on a worker without a slice. There `crew.threads_here` says how many threads share it."""
+        ...
+
+
 class Pool(Protocol):
     """Runs functions on workers."""
 
@@ -34,6 +46,10 @@ class Pool(Protocol):
 
     def workers(self) -> int:
         """How many engines work at a time, now. Fewer than slots if one slice is written while another is mined."""
+        ...
+
+    def sharing(self) -> Sharing | None:
+        """The workers that are to have one slice each, now, whose threads share it. None: each engine has its own."""
         ...
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
@@ -86,6 +102,9 @@ class InProcess:
     def workers(self) -> int:
         """One."""
         return 1
+
+    def sharing(self) -> None:
+        """None, because there is one engine."""
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` in this process."""

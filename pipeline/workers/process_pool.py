@@ -65,6 +65,9 @@ class InProcesses:
         """The number of processes."""
         return self._n
 
+    def sharing(self) -> None:
+        """None, because each process has one thread."""
+
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Refuse, because nobody chooses the process of a task.
 

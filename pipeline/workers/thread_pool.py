@@ -50,6 +50,9 @@ class InThreads:
         """The number of threads, or one if they share an engine."""
         return 1 if self._share_engine else self._n
 
+    def sharing(self) -> None:
+        """None, because the driver is in the same process, and deals slices to threads as fast."""
+
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` once in this process."""
         function(argument)

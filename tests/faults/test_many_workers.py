@@ -6,6 +6,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pipeline.workers.pool import InProcess
 from schemas.options import RunLimits
 from schemas.search import Search
 from tests.support.dask_commands import ManyWorkers, connected, dask_scheduler
-from tests.support.held import short_slice
+from tests.support.held import short_slice, short_together
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 #: Two seconds of the reference engine on one core. These are 4,980 bicliques, so at least 332 short slices.
@@ -29,10 +30,10 @@ EDGES = random_edges(90, 80, 0.18, 11)
 _FEWEST = 4
 
 
-@pytest.fixture
-def workers() -> Iterator[ManyWorkers]:
+@contextmanager
+def many_workers(threads: int) -> Iterator[ManyWorkers]:
     with dask_scheduler() as address:
-        workers = ManyWorkers(address)
+        workers = ManyWorkers(address, threads)
         yield workers
         workers.close()
 
@@ -59,19 +60,23 @@ class Fate:
                 self._workers.end(self._random.choice(sorted(self._workers.pids)), number)
 
 
-@pytest.mark.parametrize(("n", "entries_each"), [(8, 10), pytest.param(64, 5, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    ("n", "threads", "entries_each"), [(8, 1, 10), (6, 2, 10), pytest.param(64, 1, 5, marks=pytest.mark.exhaustive)]
+)
 def test_workers_join_and_end_at_random(
-    tmp_path: Path, workers: ManyWorkers, monkeypatch: pytest.MonkeyPatch, n: int, entries_each: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, threads: int, entries_each: int
 ) -> None:
     monkeypatch.setattr(driver, "mine_slice", short_slice)
+    monkeypatch.setattr(driver, "mine_together", short_together)
     # it may be bad luck again and again, which would be too much for a run that nobody plays with
     monkeypatch.setattr(driver, "Policy", partial(Policy, attempts=1000))
     folder = prepared_run(tmp_path, EDGES, Search(mode="list"), "reference")
-    workers.start(n)
-    pool = connected(workers.address, n)
-    fate = Fate(folder, workers, entries_each, seed=n)
-    session = driver.mine_run(Run(folder), pool, RunLimits(), fate)
-    pool.close()
+    with many_workers(threads) as workers:
+        workers.start(n)
+        pool = connected(workers.address, n)
+        fate = Fate(folder, workers, entries_each, seed=n)
+        session = driver.mine_run(Run(folder), pool, RunLimits(), fate)
+        pool.close()
     assert session.outcome == "complete"
     assert min(fate.done[what] for what in ("killed", "told", "joined")) >= 2, fate.done
     manifest = proving.prove(Run(folder), InProcess(), quiet)
@@ -80,3 +85,4 @@ def test_workers_join_and_end_at_random(
     assert ledger.outstanding() == {}
     assert list(ledger.orphans()) == []
     assert len({entry.result.worker for entry in ledger.entries.values()}) > n / 2
+    assert {entry.result.stats.threads for entry in ledger.entries.values()} == {threads}

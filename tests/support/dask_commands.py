@@ -60,7 +60,7 @@ def connected(address: str, workers: int) -> DaskPool:
 
 
 def start_worker(address: str, *words: str) -> subprocess.Popen[str]:
-    """``dask worker`` with one thread."""
+    """``dask worker`` with one thread, unless `words` say something else."""
     return _start("worker", address, *_WORKER, *words)
 
 
@@ -82,14 +82,14 @@ for line in sys.stdin:
 
 
 class ManyWorkers:
-    """``dask worker --no-nanny``, as often as one likes.
+    """``dask worker --no-nanny`` with so many threads, as often as one likes.
 
     A process of Python that imports all that a worker of the reference engine needs takes two seconds. So one process
     does that, and each worker is a copy of it. Everything after the imports is as in a worker that was started alone.
     """
 
-    def __init__(self, address: str) -> None:
-        self.address = address
+    def __init__(self, address: str, threads: int = 1) -> None:
+        self.address, self._threads = address, threads
         self._first = _start(program=_COPIES, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pids: set[int] = set()
 
@@ -97,7 +97,7 @@ class ManyWorkers:
         """Start so many more workers."""
         assert self._first.stdin is not None
         assert self._first.stdout is not None
-        line = " ".join(["worker", self.address, "--no-nanny", *_WORKER]) + "\n"
+        line = " ".join(["worker", self.address, "--no-nanny", *_WORKER, "--nthreads", str(self._threads)]) + "\n"
         self._first.stdin.write(n * line)
         self._first.stdin.flush()
         self.pids.update(int(self._first.stdout.readline()) for _ in range(n))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
+from pipeline.mining.together import mine_together
 from pipeline.slices.ending import may_end
+from pipeline.slices.slice_search import SliceSearch
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice
+from schemas.work import Subtrees
 
 #: Seconds that a held slice needs to hand itself back, as one of a GPU does whose kernel has to come to a safe point.
 HANDING_BACK_S = 3.0
@@ -30,7 +35,33 @@ def short_slice(task: SliceTask) -> SliceDone:
 
     So the number of slices does not depend on how busy the machine is, and a worker mostly has a slice in hand.
     """
+    return mine_slice(_after_a_while(task))
+
+
+def short_together(task: SliceTask) -> SliceDone:
+    """The same on all threads of the worker."""
+    return mine_together(_after_a_while(task))
+
+
+def _after_a_while(task: SliceTask) -> SliceTask:
     told = threading.Event()
     with may_end(told.set):
         told.wait(0.2)
-    return mine_slice(replace(task, limits=replace(task.limits, seconds=None, rows=15)))
+    return replace(task, limits=replace(task.limits, seconds=None, rows=15))
+
+
+def held_together(task: SliceTask) -> SliceDone:
+    """Mine a slice on all threads. Each thread notes that it has mined a piece, and waits until ``go`` is there.
+
+    A note is a file ``mined-PROCESS-THREAD`` beside the folder of the run.
+    """
+    beside, all_of = Path(task.folder).parent, SliceSearch.all_of
+
+    def held(self: SliceSearch, work: Subtrees, n_probes: int) -> None:
+        all_of(self, work, n_probes)
+        (beside / f"mined-{os.getpid()}-{threading.get_ident()}").touch()
+        while not (beside / "go").exists():
+            time.sleep(0.02)
+
+    with mock.patch.object(SliceSearch, "all_of", held):
+        return mine_together(task)

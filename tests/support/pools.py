@@ -7,7 +7,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.workers.pool import Result
+from pipeline.slices.crew import having_threads
+from pipeline.workers.pool import InProcess, Result
 from pipeline.workers.thread_pool import InThreads
 
 
@@ -49,6 +50,9 @@ class FakePool:
     def workers(self) -> int:
         return self.n
 
+    def sharing(self) -> None:
+        pass
+
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         self.everywhere_of.append(argument)
         if self.n:
@@ -87,6 +91,29 @@ class FakePool:
     def close(self) -> None:
         assert not self.is_closed
         self.is_closed = True
+
+
+class SharedInProcess(InProcess):
+    """This process as one worker whose threads share each slice.
+
+    Parameters
+    ----------
+    threads : int
+    """
+
+    def __init__(self, threads: int) -> None:
+        super().__init__()
+        self._threads = threads
+
+    def sharing(self) -> SharedInProcess:  # type: ignore[override]
+        return self
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        def shared(argument: Any) -> Any:
+            with having_threads(self._threads):
+                return function(argument)
+
+        super().submit(tag, shared, argument)
 
 
 class MeetingThreads(InThreads):

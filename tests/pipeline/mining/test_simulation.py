@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.simulate import RECORDED, Nodes, World, draw, simulate, simulate_apart
+from benchmarks.simulate import RECORDED, draw
+from benchmarks.simulation import Nodes, World, simulate, simulate_apart
 from pipeline.mining.instructions import Policy
 from pipeline.mining.schedule import Scheduler
 from schemas.manifest import PLAN
@@ -45,6 +46,15 @@ def test_drivers_that_share_workers_serve_them_faster_than_one() -> None:
     alone = simulate(nodes, world, policy, seed=3)
     least, most = simulate_apart(nodes, world, policy, drivers=8)
     assert alone.efficiency < least < most < 1
+
+
+def test_workers_whose_threads_share_slices_need_far_fewer_of_them() -> None:
+    nodes = draw(RECORDINGS["bookcrossing_core"], 1280, 20 * 64, seed=3)
+    policy = Policy(event_seconds=0.003)
+    alone = simulate(nodes, World(64), policy, seed=3)
+    shared = simulate(nodes, World(8, in_hand=1, threads=8), policy.of_sharing(), seed=3)
+    assert shared.slices < alone.slices / 4
+    assert shared.efficiency > 0.75
 
 
 def test_a_slice_that_its_worker_ended_at_once_says_nothing_of_the_rate() -> None:

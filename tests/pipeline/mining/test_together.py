@@ -1,0 +1,249 @@
+"""Threads of a worker share a slice. It has one result, one left-over and one entry, and nothing is lost or twice."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import pipeline
+from kernels.cpu.engine import CpuEngine
+from pipeline.mining import driver
+from pipeline.mining.together import mine_together
+from pipeline.output.part_writer import PartWriter
+from pipeline.proof import proving
+from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
+from pipeline.slices import crew, ending, worker
+from pipeline.slices.left_over import unpacked
+from pipeline.slices.slice_search import SliceSearch
+from pipeline.slices.worker import SliceDone, SliceTask
+from pipeline.workers.pool import InProcess
+from schemas.emit import nowhere
+from schemas.errors import ResourceError
+from schemas.options import RunLimits
+from schemas.search import Limits, Search
+from schemas.work import Subtrees
+from tests.support.pools import SharedInProcess
+from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
+
+EDGES = random_edges(120, 70, 0.35, 5)
+THREADS = 3
+
+
+@pytest.fixture(autouse=True)
+def a_process_that_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(ending, "_leaving", threading.Event())
+    yield
+    worker.forget()
+    assert not ending._searches, "a search that is over can still be ended"
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("crew")], "threads are left"
+
+
+def prepared(tmp_path: Path, search: Search | None = None, engine: str = "cpu") -> RunFolder:
+    return prepared_run(tmp_path, EDGES, search, engine)
+
+
+def task_of(folder: RunFolder, limits: Limits, work: Subtrees | None = None) -> SliceTask:
+    run = Run(folder)
+    folder.pending.mkdir(exist_ok=True)
+    nodes = Subtrees.of_roots(run.plan.roots) if work is None else work
+    return SliceTask(str(folder.path), run.identity, 0, 0, 0, ((nodes.to_bytes(), 0, len(nodes)),), limits)
+
+
+def mined(task: SliceTask, threads: int = THREADS) -> SliceDone:
+    with crew.having_threads(threads):
+        return mine_together(task)
+
+
+def finds_the_rest(folder: RunFolder, done: SliceDone) -> bool:
+    """Whether the slice and what it left over are all of the run, and each biclique is in one of them."""
+    left = unpacked([(done.left_over.packed, 0, len(done.left_over))]) if len(done.left_over) else Subtrees.empty()
+    rest = CpuEngine().mine(Run(folder).graph, left, Search("fingerprint"), Limits(), nowhere)
+    count, fingerprint = done.result.total.seen + rest.count, done.result.total.fingerprint + rest.fingerprint
+    return (count, fingerprint % 2**64) == answer(EDGES)
+
+
+@pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
+def test_threads_that_share_slices_find_everything(tmp_path: Path, slice_seconds: float) -> None:
+    run, pool = Run(prepared(tmp_path)), SharedInProcess(THREADS)
+    session = driver.mine_run(run, pool, RunLimits(), quiet, slice_seconds)
+    assert session.outcome == "complete"
+    manifest = proving.prove(run, InProcess(), quiet)
+    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    entries = load_ledger(run.path).entries.values()
+    assert len(entries) == 1 or slice_seconds < 1
+    assert {entry.result.stats.threads for entry in entries} == {THREADS}
+    assert max(len(entry.result.parts) for entry in entries) > 1, "threads have parts of their own"
+    assert {entry.result.worker for entry in entries} == {worker.identity()}
+    assert pipeline.verify(run.path, progress=False).fingerprint == manifest.fingerprint
+
+
+@pytest.mark.parametrize(
+    "search",
+    [
+        Search(largest=4, by="edges"),
+        Search(per_vertex=True),
+        Search(mode="count", sizes=True),
+        Search(min_left=3, min_right=4),
+        Search(max_right=5),
+    ],
+    ids=["largest", "per vertex", "sizes", "thresholds", "filters"],
+)
+def test_every_question_has_the_answer_of_one_thread(tmp_path: Path, search: Search) -> None:
+    totals = []
+    for name, pool in {"one": InProcess(), "shared": SharedInProcess(THREADS)}.items():
+        (tmp_path / name).mkdir()
+        run = Run(prepared(tmp_path / name, search))
+        assert driver.mine_run(run, pool, RunLimits(), quiet, 0.05).outcome == "complete"
+        total = load_ledger(run.path).total.to_json()
+        total.pop("seen", None)  # a search for the largest may pass others
+        totals.append(total)
+    assert totals[0] == totals[1]
+
+
+@pytest.mark.parametrize("most", [1, 5000, 5001])
+def test_threads_together_never_exceed_the_row_limit(tmp_path: Path, most: int) -> None:
+    folder = prepared(tmp_path)
+    done = mined(task_of(folder, Limits(rows=most)))
+    assert done.result.total.count == sum(part.rows for part in done.result.parts) == most
+    assert finds_the_rest(folder, done)
+
+
+def test_a_slice_whose_time_is_up_leaves_the_rest_over(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, engine="reference")
+    done = mined(task_of(folder, Limits(seconds=0.2)))
+    assert done.result.n_left_over == len(done.left_over) > 0
+    assert done.result.total.seen > 0
+    assert finds_the_rest(folder, done)
+
+
+def test_a_slice_without_time_does_something(tmp_path: Path) -> None:
+    """Otherwise a busy machine could deal the same nodes for ever."""
+    folder = prepared(tmp_path)
+    done = mined(task_of(folder, Limits(seconds=0.0)))
+    assert done.result.total.seen > 0
+    assert finds_the_rest(folder, done)
+
+
+def test_a_worker_that_leaves_hands_its_shared_slice_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, all_of, pieces = prepared(tmp_path), SliceSearch.all_of, []
+
+    def told(self: SliceSearch, work: Subtrees, n_probes: int) -> None:
+        pieces.append(len(work))
+        if len(pieces) == 2:
+            ending.leave()
+        all_of(self, work, n_probes)
+
+    monkeypatch.setattr(SliceSearch, "all_of", told)
+    done = mined(task_of(folder, Limits()))
+    assert len(done.left_over) > 0
+    assert finds_the_rest(folder, done)
+    again = mined(task_of(folder, Limits()))
+    assert (again.result.total.seen, len(again.left_over)) == (0, Run(folder).graph.n_roots)
+
+
+@pytest.mark.parametrize("error", [ResourceError("the disk is full"), RuntimeError("a bug")], ids=["ours", "other"])
+def test_a_thread_that_fails_ends_the_slice_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    """It fails when another thread has written a part. The slice is tried again, and nothing of it counts before."""
+    folder, all_of, stretch = prepared(tmp_path), SliceSearch.all_of, PartWriter.write_stretch
+    written, failed = threading.Event(), []
+
+    def write_at_once(self: PartWriter, found: Any) -> None:
+        self.stretch.add(found)
+        stretch(self)
+        written.set()
+
+    def fail(self: SliceSearch, work: Subtrees, n_probes: int) -> None:
+        if threading.current_thread().name.endswith("_1") and not failed:
+            assert written.wait(60)
+            failed.append(sorted(file.name for file in folder.pending.iterdir()))
+            raise error
+        all_of(self, work, n_probes)
+
+    monkeypatch.setattr(SliceSearch, "all_of", fail)
+    monkeypatch.setattr(PartWriter, "__call__", write_at_once)
+    task = task_of(folder, Limits())
+    with pytest.raises(type(error), match=str(error)):
+        mined(task)
+    assert failed[0], "another thread has written nothing"
+    assert list(folder.pending.iterdir()) == []
+    assert finds_the_rest(folder, mined(task))
+
+
+def test_a_writer_that_cannot_close_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, close = prepared(tmp_path), PartWriter.close
+    closed = []
+
+    def fail_at_second(self: PartWriter) -> Any:
+        parts = close(self)
+        closed.append(parts)
+        if len(closed) == 2:
+            raise ResourceError("the disk is full")
+        return parts
+
+    monkeypatch.setattr(PartWriter, "close", fail_at_second)
+    with pytest.raises(ResourceError, match="the disk is full"):
+        mined(task_of(folder, Limits()))
+    assert sum(map(len, closed)) > 1
+    assert list(folder.pending.iterdir()) == []
+
+
+def test_threads_that_have_nothing_to_do_ask_for_a_share_of_a_long_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first piece has all of the work, and lasts until the rest of it is asked for. That rest is dealt."""
+    folder, all_of, stop = prepared(tmp_path), SliceSearch.all_of, CpuEngine.stop
+    recalled, pieces = threading.Event(), list[int]()
+
+    def hold(self: SliceSearch, work: Subtrees, n_probes: int) -> None:
+        pieces.append(len(work))
+        if len(pieces) == 1:
+            assert recalled.wait(60)
+            self.again(Limits(rows=10))
+        all_of(self, work, 0)
+
+    def note(self: CpuEngine) -> None:
+        recalled.set()
+        stop(self)
+
+    monkeypatch.setattr(SliceSearch, "all_of", hold)
+    monkeypatch.setattr(CpuEngine, "stop", note)
+    largest = Subtrees.of_roots(Run(folder).plan.roots[:1])
+    done = mined(task_of(folder, Limits(), largest))
+    assert len(pieces) > 1
+    expected = CpuEngine().mine(Run(folder).graph, largest, Search("fingerprint"), Limits(), nowhere)
+    assert (done.result.total.seen, done.result.total.fingerprint) == (expected.count, expected.fingerprint)
+
+
+def test_one_thread_mines_a_slice_as_it_always_did(tmp_path: Path) -> None:
+    done = mined(task_of(prepared(tmp_path), Limits()), threads=1)
+    assert done.result.stats.threads == 1
+    assert done.result.total.seen == answer(EDGES)[0]
+    assert crew._kept is None
+
+
+def test_idle_threads_do_not_count_as_busy(tmp_path: Path) -> None:
+    """One root without a subtree keeps one of the threads busy, and that for a moment."""
+    folder = prepared(tmp_path)
+    result = mined(task_of(folder, Limits(), Subtrees.of_roots(Run(folder).plan.roots[-1:]))).result
+    assert 0 <= result.busy_seconds < 0.7 * THREADS * result.seconds
+    assert result.stats.idle_seconds > 0
+
+
+def test_slices_of_a_process_take_turns_on_its_threads(tmp_path: Path) -> None:
+    folder = prepared(tmp_path)
+    task = task_of(folder, Limits())
+    with crew.crew_of(worker.open_in_worker(task.folder, task.run), THREADS):
+        other = threading.Thread(target=mined, args=(task,))
+        other.start()
+        time.sleep(0.05)
+        assert other.is_alive()
+    other.join(60)
+    assert not other.is_alive()

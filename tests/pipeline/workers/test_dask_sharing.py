@@ -1,0 +1,99 @@
+"""Dask workers of several threads get one slice each, and each is told how many threads it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import distributed
+import pytest
+
+from kernels.gpu.cuda import CUDA
+from pipeline.mining import driver
+from pipeline.proof import proving
+from pipeline.run.opened import Run
+from pipeline.slices.crew import threads_here
+from pipeline.workers.dask_pool import DaskPool
+from pipeline.workers.dask_sharing import DaskSharing
+from pipeline.workers.pool import Result
+from schemas.options import RunLimits
+from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
+
+EDGES = random_edges(90, 60, 0.35, 8)
+
+
+class Told:
+    """Stands for `DaskTasks`, and remembers which worker each task is for."""
+
+    def __init__(self) -> None:
+        self.where: dict[int, str | None] = {}
+
+    def submit(self, tag: int, function: Any, argument: Any, where: str | None = None) -> None:
+        self.where[tag] = where
+
+
+def test_no_worker_gets_a_second_slice_while_another_one_has_none() -> None:
+    told = Told()
+    sharing = DaskSharing(told)  # type: ignore[arg-type]
+    sharing.look(["a", "b", "c"])
+    assert sharing.workers() == 3
+    for tag in range(3):
+        sharing.submit(tag, str, None)
+    assert sorted(told.where.values()) == ["a", "b", "c"]
+    sharing.ended([Result(1)])
+    sharing.submit(3, str, None)
+    assert told.where[3] == told.where[1]
+    sharing.look(["a", "b", "c", "d"])
+    sharing.submit(4, str, None)
+    assert told.where[4] == "d"
+
+
+def threads_there(argument: object) -> int:
+    return threads_here()
+
+
+def test_threads_of_a_dask_worker_share_its_slices(tmp_path: Path) -> None:
+    folder = prepared_run(tmp_path, EDGES, engine="cpu")
+    with distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as theirs:
+        pool = DaskPool.connect(theirs.scheduler_address)
+        sharing = pool.sharing()
+        assert sharing is not None
+        assert (sharing.workers(), pool.slots(), pool.workers()) == (1, 2, 2)
+        sharing.submit(0, threads_there, None)
+        pool.submit(1, threads_there, None)
+        results: list[Result] = []
+        while len(results) < 2:
+            results += pool.wait(60)
+        assert {result.tag: result.value for result in results} == {0: 2, 1: 1}
+        session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, 0.05)
+        manifest = proving.prove(Run(folder), pool, quiet)
+        pool.close()
+    assert session.outcome == "complete"
+    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    assert {entry.result.stats.threads for entry in load_ledger(folder.path).entries.values()} == {2}
+
+
+@pytest.mark.parametrize(("threads", "platform"), [(1, "cores"), (2, "cuda")])
+def test_workers_with_one_engine_do_not_share(threads: int, platform: str) -> None:
+    with (
+        distributed.LocalCluster(
+            1, threads_per_worker=threads, processes=False, dashboard_address="127.0.0.1:0"
+        ) as theirs,
+        distributed.Client(theirs, set_as_default=False) as client,
+    ):
+        pool = DaskPool.connect(client) if platform == "cores" else DaskPool(client, None, "GPUs", CUDA, closes=False)
+        assert pool.workers() == 1
+        assert pool.sharing() is None
+        pool.close()
+
+
+def test_a_slice_for_a_worker_that_has_gone_is_mined_by_another_one() -> None:
+    with distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as theirs:
+        pool = DaskPool.connect(theirs.scheduler_address)
+        sharing = pool.sharing()
+        assert sharing is not None
+        sharing.look(["tcp://127.0.0.1:1"])
+        sharing.submit(0, threads_there, None)
+        (result,) = pool.wait(60)
+        pool.close()
+    assert result.value == 2
