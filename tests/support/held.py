@@ -51,7 +51,7 @@ def _after_a_while(task: SliceTask) -> SliceTask:
 
 
 def held_together(task: SliceTask) -> SliceDone:
-    """Mine a slice on all threads. Each thread notes that it has mined a piece, and waits until ``go`` is there.
+    """Mine a slice on all threads. Each notes that it has mined a piece, and waits for ``go``, or to be told to end.
 
     A note is a file ``mined-PROCESS-THREAD`` beside the folder of the run.
     """
@@ -60,7 +60,7 @@ def held_together(task: SliceTask) -> SliceDone:
     def held(self: SliceSearch, work: Subtrees, n_probes: int) -> None:
         all_of(self, work, n_probes)
         (beside / f"mined-{os.getpid()}-{threading.get_ident()}").touch()
-        while not (beside / "go").exists():
+        while not (beside / "go").exists() and not self._is_asked_to_stop:
             time.sleep(0.02)
 
     with mock.patch.object(SliceSearch, "all_of", held):
