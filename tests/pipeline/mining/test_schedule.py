@@ -219,26 +219,6 @@ def test_only_outstanding_ranges_are_dealt() -> None:
     assert not machine.is_open(3)
 
 
-def test_what_is_outstanding_is_all_that_is_not_done_and_not_running() -> None:
-    machine = Scheduler(Policy(max_nodes=3), 7)
-    machine.add_source(PLAN, np.ones(10), [(0, 4), (6, 10)], is_plan=True)
-    first, second = machine.set_slots(2)
-    dealt = [*first.took, *second.took]
-    taken = {(source, node) for source, start, stop in dealt for node in range(start, stop)}
-
-    def outstanding() -> set[tuple[int, int]]:
-        return {(source, node) for source, start, stop in machine.outstanding for node in range(start, stop)}
-
-    assert taken
-    assert outstanding() == {(PLAN, node) for node in (*range(4), *range(6, 10))} - taken
-    machine.stop("time_limit")
-    machine.failed(first.slice, "it was unlucky")
-    machine.returned(second.slice, 1.0, 0, np.ones(2))
-    left = {(source, node) for source, start, stop in first.took for node in range(start, stop)}
-    rest = {(PLAN, node) for node in (*range(4), *range(6, 10))} - taken
-    assert outstanding() == left | rest | {(second.slice, 0), (second.slice, 1)}
-
-
 def test_left_overs_are_divided_only_when_slots_would_be_idle() -> None:
     machine = Scheduler(Policy(), 0, 100.0)
     machine.add_source(PLAN, np.array([100.0]), [(0, 1)], is_plan=True)

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pipeline
 from kernels.cpu.engine import CpuEngine
 from pipeline.mining import driver
+from pipeline.mining.instructions import Policy
+from pipeline.mining.schedule import Scheduler
 from pipeline.mining.together import mine_together
 from pipeline.output.part_writer import PartWriter
 from pipeline.proof import proving
@@ -25,6 +28,7 @@ from pipeline.slices.worker import SliceDone, SliceTask
 from pipeline.workers.pool import InProcess
 from schemas.emit import nowhere
 from schemas.errors import ResourceError
+from schemas.manifest import PLAN
 from schemas.options import RunLimits
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
@@ -247,3 +251,23 @@ def test_slices_of_a_process_take_turns_on_its_threads(tmp_path: Path) -> None:
         assert other.is_alive()
     other.join(60)
     assert not other.is_alive()
+
+
+def test_what_is_outstanding_is_all_that_is_not_done_and_not_running() -> None:
+    machine = Scheduler(Policy(max_nodes=3), 7)
+    machine.add_source(PLAN, np.ones(10), [(0, 4), (6, 10)], is_plan=True)
+    first, second = machine.set_slots(2)
+    dealt = [*first.took, *second.took]
+    taken = {(source, node) for source, start, stop in dealt for node in range(start, stop)}
+
+    def outstanding() -> set[tuple[int, int]]:
+        return {(source, node) for source, start, stop in machine.outstanding for node in range(start, stop)}
+
+    assert taken
+    assert outstanding() == {(PLAN, node) for node in (*range(4), *range(6, 10))} - taken
+    machine.stop("time_limit")
+    machine.failed(first.slice, "it was unlucky")
+    machine.returned(second.slice, 1.0, 0, np.ones(2))
+    left = {(source, node) for source, start, stop in first.took for node in range(start, stop)}
+    rest = {(PLAN, node) for node in (*range(4), *range(6, 10))} - taken
+    assert outstanding() == left | rest | {(second.slice, 0), (second.slice, 1)}
