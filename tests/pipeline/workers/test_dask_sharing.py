@@ -63,7 +63,7 @@ def test_threads_of_a_dask_worker_share_its_slices(tmp_path: Path) -> None:
         pool.submit(1, threads_there, None)
         results: list[Result] = []
         while len(results) < 2:
-            results += pool.wait(60)
+            results += pool.wait(300)
         assert {result.tag: result.value for result in results} == {0: 2, 1: 1}
         session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, 0.05)
         manifest = proving.prove(Run(folder), pool, quiet)
@@ -94,6 +94,6 @@ def test_a_slice_for_a_worker_that_has_gone_is_mined_by_another_one() -> None:
         assert sharing is not None
         sharing.look(["tcp://127.0.0.1:1"])
         sharing.submit(0, threads_there, None)
-        (result,) = pool.wait(60)
+        (result,) = pool.wait(300)
         pool.close()
     assert result.value == 2
