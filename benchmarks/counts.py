@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def added(recorded: dict[str, Any], manifest: dict[str, Any], machine: str, of_c
         If its count or fingerprint is not that of another run of the same input.
     """
     options, of_input, mining = manifest["options"], manifest["input"], manifest["mining"]
-    search, name = options["search"], Path(of_input["source"]).stem
+    search, name = options["search"], Path(re.sub(r" \([\d,]+ files?\)$", "", of_input["source"])).stem
     bounds = ("max_left", "max_right", "largest", "containing_left", "containing_right")
     if (search["min_left"], search["min_right"]) != (1, 1) or any(search[bound] for bound in bounds):
         raise InputError(f"the run of {name} does not count every biclique; mine it without thresholds")

@@ -163,7 +163,8 @@ Measured on: {hard_runs}.
 
 We know of no published program that has counted the maximal bicliques of these graphs. Each number was found by several
 complete searches, by different engines or from different root sides, whose counts and fingerprints agree
-(`python -m benchmarks.counts`).
+(`python -m benchmarks.counts`). record_shape is generated: a graph of the size of the largest that was ever counted,
+with 80 planted groups ([how](lab/large.md)).
 
 {counts}
 

@@ -45,6 +45,12 @@ def test_runs_of_a_graph_are_recorded_together_and_once(runs, tmp_path, capsys):
     assert lines[3].startswith("| | | | | `reference`, right roots | here, ")
 
 
+@pytest.mark.parametrize("source", ["x/shape (1 file)", "x/shape (1,024 files)", "x/shape.parquet"])
+def test_a_graph_is_called_as_its_file_or_folder(source, runs):
+    one = manifest(runs[0])
+    assert list(counts.added({}, one | {"input": one["input"] | {"source": source}}, "here", "c0ffee")) == ["shape"]
+
+
 @pytest.mark.parametrize("what", ["count", "fingerprint"])
 def test_a_search_that_found_something_else_is_refused(what, runs):
     first, second = map(manifest, runs)
