@@ -78,6 +78,9 @@ class GpuSizes(NamedTuple):
         Size of the window of ranks in which candidates of hubs are looked for, in words of 32 ranks.
     least_sifted : int
         Fewest wedges of a word problem whose rows are sifted before they are entered in the hash table.
+    roots_per_wedge : int
+        Fewest roots of the graph for each wedge of a word problem whose rows are sifted. Problems that may have more
+        rows than `row_cap` are sifted in any case.
     narrow : int
         Most words of a bit row, 32 at most, with which a word problem is searched row by row. Wider problems are
         searched by columns.
@@ -99,6 +102,7 @@ class GpuSizes(NamedTuple):
     give_min: int = 256
     window_words: int = 256
     least_sifted: int = 1024
+    roots_per_wedge: int = 4
     narrow: int = 16
     min_blocks: int = 4
 
@@ -225,6 +229,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
         "GIVE_MIN": sizes.give_min,
         "WINDOW_WORDS": sizes.window_words,
         "LEAST_SIFTED": sizes.least_sifted,
+        "ROOTS_PER_WEDGE": sizes.roots_per_wedge,
         "NARROW": sizes.narrow,
         "MIN_BLOCKS": sizes.min_blocks,
         "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,

@@ -77,6 +77,7 @@ CONSTANTS: dict[str, dict[str, int]] = {
         "POLL": _SIZES.poll,
         "GIVE_MIN": _SIZES.give_min,
         "LEAST_SIFTED": _SIZES.least_sifted,
+        "ROOTS_PER_WEDGE": _SIZES.roots_per_wedge,
         "NARROW": _SIZES.narrow,
         "MIN_BLOCKS": _SIZES.min_blocks,
     },

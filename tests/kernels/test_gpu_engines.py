@@ -112,13 +112,21 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         monkeypatch.setattr(items, "LONG_CHUNK", 1 << 20)
         edges = random_edges(np.random.default_rng(7), n_left, n_right, density)
         graph = graph_of(edges, BuildOptions(root_side="right"))
-        engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(least_sifted=least_sifted))
+        engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(least_sifted=least_sifted, roots_per_wedge=0))
         rows: dict[str, list] = {"ours": [], "theirs": []}
         for name, own in (("ours", engine), ("theirs", CpuEngine())):
             emit = emit_to(lambda batch, name=name: rows[name].extend(batch.to_pairs()))
             own.mine(graph, Subtrees.of_roots(np.array(roots)), Search("list"), Limits(), emit)
         assert len(rows["theirs"]) > 100
         assert sorted(rows["ours"]) == sorted(rows["theirs"])
+
+    def test_problems_that_may_have_more_rows_than_room_are_sifted(self):
+        """The problems of these roots meet some 900 others, a tenth of them at least twice, and have room for 256."""
+        graph = graph_of(random_edges(np.random.default_rng(3), 2600, 4000, 0.01), BuildOptions(root_side="right"))
+        roots = Subtrees.of_roots(np.arange(1900, 1910))
+        found = bitmatrix("tight")().mine(graph, roots, Search("count"), Limits(), nowhere)
+        assert found.count == CpuEngine().mine(graph, roots, Search("count"), Limits(), nowhere).count
+        assert found.stats.launches == 1, "no problem was set aside for a launch with more room"
 
     def test_rows_that_only_cover_a_base_vertex_are_not_visited(self):
         """Most roots of this graph share one base vertex or none, so most candidates lead to dead nodes."""

@@ -124,7 +124,17 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
 
 def test_the_usual_sizes_and_their_halves_ask_for_the_same():
     assert {CumbeSizes().halved(n).defines == CumbeSizes().defines for n in range(9)} == {True}
-    fixed = {"row_cap", "list_cap", "poll", "give_min", "window_words", "least_sifted", "narrow", "min_blocks"}
+    fixed = {
+        "row_cap",
+        "list_cap",
+        "poll",
+        "give_min",
+        "window_words",
+        "least_sifted",
+        "roots_per_wedge",
+        "narrow",
+        "min_blocks",
+    }
     halved = GpuSizes().halved(9)._asdict()
     assert {name: halved[name] for name in fixed} == {name: GpuSizes()._asdict()[name] for name in fixed}
 

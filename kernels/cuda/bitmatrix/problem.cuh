@@ -24,9 +24,9 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
     if (entered + 64 > ROW_CAP) return OVERSIZE;
     // Where there are many wedges, most of them may lead to rows that tell nothing. If there are few roots, many of them
     // share more than one base vertex with L, and a filter helps little, but that more problems have room.
-    bool wide = n_bits > 32, few = flat.total <= params.n_roots / 4;
+    bool wide = n_bits > 32, sparse = flat.total >= LEAST_SIFTED && ROOTS_PER_WEDGE * (i64)flat.total <= params.n_roots;
     bool crowded = entered + 64 + (flat.total < params.n_roots ? flat.total : params.n_roots) > ROW_CAP;
-    bool sifting = n_bits > 1 && flat.total >= LEAST_SIFTED && (few || crowded);
+    bool sifting = n_bits > 1 && (sparse || crowded);
     u64 sifted = sifting ? covered_early(w, n_bits, kin) : 0;
     i32 most = (sifted != 0 ? sift(n_bits, flat, sifted) : flat.total) + entered;
     bool shared = fits_shared(most, sifted != 0, wide);

@@ -48,6 +48,9 @@
 #ifndef LEAST_SIFTED
 #define LEAST_SIFTED 1024  // problems with fewer wedges have no filter in front of the hash table: wedges.cuh
 #endif
+#ifndef ROOTS_PER_WEDGE
+#define ROOTS_PER_WEDGE 4  // nor have those of graphs with fewer roots per wedge, unless rows may have no room
+#endif
 #ifndef NARROW
 #define NARROW 16  // problems with at most so many words per bit row are searched by rows, others by columns; 32 at most
 #endif
