@@ -103,7 +103,7 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeyp
 
 
 def test_a_processor_core_solves_problems_too_large_for_scratch_memory(monkeypatch):
-    graph, plan = graph_of(edges_of("many roots", True)), Launch.plan
+    graph, plan = graph_of(edges_of("many roots", True), BuildOptions(root_side="right")), Launch.plan
 
     def scarce(device, row_cap, *rest):
         if row_cap > 64:
@@ -128,7 +128,8 @@ def test_scratch_memory_is_freed_before_that_of_larger_problems(monkeypatch):
         return launch
 
     monkeypatch.setattr(Launch, "plan", watched)
-    run_once(bitmatrix("oversize")(), graph_of(edges_of("many roots", True)), Search("count"))
+    graph = graph_of(edges_of("many roots", True), BuildOptions(root_side="right"))
+    run_once(bitmatrix("oversize")(), graph, Search("count"))
     assert [row_cap for row_cap, _ in planned[:2]] == [64, 512]
     assert planned[1][1] == 0
 
