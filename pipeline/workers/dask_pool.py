@@ -217,8 +217,10 @@ class DaskPool:
 
     def sharing(self) -> DaskSharing | None:
         """One slice for each worker process, if there is one with several engines."""
+        if self._platform.shares_engine:
+            return None
         threads = self._threads()
-        if self._platform.shares_engine or max(threads.values(), default=1) == 1:
+        if max(threads.values(), default=1) == 1:
             return None
         self._sharing.look(threads)
         return self._sharing

@@ -169,12 +169,12 @@ def _listed(url: str, shown: str, system: Any, path: str) -> Listing:
         folders = name.split("/")
         refuse_logged_table(shown, folders[:-1])
         refuse_unfinished(shown, folders[-1:])
-        for k, one in enumerate(folders):
+        for k, one in enumerate(folders if not pattern else ()):
             names["/".join(folders[:k])].add(one)
         fits = not pattern or any(_fits(folders[:k], pattern) for k in range(1, len(folders) + 1))
         if fits and (is_hidden("/".join(pattern)) or not is_hidden(name)):
             files.append((name, each))
-    for folder, own in names.items() if not pattern else ():
+    for folder, own in names.items():
         if not is_hidden(folder):
             refuse_run(f"{shown}/{folder}" if folder else shown, own)
     if not files:
