@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -282,15 +281,19 @@ def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa
     for i in order:
         groups.setdefault(places[i][:2], []).append(places[i][2])
 
-    def read(place: tuple[int, int]) -> list[pa.RecordBatch]:
-        with open_part(files[place[0]]) as part:
+    lists = [field for field in schema if pa.types.is_list(field.type)]
+    # as dictionaries, as Parquet stores text, because most rows are not taken, and their text need not be made
+    texts = [f"{field.name}.list.element" for field in lists if pa.types.is_string(field.type.value_type)]
+
+    def read(place: tuple[int, int]) -> pa.Table:
+        with open_part(files[place[0]], read_dictionary=texts) as part:
             # in batches, because the lists of a whole row group take tens of megabytes
             batches = part.iter_batches(BATCH, row_groups=[place[1]], use_threads=False)
-            return _taken(batches, np.array(groups[place]))
+            return pa.Table.from_batches(_taken(batches, np.array(groups[place]))).cast(schema)
 
     with ThreadPoolExecutor(min(_MOST_THREADS, count_cores())) as threads:
         found = list(threads.map(read, groups))
-    return pa.Table.from_batches(itertools.chain.from_iterable(found), schema).take(np.argsort(order))
+    return pa.concat_tables(found).take(np.argsort(order))
 
 
 def _taken(batches: Iterator[pa.RecordBatch], rows: np.ndarray) -> list[pa.RecordBatch]:

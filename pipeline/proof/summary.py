@@ -373,4 +373,6 @@ def _write(table: pa.Table, file: Path) -> None:
 
 
 def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
-    return pq.read_table(bring(file), columns=columns, filesystem=LOCAL, page_checksum_verification=True)
+    # not by `read_table`, which imports `pyarrow.dataset`
+    with pq.ParquetFile(bring(file), filesystem=LOCAL, page_checksum_verification=True) as table:
+        return table.read(columns)

@@ -37,9 +37,11 @@ def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     is_first = np.zeros(len(signature), bool)
     is_first[first] = True
     chosen = is_first[members]  # one member of each group says which rows the group is in
-    is_in = np.zeros((len(groups), n))
-    is_in[group[members[chosen]], row[chosen]] = 1.0
-    common: np.ndarray = (is_in.T * size) @ is_in
+    is_in = np.zeros((n, len(groups)))
+    is_in[row[chosen], group[members[chosen]]] = 1.0
+    common = np.empty((n, n))
+    for k in range(n):  # and no product of matrices, because its threads spin: ten times the work on a busy machine
+        common[k, : k + 1] = common[: k + 1, k] = np.vecdot(is_in[: k + 1], is_in[k] * size)
     return common
 
 

@@ -157,6 +157,23 @@ def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, t
     assert set(ast.literal_eval(ended.stdout.splitlines()[-1])) <= IMPORTS[words]
 
 
+def test_a_page_is_made_without_datasets_of_arrow(run: Path) -> None:
+    """Who makes a page from Python would import pandas with them, which takes as long as the page."""
+    program = (
+        "import sys\nfrom pipeline.cli.main import main\n"
+        "assert main() == 0\nprint([name for name in sys.modules if name.startswith('pyarrow.dataset')])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "report", str(run), "--quiet"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
 def processor_seconds(words: list[str]) -> float:
     """Processor time of a Python process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from importlib.resources import files
 
 import jinja2
@@ -53,11 +54,7 @@ class Page:
     """The page before it has content: its template, compiled."""
 
     def __init__(self) -> None:
-        environment = jinja2.Environment(
-            autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-        )
-        environment.filters["shortened"] = shortened
-        self._template = environment.from_string(_text("page.html"))
+        self._template = _template()
 
     def html_of(self, content: Content) -> str:
         """The page as HTML.
@@ -92,6 +89,15 @@ class Page:
         more = {"names": content.names, "folder": _folder(content), "distinct": round(100 * DISTINCT)}
         room = max(_MOST_BYTES - len(start.encode("utf-8", "replace")) - len(end), _LEAST_ROOM)
         return f'{start}<script type="text/plain" id="labels">{packed(listed, more, room)}</script>\n{end}'
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["shortened"] = shortened
+    return environment.from_string(_text("page.html"))
 
 
 def _is_there(part: str, content: Content) -> bool:

@@ -87,4 +87,6 @@ def _text(value: object) -> str:
         return value
     if isinstance(value, float):
         return number(value)
+    if isinstance(value, int):
+        return str(value)  # most of a picture is numbers, and these need no search for what has to be escaped
     return escape(_NO_TEXT.sub("\ufffd", str(value)))

@@ -192,6 +192,24 @@ def test_rows_at_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, b
     assert rows_at(files, [], table.schema).num_rows == 0
 
 
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_rows_of_text_are_as_the_files_have_them(tmp_path: Path, dictionary: bool) -> None:
+    """Also if each row group has a dictionary of its own, or none."""
+    draw = np.random.default_rng(4)
+    text = pa.list_(pa.field("element", pa.string(), nullable=False))
+    schema = pa.schema([("id", pa.int64()), ("left", text), ("right", pa.list_(pa.int64()))])
+    files, tables = [tmp_path / f"{k}.parquet" for k in range(2)], []
+    for file in files:
+        words = [[f"\u00fc {word}" for word in draw.integers(0, 60, draw.integers(1, 9))] for _ in range(50)]
+        tables.append(pa.table([range(50), words, [[len(row)] for row in words]], schema=schema))
+        pq.write_table(tables[-1], file, row_group_size=20, use_dictionary=dictionary)
+    places = [(1, 2, 9), (0, 0, 3), (1, 0, 0), (0, 1, 19), (0, 0, 4)]
+    wanted = pa.concat_tables(tables).take([99, 3, 50, 39, 4])
+    found = rows_at(files, places, schema)
+    assert found.schema.equals(schema)
+    assert found.to_pylist() == wanted.to_pylist()
+
+
 def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files, table = synthetic(tmp_path, FILES)
     read: list[int] = []

@@ -122,6 +122,12 @@ def test_the_page_of_the_graph_that_ships_is_small(tmp_path: Path) -> None:
     assert '"most":null' in zlib.decompress(base64.b64decode(data_of(results.path / "report.html"))).decode()
 
 
+def test_the_template_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    Page()
+    monkeypatch.delattr("jinja2.Environment.from_string")
+    Page()
+
+
 def data_of(page: Path) -> str:
     found = re.search(r'<script type="text/plain" id="labels">(.*?)</script>', page.read_text(), re.DOTALL)
     assert found is not None
