@@ -1,5 +1,5 @@
 // One kernel of kernels/cuda as a shared library: -DKERNEL_FILE='"..."' -DKERNEL=name.
-#include "emulation.h"
+#include "cuda.h"
 
 emulation::Machine emulation::machine;
 

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <csetjmp>
 #include <sys/mman.h>
 #include <type_traits>
 #include <ucontext.h>
@@ -34,10 +33,13 @@ namespace emulation {
 
 const size_t STACK_BYTES = 256 * 1024;
 
+// Where to go on: for GCC's built-in functions, which keep much less than those of the C library.
+typedef void* Place[5];
+
 // A stack, and where on it to go on. A thread of the next launch takes it over, because making one is slow.
 struct Fiber {
     char* stack;
-    jmp_buf here;
+    Place here;
     ucontext_t first;
     bool entered = false;
 };
@@ -57,12 +59,18 @@ struct Block {
     std::vector<char> shared;              // its shared memory while another block runs
 };
 
+// What lanes bring to a collective.
+struct Meeting {
+    uint64_t deposit[32];  // of each
+    unsigned folded;       // of all
+};
+
 struct Warp {
     Lane lanes[32];
     Block* block;
     unsigned first_thread;
     unsigned arrived = 0, meetings = 0;  // collectives completed
-    uint64_t deposit[2][32];
+    Meeting last[2];
     unsigned running = 32;
     unsigned long wakes = 0;  // round in which it goes on
 };
@@ -74,16 +82,17 @@ struct Machine {
     Warp* warp = nullptr;
     Block* present = nullptr;  // whose shared memory is in place
     unsigned lane = 0;
+    unsigned begun = 0, offset = 0, stride = 1;  // lanes that had their turn or left it out, and their order
     unsigned long round = 0;
     bool progress = false;
-    jmp_buf scheduler;
+    Place scheduler;
     void (*kernel)(void*) = nullptr;
     void* argument = nullptr;
     uint64_t random = 88172645463325252ull;
     Dim thread, block, block_size, grid;
 };
 
-extern Machine machine;
+extern Machine machine __attribute__((visibility("hidden")));
 
 inline unsigned shuffled() {  // xorshift64
     machine.random ^= machine.random << 13;
@@ -92,12 +101,19 @@ inline unsigned shuffled() {  // xorshift64
     return (unsigned)machine.random;
 }
 
-inline void yield() {
-    if (_setjmp(machine.warp->lanes[machine.lane].fiber->here) == 0) _longjmp(machine.scheduler, 1);
+[[noreturn]] __attribute__((noipa)) inline void go_on(Place there) { __builtin_longjmp(there, 1); }
+
+[[noreturn]] void pass_on();
+
+// Let the other lanes run, and go on at the next turn.
+__attribute__((noipa)) inline void yield() {
+    if (__builtin_setjmp(machine.warp->lanes[machine.lane].fiber->here) == 0) pass_on();
 }
 
-// Deposit a value, wait for the other 31 lanes; everybody's values, valid until the next collective.
-inline const uint64_t* meet(uint64_t value) {
+// Bring something to a collective, and wait for the other 31 lanes. What all have brought is valid until the next
+// collective. `bring(meeting, is_first)` is called for one lane after the other.
+template <class Bring>
+inline const Meeting& meet(Bring bring) {
     Warp* warp = machine.warp;
     Lane& lane = warp->lanes[machine.lane];
     if (warp->running != 32) {
@@ -105,14 +121,21 @@ inline const uint64_t* meet(uint64_t value) {
         std::abort();
     }
     unsigned turn = lane.meetings++;
-    warp->deposit[turn & 1][machine.lane] = value;
+    Meeting& meeting = warp->last[turn & 1];
+    bring(meeting, warp->arrived == 0);
     machine.progress = true;
     if (++warp->arrived == 32) {
         warp->arrived = 0;
         warp->meetings++;
     }
     while (warp->meetings <= turn) yield();
-    return warp->deposit[turn & 1];
+    return meeting;
+}
+
+// What all lanes bring, folded into one number.
+template <class Fold>
+inline unsigned reduced(unsigned x, Fold fold) {
+    return meet([=](Meeting& all, bool is_first) { all.folded = is_first ? x : fold(all.folded, x); }).folded;
 }
 
 // Wait for all threads of the block; how many of them brought a true value.
@@ -174,26 +197,40 @@ inline Fiber* fiber_of(size_t i) {
     return machine.fibers[i];
 }
 
-inline void resume(Warp* warp, unsigned l) {
-    Lane& lane = warp->lanes[l];
-    machine.warp = warp;
-    machine.lane = l;
-    machine.thread = {warp->first_thread + l, 0, 0};
-    machine.block = {warp->block->index, 0, 0};
-    if (!lane.fiber) {
-        lane.fiber = fiber_of((size_t)warp->block->index * machine.block_size.x + machine.thread.x);
-        machine.progress = true;
+// Let the next lane of the warp run that has not finished; after the last one of this turn, the scheduler.
+[[noreturn]] __attribute__((noipa)) inline void pass_on() {
+    Warp* warp = machine.warp;
+    while (machine.begun < 32) {
+        unsigned l = (machine.offset + machine.begun++ * machine.stride) & 31;
+        Lane& lane = warp->lanes[l];
+        if (lane.finished) continue;
+        machine.lane = l;
+        machine.thread = {warp->first_thread + l, 0, 0};
+        if (!lane.fiber) {
+            lane.fiber = fiber_of((size_t)warp->block->index * machine.block_size.x + machine.thread.x);
+            machine.progress = true;
+        }
+        Fiber& fiber = *lane.fiber;
+        if (fiber.entered) go_on(fiber.here);
+        fiber.entered = true;
+        getcontext(&fiber.first);
+        fiber.first.uc_stack.ss_sp = fiber.stack;
+        fiber.first.uc_stack.ss_size = STACK_BYTES;
+        fiber.first.uc_link = nullptr;
+        makecontext(&fiber.first, enter, 0);
+        setcontext(&fiber.first);
     }
-    Fiber& fiber = *lane.fiber;
-    if (_setjmp(machine.scheduler) != 0) return;
-    if (fiber.entered) _longjmp(fiber.here, 1);
-    fiber.entered = true;
-    getcontext(&fiber.first);
-    fiber.first.uc_stack.ss_sp = fiber.stack;
-    fiber.first.uc_stack.ss_size = STACK_BYTES;
-    fiber.first.uc_link = nullptr;
-    makecontext(&fiber.first, enter, 0);
-    setcontext(&fiber.first);
+    go_on(machine.scheduler);
+}
+
+// Every lane of a warp runs once, as far as it can.
+__attribute__((noipa)) inline void take_turns(Warp* warp, unsigned offset, unsigned stride) {
+    machine.warp = warp;
+    machine.block = {warp->block->index, 0, 0};
+    machine.begun = 0;
+    machine.offset = offset;
+    machine.stride = stride;
+    if (__builtin_setjmp(machine.scheduler) == 0) pass_on();
 }
 
 }  // namespace emulation
@@ -221,10 +258,7 @@ inline void run_for_a_while(Warp* warp) {
     for (unsigned turn = 0; turn < turns && warp->running; turn++) {
         unsigned offset = shuffled(), stride = (shuffled() & 30) | 1;
         unsigned before = warp->meetings;
-        for (unsigned i = 0; i < 32; i++) {
-            unsigned l = (offset + i * stride) & 31;
-            if (!warp->lanes[l].finished) resume(warp, l);
-        }
+        take_turns(warp, offset, stride);
         if (warp->meetings == before) return;  // waits for other warps
     }
 }
@@ -270,126 +304,3 @@ inline void launch(void (*kernel)(void*), void* argument, unsigned n_blocks, uns
 }
 
 }  // namespace emulation
-
-#define threadIdx (emulation::machine.thread)
-#define blockIdx (emulation::machine.block)
-#define blockDim (emulation::machine.block_size)
-#define gridDim (emulation::machine.grid)
-
-inline unsigned __ballot_sync(unsigned, bool x) {
-    const uint64_t* all = emulation::meet(x);
-    unsigned bits = 0;
-    for (unsigned i = 0; i < 32; i++) bits |= (unsigned)(all[i] != 0) << i;
-    return bits;
-}
-inline bool __any_sync(unsigned m, bool x) { return __ballot_sync(m, x) != 0; }
-inline bool __all_sync(unsigned m, bool x) { return __ballot_sync(m, x) == ~0u; }
-inline void __syncwarp(unsigned = ~0u) { emulation::meet(0); }
-inline void __syncthreads() { emulation::meet_block(false); }
-inline int __syncthreads_or(int x) { return emulation::meet_block(x != 0) != 0; }
-inline int __syncthreads_and(int x) { return emulation::meet_block(x != 0) == emulation::machine.block_size.x; }
-inline int __syncthreads_count(int x) { return (int)emulation::meet_block(x != 0); }
-
-template <class T>
-inline T __shfl_sync(unsigned, T x, int lane) {
-    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[lane & 31]);
-}
-template <class T>
-inline T __shfl_xor_sync(unsigned, T x, int mask) {
-    unsigned self = emulation::machine.lane;
-    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[(self ^ mask) & 31]);
-}
-template <class T>
-inline T __shfl_up_sync(unsigned, T x, unsigned step) {
-    unsigned self = emulation::machine.lane;
-    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[self >= step ? self - step : self]);
-}
-template <class T>
-inline T __shfl_down_sync(unsigned, T x, unsigned step) {
-    unsigned self = emulation::machine.lane;
-    return emulation::unpack<T>(emulation::meet(emulation::pack(x))[self + step < 32 ? self + step : self]);
-}
-inline unsigned __reduce_or_sync(unsigned, unsigned x) {
-    const uint64_t* all = emulation::meet(x);
-    unsigned y = 0;
-    for (unsigned i = 0; i < 32; i++) y |= (unsigned)all[i];
-    return y;
-}
-inline unsigned __reduce_add_sync(unsigned, unsigned x) {
-    const uint64_t* all = emulation::meet(x);
-    unsigned y = 0;
-    for (unsigned i = 0; i < 32; i++) y += (unsigned)all[i];
-    return y;
-}
-inline unsigned __reduce_and_sync(unsigned, unsigned x) {
-    const uint64_t* all = emulation::meet(x);
-    unsigned y = ~0u;
-    for (unsigned i = 0; i < 32; i++) y &= (unsigned)all[i];
-    return y;
-}
-inline unsigned __reduce_min_sync(unsigned, unsigned x) {
-    const uint64_t* all = emulation::meet(x);
-    unsigned y = ~0u;
-    for (unsigned i = 0; i < 32; i++) y = (unsigned)all[i] < y ? (unsigned)all[i] : y;
-    return y;
-}
-inline unsigned __reduce_max_sync(unsigned, unsigned x) {
-    const uint64_t* all = emulation::meet(x);
-    unsigned y = 0;
-    for (unsigned i = 0; i < 32; i++) y = (unsigned)all[i] > y ? (unsigned)all[i] : y;
-    return y;
-}
-template <class T>
-inline unsigned __match_any_sync(unsigned, T x) {
-    uint64_t mine = emulation::pack(x);
-    const uint64_t* all = emulation::meet(mine);
-    unsigned bits = 0;
-    for (unsigned i = 0; i < 32; i++) bits |= (unsigned)(all[i] == mine) << i;
-    return bits;
-}
-
-template <class T>
-inline T exchange(T* p, T x) {
-    T old = *p;
-    *p = x;
-    return old;
-}
-template <class T>
-inline T atomicAdd(T* p, std::common_type_t<T> x) { return exchange(p, (T)(*p + x)); }
-template <class T>
-inline T atomicSub(T* p, std::common_type_t<T> x) { return exchange(p, (T)(*p - x)); }
-template <class T>
-inline T atomicOr(T* p, std::common_type_t<T> x) { return exchange(p, (T)(*p | x)); }
-template <class T>
-inline T atomicMax(T* p, std::common_type_t<T> x) { return exchange(p, *p > x ? *p : (T)x); }
-template <class T>
-inline T atomicMin(T* p, std::common_type_t<T> x) { return exchange(p, *p < x ? *p : (T)x); }
-template <class T>
-inline T atomicExch(T* p, std::common_type_t<T> x) { return exchange(p, (T)x); }
-template <class T>
-inline T atomicCAS(T* p, std::common_type_t<T> expected, std::common_type_t<T> x) { return exchange(p, *p == expected ? (T)x : *p); }
-
-inline void __threadfence() {}
-inline void __threadfence_block() {}
-inline void __threadfence_system() {}
-inline void __nanosleep(unsigned ns) {  // its warp pauses for a while, so that others do not wait for it to look around
-    emulation::machine.progress = true;
-    emulation::machine.warp->wakes = emulation::machine.round + ns / 16;
-    emulation::yield();
-}
-inline int __popc(unsigned x) { return __builtin_popcount(x); }
-inline int __popcll(unsigned long long x) { return __builtin_popcountll(x); }
-inline int __ffs(int x) { return __builtin_ffs(x); }
-inline int __ffsll(long long x) { return __builtin_ffsll(x); }
-inline int __clz(int x) { return x ? __builtin_clz((unsigned)x) : 32; }
-inline int __clzll(long long x) { return x ? __builtin_clzll((unsigned long long)x) : 64; }
-template <class T>
-inline T __ldg(const T* p) { return *p; }
-// Virtual: in a round every warp that does not sleep runs for 64 collectives on average. So a launch has the busy ratio
-// that it would have if collectives were all that takes time.
-inline long long clock64() { return 64ll * (long long)emulation::machine.round; }
-inline unsigned long long emulated_ns() {
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned long long)t.tv_sec * 1000000000ull + (unsigned long long)t.tv_nsec;
-}
