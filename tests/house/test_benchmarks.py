@@ -177,7 +177,7 @@ def test_a_program_that_counts_something_else_is_named(known, said, tmp_path):
     rival = named(f"AdaMBE={program(tmp_path, SAID['AdaMBE'])}", None, None, 60)
     graph = facts.Graph("mine", source, known)
     with pytest.raises(ResourceError, match=said):
-        commands.of_graph(graph, read(source), 1, [rival])
+        commands.of_graph(graph, read(source), 1, [rival], ["count"])
 
 
 def test_a_command_that_fails_is_shown_with_what_it_said(tmp_path):

@@ -45,12 +45,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *command: str) -> str:
+def run(folder: Path, *command: str, given: str = "") -> str:
     environment = clean_environment(PYTHONPATH=str(ROOT), COLUMNS="120")
     result = subprocess.run(
         [sys.executable, *command],
         cwd=folder,
         env=environment,
+        input=given,
         capture_output=True,
         text=True,
         check=False,
@@ -60,19 +61,35 @@ def run(folder: Path, *command: str) -> str:
     return result.stdout
 
 
+#: Runs commands of `bicliques`, a JSON list of words in each line of the input, and says the exit code of each.
+RUN_ALL = """
+import json, sys
+from pipeline.cli.main import main
+for line in sys.stdin:
+    print("ended with", main(json.loads(line)), flush=True)
+"""
+
+
 def test_commands_of_the_readme_run(folder):
-    """Line after line, as a reader would; `make` targets are looked up, since this test is inside one of them."""
+    """Line after line, as a reader would; `make` targets are looked up, since this test is inside one of them.
+
+    One interpreter runs all of them, because most take less time than its start.
+    """
     targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
-    ran = 0
+    commands = []
     for line in shell_lines(README):
         program, *words = shlex.split(line)
         if program == "make":
             assert words[0] in targets, line
         else:
             assert program == "bicliques", f"no rule to try this command: {line}"
-            assert run(folder, "-m", "pipeline", *words), line
-            ran += 1
-    assert ran >= 5
+            commands.append(words)
+    assert len(commands) >= 5
+    said = run(folder, "-c", RUN_ALL, given="".join(f"{json.dumps(words)}\n" for words in commands))
+    *each, rest = re.split(r"(?m)^ended with (\d+)\n", said)
+    assert rest == ""
+    for words, text, code in zip(commands, each[::2], each[1::2], strict=True):
+        assert (code, bool(text)) == ("0", True), words
 
 
 def test_first_command_of_the_readme_is_the_demonstration(folder):
