@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -45,6 +47,20 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         compiling = [subprocess.Popen(program, cwd=session.config.rootpath) for program in programs]
         if any([process.wait() for process in compiling]):
             raise pytest.UsageError("the compiled functions cannot be compiled")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What there is once all tests are there stays to the end, so that nobody looks through it for garbage.
+
+    These are all modules and thousands of tests. Looking through them takes a second, again and again.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(optionalhook=True)
