@@ -6,6 +6,7 @@ It reads one JSON object per line, and answers with one: see `tests.support.fork
 from __future__ import annotations
 
 import ctypes
+import gc
 import io
 import json
 import os
@@ -86,6 +87,7 @@ def serve() -> None:
     else:
         force_nothing()  # the shim does so, too, but counts the calls
     load()
+    gc.freeze()  # otherwise each fork copies what is loaded while it looks there for garbage
     for line in sys.stdin:
         job = json.loads(line)
         child = os.fork()

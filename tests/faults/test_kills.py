@@ -66,8 +66,7 @@ def wait_for_entries(out: Path, n: int, process: subprocess.Popen[str]) -> None:
 
 
 def go_on(out: Path) -> None:
-    resumed = bicliques("resume", out, "--workers", "0", "--quiet", "--no-report")
-    assert resumed.returncode == 0, resumed.stderr
+    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
 
 
 def check(out: Path, expected: tuple[int, int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import signal
@@ -23,6 +24,18 @@ from tests.support.runs import ROOT
 __all__ = ["Server", "free_port", "server", "wait_for"]
 
 _ENDED = {"COMPLETED", "FAILED", "CRASHED"}
+#: Runs commands of Prefect, a JSON list of lists of words, one after the other. One interpreter does, because importing
+#: Prefect takes longer than most of them.
+_RUN_ALL = """
+import json, runpy, sys
+for words in json.loads(sys.argv[1]):
+    sys.argv[1:] = words
+    try:
+        runpy.run_module("prefect", run_name="__main__")
+    except SystemExit as ended:
+        if ended.code:
+            raise
+"""
 
 
 class Server:
@@ -45,23 +58,26 @@ class Server:
             "PREFECT_WORKER_QUERY_SECONDS": "2",  # 10 by default
             "PWD": str(ROOT),  # prefect.yaml takes the folder of the project from it
         }
+        # Prefect's own, because its server answers 503 while SQLite is locked and expects to be asked again
+        self._client = PrefectHttpxSyncClient(base_url=f"{self.url}/", timeout=30, enable_csrf_support=False)
 
     def commands(self, *commands: str) -> None:
-        """Run ``prefect ...`` in the project's folder, several at a time."""
-        running = [
-            subprocess.Popen(
-                [sys.executable, "-m", "prefect", *shlex.split(words)],
-                cwd=ROOT,
-                env=self.environment,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-            )
-            for words in commands
-        ]
-        for command in running:
-            said, _ = command.communicate(timeout=120)
-            assert command.returncode == 0, said
+        """Run ``prefect ...`` in the project's folder, one after the other."""
+        self.program(_RUN_ALL, json.dumps([shlex.split(words) for words in commands]))
+
+    def program(self, code: str, *arguments: str) -> None:
+        """Run a program that talks to the server, in the project's folder."""
+        ended = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        assert ended.returncode == 0, ended.stdout
 
     @contextmanager
     def process(self, name: str, words: str, cwd: Path = ROOT, **environment: str) -> Iterator[None]:
@@ -85,6 +101,13 @@ class Server:
                     left.kill()
             process.wait()
 
+    def is_healthy(self) -> bool:
+        """Whether it answers."""
+        try:
+            return self._client.get("health").status_code == 200
+        except httpx.TransportError:
+            return False
+
     def log(self, name: str) -> str:
         """What a process has printed."""
         return (self.home / f"{name}.log").read_text(errors="replace")
@@ -102,11 +125,9 @@ class Server:
         return self._ask("GET", path).json()
 
     def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
-        # Prefect's own client, because its server answers 503 while SQLite is locked and expects to be asked again.
-        with PrefectHttpxSyncClient(base_url=f"{self.url}/", timeout=30, enable_csrf_support=False) as client:
-            answer = client.request(method, path, **content)
-            answer.raise_for_status()
-            return answer
+        answer = self._client.request(method, path, **content)
+        answer.raise_for_status()
+        return answer
 
     def deployment(self, name: str) -> str:
         """Its id, by ``FLOW/NAME``."""
@@ -124,8 +145,8 @@ def server(home: Path, **environment: str) -> Iterator[Server]:
     port = free_port()
     running = Server(home, port)
     words = f"server start --host 127.0.0.1 --port {port} --no-ui"
-    with running.process("server", words, **environment):
-        wait_for(lambda: _is_healthy(running.url), 120, lambda: running.log("server"))
+    with running.process("server", words, **environment), running._client:
+        wait_for(running.is_healthy, 120, lambda: running.log("server"))
         yield running
 
 
@@ -144,10 +165,3 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def _is_healthy(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health", timeout=5).status_code == 200
-    except httpx.TransportError:
-        return False

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +54,7 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
     expected = (answer(EDGES)[0], answer(EDGES))
     with server(tmp_path) as prefect:
         assert prefect.get("admin/settings")["server"]["analytics_enabled"] is False
-        prefect.commands(POOL, LIMIT)
-        prefect.commands(f"{DEPLOY} --prefect-file {prefect_yaml(tmp_path, source)}")
+        prefect.commands(POOL, LIMIT, f"{DEPLOY} --prefect-file {prefect_yaml(tmp_path, source)}")
         assert prefect.deployment("verify/verify")
         a_skipped_night_is_told(prefect)
         a_change_is_told(prefect)
@@ -81,9 +78,9 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
 def a_skipped_night_is_told(prefect: Server) -> None:
     """By the server, as the document sets it up; no worker is there, nor would it begin the run."""
     with receiver() as (url, received):
-        for program in re.findall(r"(?ms)^```python\n(from .*?)^```", OPERATIONS.partition("## Be told")[2]):
-            code = program.replace("http://127.0.0.1:8080/hooks/prefect", url)
-            subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=prefect.environment, check=True, timeout=120)
+        programs = re.findall(r"(?ms)^```python\n(from .*?)^```", OPERATIONS.partition("## Be told")[2])
+        assert len(programs) == 2
+        prefect.program("\n".join(programs).replace("http://127.0.0.1:8080/hooks/prefect", url))
         refresh = prefect.deployment("mine/refresh")
         last_night, tonight = (prefect.post(f"deployments/{refresh}/create_flow_run")["id"] for _ in range(2))
         states = [
@@ -110,7 +107,7 @@ def a_change_is_told(prefect: Server) -> None:
         code = (
             f"from prefect.events import emit_event; emit_event('bicliques.run.changed', {resource}, payload={payload})"
         )
-        subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=prefect.environment, check=True, timeout=120)
+        prefect.program(code)
         message = {
             "title": "bicliques: in/{date}.csv has changed",
             "text": "3 are gone and 2 are new in runs/2026-01-31",

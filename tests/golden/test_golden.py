@@ -19,9 +19,11 @@ from tests.support.oracles import run
 
 
 def golden_graphs():
+    """Those that are counted in a few seconds are in `make test`."""
     for name in GOLDEN:
         marks = [] if name in SHIPPED else [pytest.mark.golden]
-        yield pytest.param(name, marks=marks, id=name)
+        slow = [pytest.mark.exhaustive] if GOLDEN[name]["bicliques"] > 10**8 else []
+        yield pytest.param(name, marks=[*marks, *slow], id=name)
 
 
 @pytest.mark.parametrize("name", list(golden_graphs()))
