@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import types
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import lru_cache
+from functools import cache
 from typing import (
     Annotated,
     Any,
@@ -35,6 +35,8 @@ _CHECKSUM = "crc32"
 _PLAIN_TEXT = "left_over"
 
 T = TypeVar("T")
+#: Takes a value as JSON has it, and its name for the sentence of an error.
+Reader = Callable[[Any, str], Any]
 
 
 def with_checksum(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,7 +80,7 @@ def read_as(kind: type[T], data: object, name: str) -> T:
         A field is missing or has another type. The sentence names it.
     """
     try:
-        return cast(T, _read(kind, data, name))
+        return cast(T, _reader(cast(Any, kind))(data, name))
     except InputError as error:  # the value is one that no user could have chosen
         raise IncompleteError(f"it is damaged: {error}") from error
 
@@ -91,87 +93,133 @@ def check_facts(kind: type, data: object, name: str) -> None:
     IncompleteError
         As `read_as`.
     """
-    _read(kind, data, name)
+    _reader(kind)(data, name)
 
 
-def _read(hint: Any, value: object, name: str) -> Any:
+@cache
+def _reader(hint: Any) -> Reader:
+    """What checks a value of this type and makes what is read of it. A type is looked at once, and many values come."""
     origin, inner = get_origin(hint), get_args(hint)
     if hint is Any:
-        return value
+        return lambda value, name: value
     if origin is NotRequired:
-        return _read(inner[0], value, name)
+        return _reader(inner[0])
     if origin is Annotated:
-        number = _read(inner[0], value, name)
-        if not 0 <= number <= inner[1]:
-            raise _unfit(name, value, f"a number from 0 to {inner[1]}")
-        return number
+        return _number_to(inner[1], _reader(inner[0]))
     if origin in (Union, types.UnionType):
-        return _any_of(inner, value, name)
+        return _any_of(inner)
     if origin is Literal:
-        if not isinstance(value, str) or value not in inner:
-            raise _unfit(name, value, f"one of {', '.join(inner)}")
-        return value
+        return _word_of(inner)
     if origin in (list, tuple, Sequence):
-        return _sequence(origin, inner, value, name)
+        return _sequence(origin, inner)
     if is_dataclass(hint) or is_typeddict(hint):
-        return _fields(hint, value, name)
+        return _fields(hint)
     if origin is dict or hint is dict:
-        if not isinstance(value, dict):
-            raise _unfit(name, value, "an object")
-        return {key: _read(inner[1] if inner else Any, item, f"{name}.{key}") for key, item in value.items()}
-    # a bool is an int in Python, and JSON writes some floats as whole numbers
-    kinds = (int, float) if hint is float else (hint,)
-    if type(value) not in kinds:
-        raise _unfit(name, value, _WORDS[hint])
-    return value
+        return _object(_reader(inner[1] if inner else Any))
+    return _plain(hint)
 
 
 _WORDS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", type(None): "null"}
 
 
-def _any_of(hints: tuple[Any, ...], value: object, name: str) -> Any:
-    for hint in hints:
-        try:
-            return _read(hint, value, name)
-        except IncompleteError as error:
-            last = error
-    raise last
+def _plain(hint: type) -> Reader:
+    # a bool is an int in Python, and JSON writes some floats as whole numbers
+    kinds = (int, float) if hint is float else (hint,)
+
+    def read(value: Any, name: str) -> Any:
+        if type(value) not in kinds:
+            raise _unfit(name, value, _WORDS[hint])
+        return value
+
+    return read
 
 
-def _sequence(origin: type, inner: tuple[Any, ...], value: object, name: str) -> Any:
-    if not isinstance(value, (list, tuple)):
-        raise _unfit(name, value, "a list")
+def _number_to(most: int, reader: Reader) -> Reader:
+    def read(value: Any, name: str) -> Any:
+        number = reader(value, name)
+        if not 0 <= number <= most:
+            raise _unfit(name, value, f"a number from 0 to {most}")
+        return number
+
+    return read
+
+
+def _word_of(words: tuple[Any, ...]) -> Reader:
+    def read(value: Any, name: str) -> Any:
+        if not isinstance(value, str) or value not in words:
+            raise _unfit(name, value, f"one of {', '.join(words)}")
+        return value
+
+    return read
+
+
+def _object(reader: Reader) -> Reader:
+    def read(value: Any, name: str) -> Any:
+        if not isinstance(value, dict):
+            raise _unfit(name, value, "an object")
+        return {key: reader(item, f"{name}.{key}") for key, item in value.items()}
+
+    return read
+
+
+def _any_of(hints: tuple[Any, ...]) -> Reader:
+    readers, plain = [_reader(hint) for hint in hints], _WORDS.keys() & set(hints)
+
+    def read(value: Any, name: str) -> Any:
+        if type(value) in plain:  # what the others would refuse with a sentence that nobody reads
+            return value
+        for reader in readers:
+            try:
+                return reader(value, name)
+            except IncompleteError as error:
+                last = error
+        raise last
+
+    return read
+
+
+def _sequence(origin: type, inner: tuple[Any, ...]) -> Reader:
     any_length = origin in (list, Sequence) or inner[-1] is Ellipsis
-    hints = [inner[0]] * len(value) if any_length else list(inner)
-    if len(hints) != len(value):
-        raise _unfit(name, value, f"a list of {len(hints)}")
+    readers = [_reader(hint) for hint in inner if hint is not Ellipsis]
     make = list if origin is list else tuple
-    return make(_read(hint, item, f"{name}[{k}]") for k, (hint, item) in enumerate(zip(hints, value, strict=True)))
+
+    def read(value: Any, name: str) -> Any:
+        if not isinstance(value, (list, tuple)):
+            raise _unfit(name, value, "a list")
+        each = readers * len(value) if any_length else readers
+        if len(each) != len(value):
+            raise _unfit(name, value, f"a list of {len(each)}")
+        return make(reader(item, f"{name}[{k}]") for k, (reader, item) in enumerate(zip(each, value, strict=True)))
+
+    return read
 
 
-def _fields(kind: Any, value: object, name: str) -> Any:
-    if not isinstance(value, dict):
-        raise _unfit(name, value, "an object")
-    hints, needed = _shape(kind)
-    missing, unknown = hints.keys() - value.keys(), value.keys() - hints.keys()
-    # a field that may be missing counts as misspelt if there is an unknown field in its place
-    gone = missing & needed or (missing if unknown and is_dataclass(kind) else set())
-    if gone:
-        spelt = f", but {min(unknown)!r:.40}" if unknown else ""
-        raise IncompleteError(f"it is damaged: {name} has no {min(gone)!r}{spelt}")
-    found = {key: _read(hints[key], item, f"{name}.{key}") for key, item in value.items() if key in hints}
-    return found if is_typeddict(kind) else kind(**found)
+def _fields(kind: Any) -> Reader:
+    def read(value: Any, name: str) -> Any:
+        if not isinstance(value, dict):
+            raise _unfit(name, value, "an object")
+        readers, needed = _shape(kind)
+        missing, unknown = readers.keys() - value.keys(), value.keys() - readers.keys()
+        # a field that may be missing counts as misspelt if there is an unknown field in its place
+        gone = missing & needed or (missing if unknown and is_dataclass(kind) else set())
+        if gone:
+            spelt = f", but {min(unknown)!r:.40}" if unknown else ""
+            raise IncompleteError(f"it is damaged: {name} has no {min(gone)!r}{spelt}")
+        found = {key: readers[key](item, f"{name}.{key}") for key, item in value.items() if key in readers}
+        return found if is_typeddict(kind) else kind(**found)
+
+    return read
 
 
-@lru_cache
-def _shape(kind: Any) -> tuple[dict[str, Any], frozenset[str]]:
-    """The types of the fields, and which of them are required."""
+@cache
+def _shape(kind: Any) -> tuple[dict[str, Reader], frozenset[str]]:
+    """What reads each of the fields, and which of them are required."""
     hints = get_type_hints(kind, include_extras=True)
     if is_dataclass(kind):
         needed = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
     else:
         needed = {key for key, hint in hints.items() if get_origin(hint) is not NotRequired}
-    return hints, frozenset(needed)
+    return {key: _reader(hint) for key, hint in hints.items()}, frozenset(needed)
 
 
 def _unfit(name: str, value: object, wanted: str) -> IncompleteError:
