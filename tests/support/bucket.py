@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote
-from xml.sax.saxutils import escape
 
 import pytest
 from pyarrow.fs import AwsDefaultS3RetryStrategy, S3FileSystem
 
 from pipeline.remote.systems import file_system
+from tests.support.short_cuts import ShortCuts, listing
 
 NAME = "lake"
 #: Seconds after which a test that went wrong goes on.
@@ -175,7 +175,8 @@ class Bucket:
         return list(self.held.get_bucket(NAME).keys)
 
 
-def _asked(environ: dict[str, Any]) -> Asked:
+def asked_of(environ: dict[str, Any]) -> Asked:
+    """What a request asks for."""
     method, query = environ["REQUEST_METHOD"], parse_qs(environ.get("QUERY_STRING", ""), keep_blank_values=True)
     _, _, key = unquote(environ.get("RAW_URI", environ["PATH_INFO"]).partition("?")[0]).lstrip("/").partition("/")
     words = {
@@ -192,45 +193,48 @@ class _Faulty:
     """Moto's application, with faults before it."""
 
     def __init__(self, app: Any, bucket: Bucket):
-        self._app, self._bucket = app, bucket
+        self._bucket, self._cuts = bucket, ShortCuts(app, NAME, bucket.held)
         self._lock = threading.Lock()
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        asked = _asked(environ)
+        asked = asked_of(environ)
         with self._lock:  # a fault counts requests
             self._bucket.asked.append(asked)
             fault = self._bucket.fault(asked)
         if fault is None and asked.what == "list" and self._bucket.listed is not None:
             return _old_listing(self._bucket.listed, environ, start_response)
         if fault is None:
-            return self._answered(environ, start_response)
+            return self._answered(asked, environ, start_response)
         if fault in ("refuse", "error"):
             return _refusal(fault, environ, start_response)
         if fault == "damage":
-            return [_damaged(b"".join(self._app(environ, start_response)))]
+            return [_damaged(b"".join(self._app(asked, environ, start_response)))]
         if fault == "half" and asked.what == "get":
-            return self._half_of_the_answer(environ, start_response)
+            return self._half_of_the_answer(asked, environ, start_response)
         if fault == "half":
             self._bucket.halved.append(_half_of_the_body(environ))
             self._bucket.at_half()
         if fault == "silence":
             self._bucket.say_nothing()
         if fault == "cut after" or callable(fault):
-            b"".join(self._app(environ, lambda *_: None))
+            b"".join(self._app(asked, environ, lambda *_: None))
         if callable(fault):
             fault()
         environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
         raise ConnectionAbortedError
 
-    def _answered(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        answer = list(self._app(environ, start_response))
+    def _app(self, asked: Asked, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        return self._cuts.answer(asked.what, asked.key, environ, start_response)
+
+    def _answered(self, asked: Asked, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        answer = list(self._app(asked, environ, start_response))
         with self._lock:
             self._bucket.received += _size_of_body(environ)
             self._bucket.sent += sum(map(len, answer))
         return answer
 
-    def _half_of_the_answer(self, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
-        data = b"".join(self._app(environ, start_response))
+    def _half_of_the_answer(self, asked: Asked, environ: dict[str, Any], start_response: Any) -> Iterator[bytes]:
+        data = b"".join(self._app(asked, environ, start_response))
         yield data[: len(data) // 2]
         self._bucket.halved.append(len(data))
         environ["werkzeug.socket"].shutdown(socket.SHUT_RDWR)
@@ -252,23 +256,11 @@ def _half_of_the_body(environ: dict[str, Any]) -> int:
 
 
 def _old_listing(listed: dict[str, int], environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-    """What ListObjectsV2 answers where nothing but these objects is known."""
+    """What a listing has where nothing but these objects is known."""
     query = {name: values[0] for name, values in parse_qs(environ.get("QUERY_STRING", "")).items()}
-    prefix, mark = query.get("prefix", ""), query.get("delimiter")
-    names, folders = [], set()
-    for key in sorted(key for key in listed if key.startswith(prefix)):
-        name, *below = key.removeprefix(prefix).split(mark, 1) if mark else [key]
-        if below:
-            folders.add(f"{prefix}{name}{mark}")
-        else:
-            names.append(key)
-    rest = "<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>&quot;0&quot;</ETag>"
-    found = [f"<Contents><Key>{escape(key)}</Key>{rest}<Size>{listed[key]}</Size></Contents>" for key in names]
-    found += [f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>" for name in sorted(folders)]
-    head = f"<Name>{NAME}</Name><Prefix>{escape(prefix)}</Prefix><KeyCount>{len(found)}</KeyCount>"
+    objects = {key: ("2026-01-01T00:00:00.000Z", size) for key, size in listed.items()}
     start_response("200 OK", [("Content-Type", "application/xml")])
-    text = f"<?xml version='1.0'?><ListBucketResult>{head}<IsTruncated>false</IsTruncated>{''.join(found)}"
-    return [f"{text}</ListBucketResult>".encode()]
+    return [listing(NAME, query.get("prefix", ""), query.get("delimiter", ""), objects)]
 
 
 def _refusal(fault: str, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
