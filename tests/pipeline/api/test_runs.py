@@ -89,7 +89,7 @@ def test_dense_ids_are_rows_of_the_label_tables(tmp_path: Path) -> None:
 )
 def test_nothing_changes_the_answer(tmp_path: Path, options: dict[str, Any]) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, **options)
+    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
     assert manifest_pair(tmp_path / "out") == answer(EDGES)
 
 
@@ -130,7 +130,7 @@ def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypa
 def test_thresholds_prune_and_filter_the_maximal_bicliques(tmp_path: Path, search: dict[str, int]) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
     every = rows_of(pipeline.mine(source, tmp_path / "all", workers=0, progress=False, report=False))
-    some = pipeline.mine(source, tmp_path / "some", workers=0, progress=False, **search)
+    some = pipeline.mine(source, tmp_path / "some", workers=0, progress=False, report=False, **search)
 
     def wanted(side: str, size: int) -> bool:
         return search.get(f"min_{side}", 1) <= size <= search.get(f"max_{side}", size)

@@ -77,7 +77,7 @@ def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyP
     near = [at_least(sizes, cell) / 3 <= cell.bicliques.value <= 3 * at_least(sizes, cell) for cell in found.table]
     assert sum(near) >= 0.9 * len(near)
     assert found.bicliques.low <= sizes.total <= found.bicliques.high
-    results = pipeline.resume(run.path, workers=0, progress=False)
+    results = pipeline.resume(run.path, workers=0, progress=False, report=False)
     assert 0.4 * results.manifest.bytes < found.bytes.value < 2.5 * results.manifest.bytes
 
 
@@ -95,7 +95,7 @@ def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path: Path, m
     found = estimate(run, budget_s=1000.0)
     assert sum(batches) == found.bicliques.value
     assert len(batches) < 10
-    results = pipeline.resume(run.path, workers=0, progress=False)
+    results = pipeline.resume(run.path, workers=0, progress=False, report=False)
     assert found.bytes.value == pytest.approx(results.manifest.bytes, rel=0.02)
 
 

@@ -31,7 +31,7 @@ ARE_ROWS = (
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("runs")
     source = write_edges(top / "g.parquet", random_edges(6, 5, 0.5, 1))
-    pipeline.mine(source, top / "OUT", workers=0, progress=False)
+    pipeline.mine(source, top / "OUT", workers=0, progress=False, report=False)
     pipeline.publish(top / "OUT", top / "published", progress=False)
     pipeline.open_run(top / "OUT").export("csv", top / "rows.csv")
     return top
@@ -59,7 +59,7 @@ SOURCES: dict[str, tuple[Callable[[Path], Any], str]] = {
 def test_a_run_is_no_list_of_edges(runs: Path, tmp_path: Path, named: str) -> None:
     source, said = SOURCES[named]
     with pytest.raises(InputError, match=said) as caught:
-        pipeline.mine(source(runs), tmp_path / "new", workers=0, progress=False)
+        pipeline.mine(source(runs), tmp_path / "new", workers=0, progress=False, report=False)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "new").exists()
 

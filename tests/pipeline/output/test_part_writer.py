@@ -205,7 +205,7 @@ def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeyp
     monkeypatch.setattr(writers, "PartWriter", DroppingWriter)
     source = write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 2))
     with pytest.raises(IncompleteError, match=r"slice 0 found \d+ bicliques, but \d+ were written"):
-        pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+        pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     assert list((tmp_path / "out" / "bicliques").iterdir()) == []
     assert list((tmp_path / "out" / "ledger").iterdir()) == []
 

@@ -29,8 +29,8 @@ EDGES = random_edges(60, 40, 0.3, 11)
 @pytest.mark.parametrize("strings", [False, True])
 def test_the_summary_agrees_with_the_files(tmp_path: Path, strings: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES, strings)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=500)
-    results = pipeline.resume(tmp_path / "out", workers=0, progress=False, max_results=None)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
+    results = pipeline.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
     frame = results.to_pandas()
     summary = Summary.read(RunFolder(results.path))
     assert summary.sizes == SizeCounts.of(frame.n_left.to_numpy(), frame.n_right.to_numpy())
@@ -64,7 +64,7 @@ def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
 @pytest.mark.parametrize("step", [1009, pytest.param(13, marks=pytest.mark.exhaustive)])
 def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     largest = results.top(5)
     for name in ("left.parquet", "largest.parquet"):
         file = results.path / "summary" / name
@@ -88,7 +88,7 @@ def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
 
 def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     for name, column in (("sizes", "count"), ("left", "bicliques"), ("right", "bicliques"), ("largest", "row")):
         file = results.path / "summary" / f"{name}.parquet"
         whole = file.read_bytes()
@@ -106,7 +106,7 @@ def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
 
 def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     expected, file = results.top(60), results.path / "summary" / "largest.parquet"
     table = pq.read_table(file)
     pq.write_table(table.slice(0, 50), file)
@@ -118,7 +118,7 @@ def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path: P
 
 def test_a_summary_of_an_earlier_version_lacks_the_largest(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     largest, file = results.top(5), results.path / "summary" / "largest.parquet"
     file.unlink()
     assert Summary.read(RunFolder(results.path)).largest == {}
@@ -127,5 +127,5 @@ def test_a_summary_of_an_earlier_version_lacks_the_largest(tmp_path: Path) -> No
 
 def test_a_run_that_only_counted_has_no_summary(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False)
+    results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
     assert not (results.path / "summary").exists()

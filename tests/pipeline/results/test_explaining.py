@@ -39,7 +39,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
     pipeline.mine(source, folder / "out", max_results=200, **HOW)
     for most in (500, None):  # each session writes parts of its own
-        pipeline.resume(folder / "out", max_results=most, workers=0, progress=False)
+        pipeline.resume(folder / "out", max_results=most, workers=0, progress=False, report=False)
     return folder / "out"
 
 

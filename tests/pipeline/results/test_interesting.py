@@ -33,9 +33,9 @@ def _pairs(table: pa.Table) -> list[tuple[set[Any], set[Any]]]:
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("interesting")
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
-    pipeline.mine(source, folder / "out", max_results=200, workers=0, progress=False)
+    pipeline.mine(source, folder / "out", max_results=200, workers=0, progress=False, report=False)
     for most in (500, None):  # each session writes parts of its own
-        pipeline.resume(folder / "out", max_results=most, workers=0, progress=False)
+        pipeline.resume(folder / "out", max_results=most, workers=0, progress=False, report=False)
     return folder / "out"
 
 
@@ -79,7 +79,9 @@ def test_surprise_is_in_bits_and_of_the_degrees_of_the_whole_input(results: pipe
     assert table["surprise"].to_pylist() == pytest.approx(expected, abs=1e-4)
     assert table["surprise"].to_pylist() == sorted(table["surprise"].to_pylist(), reverse=True)
     assert results.top(9, "surprise").equals(table.slice(0, 9))
-    few = pipeline.mine(results.path, tmp_path / "few", min_left=4, min_right=3, workers=0, progress=False)
+    few = pipeline.mine(
+        results.path, tmp_path / "few", min_left=4, min_right=3, workers=0, progress=False, report=False
+    )
     [best] = few.top(1, "surprise")["surprise"].to_pylist()
     sizes = zip(table["n_left"].to_pylist(), table["n_right"].to_pylist(), strict=True)
     assert best == max(
@@ -119,7 +121,7 @@ def test_a_cover_of_a_run_explains_all_edges_in_the_end(results: pipeline.Result
 
 
 def test_rows_of_dense_ids_are_the_same_ones(results: pipeline.Results, tmp_path: Path) -> None:
-    dense = pipeline.mine(results.path, tmp_path / "dense", ids="dense", workers=0, progress=False)
+    dense = pipeline.mine(results.path, tmp_path / "dense", ids="dense", workers=0, progress=False, report=False)
     for ours, theirs in (
         (results.top(9, "surprise", 0.5), dense.top(9, "surprise", 0.5)),
         (results.cover(9), dense.cover(9)),
@@ -132,20 +134,24 @@ def test_rows_of_dense_ids_are_the_same_ones(results: pipeline.Results, tmp_path
 def test_the_largest_and_a_run_that_is_not_complete_have_interesting_rows(
     results: pipeline.Results, tmp_path: Path
 ) -> None:
-    largest = pipeline.largest(results.path, tmp_path / "largest", top=30, workers=0, progress=False)
+    largest = pipeline.largest(results.path, tmp_path / "largest", top=30, workers=0, progress=False, report=False)
     assert largest.top(5, "edges", 0.4).num_rows == 5
     assert largest.cover(4)["new_edges"].to_pylist() == sorted(largest.cover(4)["new_edges"].to_pylist())[::-1]
-    begun = pipeline.mine(results.path, tmp_path / "begun", max_results=60, workers=0, progress=False)
+    begun = pipeline.mine(results.path, tmp_path / "begun", max_results=60, workers=0, progress=False, report=False)
     assert not begun.complete
     assert begun.top(100, "surprise").num_rows == 60
     assert 0 < begun.top(100, "left", 0.3).num_rows < 60
     assert 0 < begun.cover(100)["covered"][-1].as_py() < 1
-    none = pipeline.mine(results.path, tmp_path / "none", min_left=39, min_right=29, workers=0, progress=False)
+    none = pipeline.mine(
+        results.path, tmp_path / "none", min_left=39, min_right=29, workers=0, progress=False, report=False
+    )
     assert (len(none), none.cover(3).num_rows, none.top(3, "surprise", 0.5).num_rows) == (0, 0, 0)
 
 
 def test_what_cannot_be_answered_is_refused(results: pipeline.Results, tmp_path: Path) -> None:
-    counted = pipeline.mine(results.path, tmp_path / "counted", count_only=True, workers=0, progress=False)
+    counted = pipeline.mine(
+        results.path, tmp_path / "counted", count_only=True, workers=0, progress=False, report=False
+    )
     for ask in (counted.cover, lambda: counted.top(3, "surprise"), lambda: counted.top(3, distinct=0.5)):
         with pytest.raises(InputError, match="holds no bicliques"):
             ask()
@@ -212,7 +218,7 @@ def test_labels_that_no_terminal_should_see_stay_what_they_are(
     ]
     edges = np.argwhere(np.random.default_rng(2).random((8, 8)) < 0.6)
     table = pa.table({side: [hostile[k] for k in edges[:, column]] for column, side in enumerate(("u", "v"))})
-    found = pipeline.mine(table, tmp_path / "out", workers=0, progress=False)
+    found = pipeline.mine(table, tmp_path / "out", workers=0, progress=False, report=False)
     file = tmp_path / "c.parquet"
     assert main.main(["cover", str(tmp_path / "out"), "--top", "30", "--full", "--output", str(file)]) == 0
     printed = capsys.readouterr().out

@@ -33,7 +33,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stretch, "GROUP_MEMBERS", 3000)  # many row groups
         patch.setattr(part_writer, "PART_BYTES", 5000)  # and parts
-        pipeline.mine(source, folder / "out", workers=0, slice_seconds=0.05, progress=False)
+        pipeline.mine(source, folder / "out", workers=0, slice_seconds=0.05, progress=False, report=False)
     return folder / "out"
 
 
@@ -50,7 +50,7 @@ def test_the_schema_is_the_one_that_is_promised(results: pipeline.Results) -> No
 
 def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
     edges = pl.DataFrame({"u": EDGES[:, 0] * 5, "v": EDGES[:, 1].astype(np.int64)})
-    found = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False)
+    found = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
     assert found.schema.equals(biclique_schema(pa.int32(), pa.int64()))
     assert pipeline.verify(found.path, progress=False).count == len(found) > 1000
     rows = (
@@ -128,7 +128,7 @@ def test_top_refuses_zero_rows_and_an_unknown_order(results: pipeline.Results) -
 
 def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False)
+    results = pipeline.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False, report=False)
     assert len(results.to_pandas()) == len(results) == 50
     assert not results.complete
     with pytest.raises(

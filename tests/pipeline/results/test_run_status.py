@@ -32,7 +32,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def mine(source: Path, out: Path, **options: object) -> pipeline.Results:
-    return pipeline.mine(source, out, workers=0, progress=False, **options)  # type: ignore[arg-type]
+    return pipeline.mine(source, out, workers=0, progress=False, report=False, **options)  # type: ignore[arg-type]
 
 
 def test_a_complete_run_needs_nothing(source: Path, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_the_share_grows_with_the_work(tmp_path: Path) -> None:
     out = tmp_path / "out"
     mine(write_edges(tmp_path / "large.parquet", LARGE), out, time_limit=0.4, slice_seconds=0.1)
     first = pipeline.status(out)
-    pipeline.resume(out, time_limit=0.3, workers=0, slice_seconds=0.1, progress=False)
+    pipeline.resume(out, time_limit=0.3, workers=0, slice_seconds=0.1, progress=False, report=False)
     second = pipeline.status(out)
     assert first.share is not None
     assert second.share is not None

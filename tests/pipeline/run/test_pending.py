@@ -76,9 +76,9 @@ def moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[in
 def stopped(folder: Path) -> Path:
     """A run of some slices that stopped."""
     out, source = folder / "out", write_edges(folder / "g.parquet", EDGES)
-    pipeline.mine(source, out, workers=0, progress=False, max_results=400, slice_seconds=0.01)
+    pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=400, slice_seconds=0.01)
     for most in (900, 1500, 2200):
-        pipeline.resume(out, workers=0, progress=False, max_results=most, slice_seconds=0.01)
+        pipeline.resume(out, workers=0, progress=False, report=False, max_results=most, slice_seconds=0.01)
     assert len(load_ledger(out).entries) >= 4
     return out
 
@@ -129,7 +129,7 @@ def test_a_reader_never_sees_a_row_of_a_gpu_that_does_not_count(
 
 def test_a_reader_never_sees_a_row_of_the_largest_that_does_not_count(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.largest(source, tmp_path / "out", top=5, workers=0, progress=False)
+    results = pipeline.largest(source, tmp_path / "out", top=5, workers=0, progress=False, report=False)
     assert [path.name for path in (tmp_path / "out" / "bicliques").iterdir()] == [results.manifest.parts[0].name]
     assert not (tmp_path / "out" / "pending").exists()
 

@@ -156,7 +156,7 @@ def test_a_run_that_only_counts_writes_no_bicliques(tmp_path: Path, pool: DaskPo
 def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: DaskPool) -> None:
     address = pool.client.scheduler.address
     source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
-    results = pipeline.mine(source, tmp_path / "out", scheduler=address, progress=False)
+    results = pipeline.mine(source, tmp_path / "out", scheduler=address, progress=False, report=False)
     assert results.complete
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {address}"
     assert pool.slots() == 2

@@ -54,9 +54,11 @@ def test_another_platform_needs_a_record_workers_and_a_counter_only(
     monkeypatch.setitem(COUNTERS, "another toy's counter", Counter)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with engines.registered(replace(toy_kind(toy), name="chess")):
-        results = pipeline.mine(source, tmp_path / "out", engine="chess", slice_seconds=0.01, progress=False)
+        results = pipeline.mine(
+            source, tmp_path / "out", engine="chess", slice_seconds=0.01, progress=False, report=False
+        )
         with pytest.raises(InputError, match="toys do not spill"):
-            pipeline.mine(source, tmp_path / "other", engine="chess", spill=True, progress=False)
+            pipeline.mine(source, tmp_path / "other", engine="chess", spill=True, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert results.manifest.mining["energy"]["toys"]["joules"] > 0
     assert asked[0].workers is None

@@ -95,7 +95,7 @@ def refusal(source: Path, scheduler: Any) -> str:
     """What mining says, before it makes a folder."""
     out = source.parent / "out"
     with pytest.raises(InputError) as error:
-        pipeline.mine(source, out, engine="cpu", scheduler=scheduler, progress=False)
+        pipeline.mine(source, out, engine="cpu", scheduler=scheduler, progress=False, report=False)
     assert not out.exists()
     return str(error.value)
 
