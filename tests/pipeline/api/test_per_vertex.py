@@ -111,7 +111,7 @@ class OneNode(ReferenceEngine):
         return super().mine(graph, subtrees, search, Limits(0.0, limits.rows), emit)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.exhaustive) for k in range(4, 12))])
 def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
     """Seven workers with two engines take turns, and each leaves work over. Their totals come from ledger entries."""
     rng = np.random.default_rng(seed)

@@ -62,13 +62,15 @@ def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: P
     engines.compile_proof()
     source = write_edges(tmp_path / "g.parquet", EDGES)
     few, many = [], []
-    for name in ("once", "again"):  # two processes that do the same differ by up to 100 MB, which the allocators keep
+    for name in ("once", "again"):
         few.append(peaks(source, tmp_path / f"few-{name}", 2_500_000)[1])  # more than a writer collects
         before, peak, whole = peaks(source, tmp_path / name, 10**9)
         many.append(peak)
-    bound = memory_bound(Run.at(tmp_path / "again"))
-    assert PROCESS_BYTES / 2 < before < bound.process
-    assert whole - before < bound.shared + bound.workspace + bound.writing < LISTS_BYTES
+        bound = memory_bound(Run.at(tmp_path / name))
+        assert PROCESS_BYTES / 2 < before < bound.process
+        assert whole - before < bound.shared + bound.workspace + bound.writing < LISTS_BYTES
+        if min(many) - max(few) < LISTS_BYTES / 8:
+            break  # else again: processes that do the same differ by up to 100 MB, which the allocators keep
     assert min(many) - max(few) < LISTS_BYTES / 8
 
 

@@ -29,7 +29,7 @@ from tests.support.oracles import graph_of, random_edges, run
 
 
 @pytest.mark.parametrize("by", MEASURES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2))])
 def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
     rng, engines = np.random.default_rng([MEASURES.index(by), seed]), (CpuEngine(), ReferenceEngine())
     cut = 0
