@@ -47,7 +47,7 @@ def test_the_mean_of_many_walks_is_the_truth(thresholds: dict[str, int]) -> None
     truth = GRID.counts(run(ReferenceEngine(), graph, Search("count", sizes=True, **thresholds)).sizes)
     assert truth[0, 0] > 50
     rng, one = np.random.default_rng(1), walker(graph, **thresholds)
-    counts = np.array([one.walk(5, 1e9, rng).counts for _ in range(400)])
+    counts = np.array([one.walk(5, 1e9, rng).counts for _ in range(200)])
     error = counts.std(axis=0) / np.sqrt(len(counts))
     assert (np.abs(counts.mean(axis=0) - truth) <= 4 * error + 1e-9).all()
     assert error[0, 0] < 0.05 * truth[0, 0], "or else the test says little"
@@ -65,7 +65,7 @@ def test_a_walk_whose_time_is_over_reaches_the_bottom_with_one_node_per_round() 
     graph = graph_of(random_edges(np.random.default_rng(3), 14, 11, 0.5))
     truth = run(ReferenceEngine(), graph, Search("count", sizes=True)).count
     rng, one = np.random.default_rng(4), walker(graph)
-    counts = [one.walk(8, 0.0, rng).counts[0, 0] for _ in range(600)]
+    counts = [one.walk(8, 0.0, rng).counts[0, 0] for _ in range(300)]
     assert abs(np.mean(counts) - truth) < 4 * np.std(counts) / np.sqrt(len(counts))
 
 

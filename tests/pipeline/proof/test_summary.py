@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from pipeline.proof.summary import Summary, Tally
+from pipeline.proof.summary import Summary, Tally, read_largest
 from pipeline.run.folder import RunFolder
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError
@@ -73,12 +73,13 @@ def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
         with pytest.raises(IncompleteError, match="summary cannot be read"):
             Summary.read(RunFolder(results.path))
         file.write_bytes(whole)
+    places = read_largest(RunFolder(results.path), results.manifest, "edges", 5)
     for k in range(0, len(whole) * 8, step):  # of a damaged file nothing is believed
         flipped = bytearray(whole)
         flipped[k // 8] ^= 1 << k % 8
         file.write_bytes(flipped)
-        with suppress(IncompleteError):
-            assert results.top(5).equals(largest)
+        with suppress(IncompleteError):  # where the rows of `top` are; without them it looks at all rows
+            assert read_largest(RunFolder(results.path), results.manifest, "edges", 5) in (places, None)
     pq.write_table(pa.table({"by": ["edges"]}), file)  # of other columns
     with pytest.raises(IncompleteError, match=r"summary cannot be read .*mend it with: pipeline\.resume"):
         results.top(5)
