@@ -39,6 +39,7 @@ typedef void* Place[5];
 // A stack, and where on it to go on. A thread of the next launch takes it over, because making one is slow.
 struct Fiber {
     char* stack;
+    size_t n_bytes;  // stacks end at different places in their pages, or the caches would keep few of them
     Place here;
     ucontext_t first;
     bool entered = false;
@@ -193,6 +194,7 @@ inline Fiber* fiber_of(size_t i) {
         }
         machine.fibers.push_back(new Fiber());
         machine.fibers.back()->stack = (char*)stack;
+        machine.fibers.back()->n_bytes = STACK_BYTES - machine.fibers.size() % 97 * 320;
     }
     return machine.fibers[i];
 }
@@ -215,7 +217,7 @@ inline Fiber* fiber_of(size_t i) {
         fiber.entered = true;
         getcontext(&fiber.first);
         fiber.first.uc_stack.ss_sp = fiber.stack;
-        fiber.first.uc_stack.ss_size = STACK_BYTES;
+        fiber.first.uc_stack.ss_size = fiber.n_bytes;
         fiber.first.uc_link = nullptr;
         makecontext(&fiber.first, enter, 0);
         setcontext(&fiber.first);
