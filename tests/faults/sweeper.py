@@ -34,8 +34,12 @@ LIMIT_S = 120.0
 
 def load() -> None:
     for module in (
+        "api.counting",
         "api.runs",
         "cli.cards",
+        "cli.program",
+        "proof.verification",
+        "results.report.page",
         "results.listing",
         "series.pruning",
         "results.run_status",
