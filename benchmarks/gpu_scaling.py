@@ -107,7 +107,7 @@ def gpus(n: int, warm: Path) -> Iterator[Pool]:
     """A worker on each of `n` GPUs. All of them have mined something already."""
     with open_pool(WorkerOptions(workers=n), CUDA) as pool:
         with copied(warm) as folder:
-            while pool.workers() < n:  # they may join while others mine
+            while pool.capacity().workers < n:  # they may join while others mine
                 driver.mine_run(Run(folder), pool, RunLimits(time_limit_s=1.0), quiet)
             driver.mine_run(Run(folder), pool, RunLimits(time_limit_s=1.0), quiet)
         yield pool

@@ -19,7 +19,7 @@ from pipeline.run.accounts import peak_rss
 from pipeline.run.files import temporary_folder
 from pipeline.run.progress import OnProgress, to_callback
 from pipeline.workers.devices import Devices
-from pipeline.workers.opening import check_workers, count_workers
+from pipeline.workers.opening import check_workers, expected_capacity
 from pipeline.workers.options import Scheduler, address_of
 from schemas.errors import ResourceError
 from schemas.members import Labels
@@ -78,7 +78,7 @@ class DryRun:
         """Bytes of memory that this process and all workers take on one machine. None if `workers` is None."""
         if self.workers is None:
             return None
-        return self.memory.total(self.workers) if self.workers else self.memory.shared + self.memory.worker
+        return self.memory.total(self.workers)
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values, for JSON."""
@@ -167,7 +167,7 @@ def dry_run(
         )
     check_workers(asked.workers, kind.platform)
     options = with_engine(replace(asked.options, engine=kind.name))
-    n_workers = count_workers(asked.workers, kind.platform)
+    there = expected_capacity(asked.workers, kind.platform)
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         asked.workers.limited(),
@@ -183,9 +183,9 @@ def dry_run(
             plan=run.facts("plan"),
             engine=choice,
             preparing=preparing_bound(run),
-            memory=memory_bound(run),
+            memory=memory_bound(run, shares=there is not None and there.sharing is not None),
             peak_rss=taken,
             estimate=estimate(run, sample_time) if run.planned["n_roots"] else None,
             count_only=count_only,
-            workers=n_workers,
+            workers=None if there is None else there.workers,
         )

@@ -16,6 +16,7 @@ from typing import Any
 from kernels import engines
 from pipeline.ingest.from_run import is_run_folder, take_from_run
 from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.ingest.readers.files import is_named, items_of
 from pipeline.ingest.sources.names import from_record, is_there
 from pipeline.ingest.step import ingest as ingest_source
 from pipeline.prepare.build import build as build_graph
@@ -27,6 +28,7 @@ from pipeline.run.files import whole_file
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import INGEST_FILES
 from pipeline.run.opened import Run
+from pipeline.run.outside import refuse_above
 from pipeline.run.progress import OnProgress, Progress, Step
 from pipeline.slices import first_use
 from pipeline.workers.options import WorkerOptions
@@ -54,11 +56,13 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
     Raises
     ------
     InputError
-        If the input cannot be used, or cannot be opened by its name.
+        If the input cannot be used, cannot be opened by its name, or lies in the place of the run.
     """
     options = run.options
     given = from_record(options.source) if source is None else source
     is_run = is_run_folder(given)
+    if is_named(given):
+        refuse_above(run.path, items_of(given))
 
     def read() -> dict[str, Any]:
         if source is None and not is_there(options.source):

@@ -68,7 +68,11 @@ def _prune(arguments: argparse.Namespace) -> int:
 
 def status_card(found: Status) -> str:
     """About ten lines about a run at one moment."""
-    rows = [("state", f"{found.state} ({found.why})"), ("done", ", ".join(found.done) or "nothing")]
+    rows = [
+        ("source", found.source),
+        ("state", f"{found.state} ({found.why})"),
+        ("done", ", ".join(found.done) or "nothing"),
+    ]
     if found.step:
         rows.append(("now" if found.state == "running" else "next", found.step))
     if found.share is not None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from kernels import engines
 from pipeline.output.part_writer import writer_bytes
 from pipeline.prepare.build import MOST_THREADS
+from pipeline.prepare.weights import ROOT_BYTES
 from pipeline.process.cores import count_cores
 from pipeline.run.opened import Run
 
@@ -52,6 +53,10 @@ class MemoryBound:
     scratch : int
         Most device memory that the search takes besides: a share of what is free on the device of this process then,
         within ``device_memory``. What is listed is put together in the rest. 0 where no device is.
+    weights : int
+        What the driver keeps of the roots, to estimate work. A worker whose threads share slices keeps as much.
+    shares : bool
+        Whether threads of workers share slices.
     """
 
     shared: int
@@ -60,19 +65,21 @@ class MemoryBound:
     writing: int
     device: int
     scratch: int = 0
+    weights: int = 0
+    shares: bool = False
 
     @property
     def worker(self) -> int:
-        """Bytes of each worker, besides what all workers share."""
-        return self.process + self.workspace + self.writing
+        """Bytes of each worker, besides what all workers share. Each thread is a worker here."""
+        return self.process + self.workspace + self.writing + (self.weights if self.shares else 0)
 
     def total(self, workers: int) -> int:
-        """Bytes of a machine that runs the driver and `workers` workers."""
-        return self.shared + self.worker * workers + self.process
+        """Bytes of a machine that runs the driver and `workers` workers. 0: the driver mines."""
+        return self.shared + self.weights + (self.worker * workers + self.process if workers else self.worker)
 
 
-def memory_bound(run: Run) -> MemoryBound:
-    """The bound for a run whose graph is built.
+def memory_bound(run: Run, shares: bool = False) -> MemoryBound:
+    """The bound for a run whose graph is built, and for workers whose threads share slices, or do not.
 
     Notes
     -----
@@ -95,6 +102,8 @@ def memory_bound(run: Run) -> MemoryBound:
         + (VERTEX_BYTES * (graph.n_left + graph.n_right) if run.job.looks_on else 0),
         device=device,
         scratch=int(kind.scratch_share * max(free - device, 0)) if free is not None else 0,
+        weights=ROOT_BYTES * sum(band.n_roots for _, band in run.bands),
+        shares=shares,
     )
 
 

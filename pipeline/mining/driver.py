@@ -332,7 +332,7 @@ class _Driver:
     def _look_at_workers(self, now: float) -> None:
         self.energy.facts()  # has to be read often, because its counters start again from 0 after some time
         self.watch.look()
-        self.slots, self.workers, self.sharing = self.pool.slots(), self.pool.workers(), self.pool.sharing()
+        self.slots, self.workers, self.sharing = self.pool.capacity()
         self.machine.policy = self.policies[self.sharing is not None]
         if self.slots:
             self.with_workers = now

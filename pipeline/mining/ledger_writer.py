@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import queue
 from concurrent import futures
+from contextlib import suppress
 from typing import Any
 
 from pipeline.run.ledger import Ledger
@@ -22,14 +24,17 @@ class Commits:
     def __init__(self, ledger: Ledger):
         self._ledger = ledger
         self._threads = futures.ThreadPoolExecutor(_THREADS, thread_name_prefix="commit")
-        self._written: dict[futures.Future[None], Any] = {}
+        self._written: queue.SimpleQueue[tuple[futures.Future[None], Any]] = queue.SimpleQueue()
+        self._n = 0
 
     def __len__(self) -> int:
-        return len(self._written)
+        return self._n
 
     def begin(self, entry: LedgerEntry, left_over: bytes, context: Any) -> None:
         """Start to write an entry. Once it is written, `ended` returns `context`."""
-        self._written[self._threads.submit(self._ledger.commit, entry, left_over)] = context
+        self._n += 1
+        future = self._threads.submit(self._ledger.commit, entry, left_over)
+        future.add_done_callback(lambda written: self._written.put((written, context)))
 
     def ended(self) -> list[Any]:
         """Contexts of the entries that were written since the last call. Waits up to 10 ms for the first of them.
@@ -39,12 +44,13 @@ class Commits:
         ResourceError
             If the disk is full.
         """
-        if not self._written:
-            return []
-        done, _ = futures.wait(self._written, _PATIENCE_S, futures.FIRST_COMPLETED)
-        ended = [self._written.pop(written) for written in done]
-        for written in done:
-            written.result()
+        ended: list[Any] = []
+        with suppress(queue.Empty):
+            while self._n:
+                written, context = self._written.get(timeout=0 if ended else _PATIENCE_S)
+                self._n -= 1
+                written.result()
+                ended.append(context)
         return ended
 
     def close(self) -> None:

@@ -211,15 +211,16 @@ class _Shared:
         return max((bound for bound in bounds if bound is not None), default=None)
 
     def _returned(self, start: Start, seconds: float, seen: int, left_over: Subtrees) -> None:
+        left_over = left_over.spread(self._machine.pieces_wanted())  # before its turn, because this takes as long
+        weights = self.weights.of(left_over)
         with self._changed:
-            left_over = left_over.spread(self._machine.pieces_wanted())
             if len(left_over):
                 self._sources[start.slice] = left_over
             if self._is_told_to_stop:
                 self._machine.stop("interrupted")
             elif time.perf_counter() >= self.until:
                 self._machine.stop("time_limit")
-            self._carry_out(self._machine.returned(start.slice, seconds, seen, self.weights.of(left_over)))
+            self._carry_out(self._machine.returned(start.slice, seconds, seen, weights))
             for source in {source for source, _, _ in start.took}:
                 if not self._machine.is_open(source):
                     self._sources.pop(source, None)

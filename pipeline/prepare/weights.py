@@ -14,7 +14,7 @@ from schemas.graph import MiningGraph
 from schemas.jobs import Job
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["MANY_EDGES", "SHAPE", "RootWeights", "heaviest_first", "shapes_of", "weights_of"]
+__all__ = ["MANY_EDGES", "ROOT_BYTES", "SHAPE", "RootWeights", "heaviest_first", "shapes_of", "weights_of"]
 
 #: Work grows with this power of the wedges of a root. docs/design.md has the measurement.
 _POWER = 1.5
@@ -23,6 +23,8 @@ _AT_A_TIME = 1 << 16
 #: Edges from which on compiled code weighs roots on threads. NumPy weighs that many in 0.2 to 0.4 s, and loading the
 #: compiler takes as long.
 MANY_EDGES = 1 << 25
+#: Bytes of `RootWeights` per root, once weights of opened nodes were asked for.
+ROOT_BYTES = 4 * 8
 #: What the weight of a node depends on: its first root, its `Subtrees.todo`, and the number of its candidates. If they
 #: are ``ranged``, the width is their first rank instead.
 SHAPE = np.dtype([("root", VERTEX), ("todo", VERTEX), ("width", VERTEX), ("ranged", VERTEX)])
@@ -39,8 +41,8 @@ class RootWeights:
 
     Notes
     -----
-    The roots are weighed when a weight is asked for. It takes O(edges) time, and 16 bytes per root; meanwhile also 8
-    bytes per base vertex and some megabytes, or for a large graph up to 16 bytes per edge.
+    The roots are weighed when a weight is asked for. It takes O(edges) time, and `ROOT_BYTES` per root; meanwhile
+    also 8 bytes per base vertex and some megabytes, or for a large graph up to 16 bytes per edge.
     """
 
     def __init__(self, graph: MiningGraph):

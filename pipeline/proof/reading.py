@@ -261,7 +261,7 @@ class Reading:
         if total - before > ROWS_WORTH_WORKERS:
             pool.grow()
         while self._is_more() or self._running:
-            while self._running_in(pool) < pool.slots() + 1 and self._is_more():
+            while self._running_in(pool) < pool.capacity().slots + 1 and self._is_more():
                 self._submit(pool)
             for result in self._results(pool):
                 self._take_or_raise(result)

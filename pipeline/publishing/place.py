@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from pipeline.remote.systems import file_system, is_on_objects, plain_errors
 from pipeline.remote.urls import place_of, without_secrets
 from pipeline.run.files import PathLike, disk_errors, flush, whole_file
 from pipeline.run.names import is_file, is_folder, temporary_name, url_of
-from pipeline.run.outside import TELLS_A_RUN, refuse_inside, refuse_inside_run
+from pipeline.run.outside import refuse_inside_run, refuse_inside_store
 from schemas.errors import BicliqueError, InputError, ResourceError
 
 __all__ = ["PIECE", "LocalPlace", "Place", "Seen", "StorePlace", "open_place"]
@@ -248,17 +248,8 @@ class StorePlace(Place):
         return path[len(self._top) :].strip("/")
 
     def refuse_inside_run(self) -> None:
-        """See `Place.refuse_inside_run`. A store that does not tell what lies above is not asked again."""
-        refuse_inside(self.shown, self._top.split("/"), self._is_run)
-
-    def _is_run(self, parts: Sequence[str]) -> bool:
-        from pyarrow.fs import FileType  # only where there is a file system of Arrow
-
-        try:
-            found = self._system.get_file_info(["/".join((*parts, name)) for name in TELLS_A_RUN])
-        except Exception:  # credentials may be good for the place itself alone; packages have errors of their own
-            return False
-        return any(entry.type == FileType.File for entry in found)
+        """See `Place.refuse_inside_run`."""
+        refuse_inside_store(self.shown, self._top, lambda: self._system)
 
     def write(self, name: str, pieces: Iterable[bytes]) -> Seen:
         """See `Place.write`."""

@@ -69,6 +69,8 @@ class Status:
     ----------
     folder : Path or str
         Its address if the run is kept in a store.
+    source : str
+        What is mined, as it was given.
     state : State
     why : str
         One clause that says which process works on the run, or how the run ended.
@@ -99,6 +101,7 @@ class Status:
     """
 
     folder: Path | str
+    source: str
     state: State
     why: str
     done: tuple[str, ...]
@@ -176,6 +179,7 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
     waiting = [step for step in (*_STEPS, "mine", "prove") if step not in done]
     return Status(
         folder=address_of(run.path),
+        source=run.options.source,
         state=state,
         why=said(why),
         done=tuple(done),

@@ -9,7 +9,8 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -20,6 +21,7 @@ from schemas.records import checked, with_checksum
 
 __all__ = [
     "PathLike",
+    "SharedFlush",
     "create",
     "disk_errors",
     "flush",
@@ -142,8 +144,14 @@ def create(path: Path) -> IO[bytes]:
 
 
 @contextmanager
-def whole_file(target: Path) -> Iterator[IO[bytes]]:
+def whole_file(target: Path, flush_names: Callable[[], None] | None = None) -> Iterator[IO[bytes]]:
     """A new file to write into. After the block it gets the name `target`. If the block raises an error, it is removed.
+
+    Parameters
+    ----------
+    target : Path
+    flush_names : callable or None
+        See `replace_file`.
 
     Raises
     ------
@@ -155,18 +163,58 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
         try:
             with create(temporary) as file:
                 yield file
-            replace_file(temporary, target)
+            replace_file(temporary, target, flush_names)
         except BaseException:
             with suppress(OSError):  # an error here would hide the one that ended the block
                 temporary.unlink(missing_ok=True)
             raise
 
 
-def replace_file(temporary: Path, target: Path) -> None:
-    """Give a finished file its name, and make sure that its content and its name survive a loss of power."""
+def replace_file(temporary: Path, target: Path, flush_names: Callable[[], None] | None = None) -> None:
+    """Give a finished file its name, and make sure that its content and its name survive a loss of power.
+
+    `flush_names` does that for the name, as a `SharedFlush` of the folder. None: its folder is flushed.
+    """
     flush(temporary)
     temporary.replace(target)
-    flush(target.parent)
+    if flush_names is None:
+        flush(target.parent)
+    else:
+        flush_names()
+
+
+class SharedFlush:
+    """Flushes the list of names in a folder for threads that have each given a name to a file there.
+
+    While one flush goes on others wait, and the next one is for all of them. A disk takes milliseconds for each.
+
+    Parameters
+    ----------
+    folder : Path
+    """
+
+    def __init__(self, folder: Path):
+        self._folder = folder
+        self._asking, self._flushing = threading.Lock(), threading.Lock()
+        self._asked = self._flushed = 0  # callers: the last one, and the last one whose names are safe
+
+    def __call__(self) -> None:
+        """Return when a flush is over that began after this call.
+
+        Raises
+        ------
+        OSError
+            If the disk does not take it.
+        """
+        with self._asking:
+            self._asked += 1
+            own = self._asked
+        with self._flushing:
+            if self._flushed < own:
+                with self._asking:
+                    last = self._asked
+                flush(self._folder)
+                self._flushed = last
 
 
 def settle(folder: Path) -> None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.run.files import disk_errors, flush, json_bytes, read_json, write_json
+from pipeline.run.files import SharedFlush, disk_errors, flush, json_bytes, read_json, whole_file
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import is_entry, refuse_links
 from pipeline.run.pending import admit, pending_there, place_of
@@ -63,6 +63,7 @@ class Ledger:
         self.journal: Journal | None = None
         self._total: Total | None = None
         self._adding = threading.Lock()  # several threads write entries at the same time
+        self._flush_names = SharedFlush(folder.ledger)
 
     @property
     def total(self) -> Total:
@@ -178,13 +179,14 @@ class Ledger:
         ResourceError
             If the disk is full. The slice does not count then, unless its entry is there already.
         """
-        file, record = self.file(entry.result.slice), entry.to_json(left_over)
+        file, record = self.file(entry.result.slice), json_bytes(entry.to_json(left_over))
         if self.journal is None:
-            write_json(file, record)
+            with whole_file(file, self._flush_names) as stream:
+                stream.write(record)
         else:
-            self.journal.commit(entry.result.slice, json_bytes(record))
+            self.journal.commit(entry.result.slice, record)
             with disk_errors(file):
-                file.write_bytes(json_bytes(record))
+                file.write_bytes(record)
         admit(self.folder, entry.result.parts)
         with self._adding:
             self._add(entry)

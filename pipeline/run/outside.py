@@ -7,18 +7,19 @@ of ``OUT/bicliques``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 from pipeline.run.names import FOLDERS, OPTIONS_FILE, PUBLISHED_FILE, is_file, is_of_run
 from pipeline.run.stored import url_at
-from schemas.errors import InputError, ResourceError
+from schemas.errors import InputError
 
-__all__ = ["TELLS_A_RUN", "refuse_inside", "refuse_inside_run", "refuse_inside_stored_run"]
+__all__ = ["refuse_above", "refuse_inside_run", "refuse_inside_store", "refuse_inside_stored_run"]
 
 #: The files of which a folder has one if it is that of a run, or of what was published of one.
-TELLS_A_RUN = (OPTIONS_FILE, PUBLISHED_FILE)
+_TELLS_A_RUN = (OPTIONS_FILE, PUBLISHED_FILE)
 
 
 def refuse_inside_run(path: str | os.PathLike[str]) -> None:
@@ -37,12 +38,12 @@ def refuse_inside_run(path: str | os.PathLike[str]) -> None:
         whole = Path(os.path.realpath(path))
     except ValueError:  # a NUL, which who writes there refuses
         return
-    refuse_inside(str(path), whole.parts, lambda parts: _is_run(Path(*parts)))
+    _refuse_inside(str(path), whole.parts, lambda parts: _is_run(Path(*parts)))
     if is_of_run(whole) and _is_run(whole.parent):
         raise InputError(f"{path} is a file of the run in {whole.parent}; name another one")
 
 
-def refuse_inside(shown: str, parts: Sequence[str], is_run: Callable[[Sequence[str]], bool]) -> None:
+def _refuse_inside(shown: str, parts: Sequence[str], is_run: Callable[[Sequence[str]], bool]) -> None:
     """Refuse a place in a folder that a run fills.
 
     Parameters
@@ -66,6 +67,35 @@ def refuse_inside(shown: str, parts: Sequence[str], is_run: Callable[[Sequence[s
             )
 
 
+def refuse_inside_store(shown: str, path: str, system: Callable[[], Any]) -> None:
+    """As `refuse_inside_run`, of a folder of a store. A store that does not tell what lies above has the last word.
+
+    Parameters
+    ----------
+    shown : str
+        The folder in words.
+    path : str
+        The same on its file system.
+    system : callable
+        () -> that file system of Arrow. It is asked only if a part of the path is called as a folder of a run.
+
+    Raises
+    ------
+    InputError
+    """
+
+    def is_run(parts: Sequence[str]) -> bool:
+        from pyarrow.fs import FileType  # only where there is a file system of Arrow
+
+        try:
+            found = system().get_file_info(["/".join((*parts, name)) for name in _TELLS_A_RUN])
+        except Exception:  # credentials may be good for the place itself alone; packages have errors of their own
+            return False
+        return any(entry.type == FileType.File for entry in found)
+
+    _refuse_inside(shown, path.split("/"), is_run)
+
+
 def refuse_inside_stored_run(folder: Path) -> None:
     """As `refuse_inside_run`, of the address of a new run that is kept in a store.
 
@@ -77,29 +107,40 @@ def refuse_inside_stored_run(folder: Path) -> None:
     Raises
     ------
     InputError
+    """
+    if (url := url_at(folder)) is not None:
+        from pipeline.remote.systems import file_system  # imported only here, because most runs are kept in folders
+        from pipeline.remote.urls import place_of
 
-    Notes
-    -----
-    The store is asked only if a part of the address is called as a folder of a run.
+        place = url.partition("?")[0].partition("://")[2]
+        refuse_inside_store(place_of(url), unquote(place.strip("/")), lambda: file_system(url)[0])
+
+
+def refuse_above(folder: Path, inputs: Iterable[str]) -> None:
+    """Refuse the address of a new run that is kept in a store if an input lies below it.
+
+    On a disk such a folder is refused because it is not empty. A store is not asked what else there is.
+
+    Parameters
+    ----------
+    folder : Path
+        Its working folder. Of any other folder nothing is asked.
+    inputs : iterable of str
+        Paths and URLs.
+
+    Raises
+    ------
+    InputError
     """
     if (url := url_at(folder)) is None:
         return
-    from pipeline.remote.objects import Objects  # imported only here, because most runs are kept in folders
-    from pipeline.remote.urls import place_of
+    from pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
 
-    place, mark, query = url.partition("?")
-    scheme, _, rest = place.partition("://")
-    names = rest.strip("/").split("/")
-
-    def is_run(parts: Sequence[str]) -> bool:
-        above = Objects(f"{scheme}://{'/'.join(names[: len(parts)])}{mark}{query}")
-        try:
-            return any(above.size(name) is not None for name in TELLS_A_RUN)
-        except ResourceError:  # credentials may be good for the place itself alone
-            return False
-
-    refuse_inside(place_of(url), [unquote(name) for name in names], is_run)
+    above = place_of(url)
+    for each in map(place_of, inputs):
+        if each.startswith(f"{above}/"):
+            raise InputError(f"{above} holds the input {each}, and a run has its folder alone; name another one")
 
 
 def _is_run(folder: Path) -> bool:
-    return any(is_file(folder / name) for name in TELLS_A_RUN)
+    return any(is_file(folder / name) for name in _TELLS_A_RUN)

@@ -137,6 +137,11 @@ def wanted(
         labels=labels,  # type: ignore[arg-type]
         seed=seed,
     )
+    if found.noise != "0" and not found.plant:
+        raise InputError(
+            f"{as_option('noise')} is {found.noise}, and there are no planted edges that it could remove; name sizes "
+            f"with {as_option('plant')}, or leave it out"
+        )
     _check_planted(found)
     _check_room(found)
     return found

@@ -32,7 +32,7 @@ from pipeline.workers.dask_sharing import DaskSharing
 from pipeline.workers.dask_tasks import DaskTasks
 from pipeline.workers.notice import bring_notice
 from pipeline.workers.options import Scheduler, address_of
-from pipeline.workers.pool import Result
+from pipeline.workers.pool import Capacity, Result
 from schemas.errors import ResourceError
 from schemas.platform import CORES, Platform
 
@@ -205,25 +205,21 @@ class DaskPool:
         """For every worker by its address, why each engine cannot run there. None for an engine that can."""
         return dict(self.client.run(worker.reasons))
 
-    def slots(self) -> int:
-        """As many slices as all engines may have in hand, however many threads the workers were started with."""
-        return self._platform.slices_in_hand * self.workers()
+    def capacity(self) -> Capacity:
+        """An engine per thread, or one per worker process if its threads share it, and the slices these have in hand.
 
-    def workers(self) -> int:
-        """The number of engines: one per worker process if its threads share an engine, else one per thread."""
+        If a worker process has several engines, each worker gets one slice at a time.
+        """
         threads = self._threads()
         self._meet(threads)
-        return len(threads) if self._platform.shares_engine else sum(threads.values())
-
-    def sharing(self) -> DaskSharing | None:
-        """One slice for each worker process, if there is one with several engines."""
+        in_hand = self._platform.slices_in_hand
         if self._platform.shares_engine:
-            return None
-        threads = self._threads()
-        if max(threads.values(), default=1) == 1:
-            return None
+            return Capacity(in_hand * len(threads), len(threads))
+        engines = sum(threads.values())
+        if engines == len(threads):
+            return Capacity(in_hand * engines, engines)
         self._sharing.look(threads)
-        return self._sharing
+        return Capacity(in_hand * engines, engines, self._sharing)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run a task on each worker that is there now. Workers that join later do without it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
-from pipeline.workers.pool import InProcess, Pool, Result, Sharing
+from pipeline.workers.pool import Capacity, InProcess, Pool, Result
 
 __all__ = ["Growing"]
 
@@ -33,17 +33,9 @@ class Growing:
         self._error: BaseException | None = None
         self._prepare: tuple[Callable[[Any], Any], Any] | None = None
 
-    def slots(self) -> int:
-        """The slots of the pool that is used now."""
-        return self._now.slots()
-
-    def workers(self) -> int:
-        """The workers of the pool that is used now."""
-        return self._now.workers()
-
-    def sharing(self) -> Sharing | None:
-        """The sharing of the pool that is used now."""
-        return self._now.sharing()
+    def capacity(self) -> Capacity:
+        """That of the pool that is used now."""
+        return self._now.capacity()
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` in this process now, and on the workers when they are there."""

@@ -16,7 +16,7 @@ from pipeline.process.logs import tell
 from pipeline.slices import ending, worker
 from pipeline.workers.device_failure import has_failed
 from pipeline.workers.device_process import DeviceProcess, meet_device
-from pipeline.workers.pool import Result, WorkerLostError
+from pipeline.workers.pool import Capacity, Result, WorkerLostError
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import ResourceError
 from schemas.platform import Platform
@@ -75,16 +75,14 @@ class OnDevices(InThreads):
         if at_once:
             self.grow()
 
-    def slots(self) -> int:
-        """As many slices as all engines may have in hand."""
-        return self._platform.slices_in_hand * self.workers()
+    def capacity(self) -> Capacity:
+        """The GPUs that can be used now, and as many slices as all engines may have in hand."""
+        ready = self._ready
+        return Capacity(self._platform.slices_in_hand * ready, ready)
 
-    def workers(self) -> int:
-        """The GPUs that can be used now."""
+    @property
+    def _ready(self) -> int:
         return self._here + len(self._there)
-
-    def sharing(self) -> None:
-        """None, because the threads of a process share its device."""
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` in this process, and in each other one before it gets its next task.
@@ -98,7 +96,7 @@ class OnDevices(InThreads):
         if self._here:
             function(argument)
         with self._changed:
-            self._changed.wait_for(lambda: self._error or self._is_closing or self.workers())
+            self._changed.wait_for(lambda: self._error or self._is_closing or self._ready)
         self._raise()
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
@@ -137,7 +135,7 @@ class OnDevices(InThreads):
 
     def longest_task_s(self) -> float | None:
         """A quarter of a second while processes are on their way, because they would wait for a longer task."""
-        return _MEANWHILE_S if self._starting is not None and self.workers() < len(self._devices) else None
+        return _MEANWHILE_S if self._starting is not None and self._ready < len(self._devices) else None
 
     def describe(self) -> str:
         """The GPUs in a few words, for the run card."""

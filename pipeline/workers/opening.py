@@ -12,14 +12,14 @@ from pipeline.process import startup
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.local_workers import LOCAL_WORKERS, dask_pool
 from pipeline.workers.options import Scheduler, WorkerOptions
-from pipeline.workers.pool import Pool
+from pipeline.workers.pool import Capacity, Pool
 from schemas.engine_kind import EngineKind
 from schemas.platform import CORES, Platform
 
 if TYPE_CHECKING:
     from pipeline.workers.dask_pool import DaskPool
 
-__all__ = ["ask_workers", "begun", "check_workers", "count_workers", "open_pool"]
+__all__ = ["ask_workers", "begun", "check_workers", "expected_capacity", "open_pool"]
 
 
 @dataclass
@@ -51,8 +51,10 @@ def check_workers(options: WorkerOptions, platform: Platform) -> None:
         LOCAL_WORKERS[platform.name].check(options)
 
 
-def count_workers(options: WorkerOptions, platform: Platform) -> int | None:
-    """How many workers would share the work of a run. 0: this process alone. None: no option says anything of workers.
+def expected_capacity(options: WorkerOptions, platform: Platform) -> Capacity | None:
+    """How many workers a run would have. 0: this process alone. None: no option says anything of workers.
+
+    Other workers than those of a scheduler have one slot here.
 
     Raises
     ------
@@ -64,12 +66,14 @@ def count_workers(options: WorkerOptions, platform: Platform) -> int | None:
     if options.scheduler is not None:
         pool = _connect(options.scheduler, platform)
         try:
-            return pool.workers()
+            return pool.capacity()
         finally:
             pool.close()
     if options.devices is not None:
-        return len(choose_devices(options.devices, options.workers))
-    return options.workers
+        workers: int | None = len(choose_devices(options.devices, options.workers))
+    else:
+        workers = options.workers
+    return None if workers is None else Capacity(workers, workers)
 
 
 @contextmanager

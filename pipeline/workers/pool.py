@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pipeline.slices import worker
 
-__all__ = ["InProcess", "Pool", "Result", "Sharing", "WorkerLostError"]
+__all__ = ["Capacity", "InProcess", "Pool", "Result", "Sharing", "WorkerLostError"]
 
 
 class WorkerLostError(Exception):
@@ -37,19 +37,29 @@ class Sharing(Protocol):
         ...
 
 
+class Capacity(NamedTuple):
+    """How much a pool does at a time.
+
+    Parameters
+    ----------
+    slots : int
+        Tasks that it takes.
+    workers : int
+        Engines that work. Fewer than slots if one slice is written while another is mined.
+    sharing : Sharing or None
+        The workers that are to have one slice each, whose threads share it. None: each engine has its own.
+    """
+
+    slots: int
+    workers: int
+    sharing: Sharing | None = None
+
+
 class Pool(Protocol):
     """Runs functions on workers."""
 
-    def slots(self) -> int:
-        """How many tasks the pool takes at a time, now. The number may change, because workers may come and go."""
-        ...
-
-    def workers(self) -> int:
-        """How many engines work at a time, now. Fewer than slots if one slice is written while another is mined."""
-        ...
-
-    def sharing(self) -> Sharing | None:
-        """The workers that are to have one slice each, now, whose threads share it. None: each engine has its own."""
+    def capacity(self) -> Capacity:
+        """How much it does now. That may change, because workers may come and go."""
         ...
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
@@ -65,7 +75,7 @@ class Pool(Protocol):
         ...
 
     def grow(self) -> None:
-        """Start more workers, if the pool may, because there is enough work. `slots` says when they are there."""
+        """Start more workers, if the pool may, because there is enough work. `capacity` says when they are there."""
         ...
 
     def longest_task_s(self) -> float | None:
@@ -95,16 +105,9 @@ class InProcess:
     def __init__(self) -> None:
         self._waiting: deque[tuple[int, Callable[[Any], Any], Any]] = deque()
 
-    def slots(self) -> int:
-        """One."""
-        return 1
-
-    def workers(self) -> int:
-        """One."""
-        return 1
-
-    def sharing(self) -> None:
-        """None, because there is one engine."""
+    def capacity(self) -> Capacity:
+        """One of everything."""
+        return Capacity(1, 1)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` in this process."""

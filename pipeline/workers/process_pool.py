@@ -18,7 +18,7 @@ from typing import Any
 
 from pipeline.process.children import on_their_own
 from pipeline.process.parent import end_with_parent
-from pipeline.workers.pool import Result, WorkerLostError
+from pipeline.workers.pool import Capacity, Result, WorkerLostError
 from pipeline.workers.thread_pool import ended
 
 __all__ = ["InProcesses"]
@@ -57,16 +57,9 @@ class InProcesses:
             raise
         return started
 
-    def slots(self) -> int:
-        """The number of processes."""
-        return self._n
-
-    def workers(self) -> int:
-        """The number of processes."""
-        return self._n
-
-    def sharing(self) -> None:
-        """None, because each process has one thread."""
+    def capacity(self) -> Capacity:
+        """The number of processes. Each has one thread."""
+        return Capacity(self._n, self._n)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Refuse, because nobody chooses the process of a task.

@@ -13,7 +13,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
 
 from pipeline.slices import worker
-from pipeline.workers.pool import Result
+from pipeline.workers.pool import Capacity, Result
 
 __all__ = ["InThreads", "ended"]
 
@@ -42,16 +42,12 @@ class InThreads:
         )
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
 
-    def slots(self) -> int:
-        """The number of threads."""
-        return self._n
+    def capacity(self) -> Capacity:
+        """The number of threads; one worker if they share an engine.
 
-    def workers(self) -> int:
-        """The number of threads, or one if they share an engine."""
-        return 1 if self._share_engine else self._n
-
-    def sharing(self) -> None:
-        """None, because the driver is in the same process, and deals slices to threads as fast."""
+        They do not share slices, because the driver is in the same process, and deals slices to threads as fast.
+        """
+        return Capacity(self._n, 1 if self._share_engine else self._n)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` once in this process."""

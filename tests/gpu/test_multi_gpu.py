@@ -71,7 +71,7 @@ def own_two() -> Iterator[OnDevices]:
 
 def all_there(pool: OnDevices, n: int) -> None:
     end = time.monotonic() + 60
-    while pool.workers() < n:
+    while pool.capacity().workers < n:
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -84,7 +84,7 @@ def device_of_worker() -> tuple[str, int]:
 
 def test_every_worker_has_a_device_of_its_own(one: DaskPool) -> None:
     assert list(one.client.run(device_of_worker).values()) == [(visible_devices()[0], 0)]
-    assert (one.slots(), one.workers()) == (2, 1)
+    assert one.capacity() == (2, 1, None)
 
 
 def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pipeline.slices.crew import having_threads
-from pipeline.workers.pool import InProcess, Result
+from pipeline.workers.pool import Capacity, InProcess, Result
 from pipeline.workers.thread_pool import InThreads
 
 
@@ -44,14 +44,8 @@ class FakePool:
     def reasons(self) -> dict[str, dict[str, str | None]]:
         return self._reasons
 
-    def slots(self) -> int:
-        return self.n
-
-    def workers(self) -> int:
-        return self.n
-
-    def sharing(self) -> None:
-        pass
+    def capacity(self) -> Capacity:
+        return Capacity(self.n, self.n)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         self.everywhere_of.append(argument)
@@ -105,8 +99,11 @@ class SharedInProcess(InProcess):
         super().__init__()
         self._threads = threads
 
-    def sharing(self) -> SharedInProcess:  # type: ignore[override]
-        return self
+    def capacity(self) -> Capacity:
+        return Capacity(1, 1, self)
+
+    def workers(self) -> int:
+        return 1
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
         def shared(argument: Any) -> Any:

@@ -45,6 +45,12 @@ def random_edges(n_left: int, n_right: int, density: float, seed: int) -> np.nda
     return np.argwhere(adjacent).astype(np.int32)
 
 
+#: Edges for a pool of two workers, both of which get some slices.
+FOR_TWO = random_edges(90, 60, 0.35, 8)
+#: Edges with so much work that slices are running when a worker is killed.
+FOR_KILLS = random_edges(150, 80, 0.35, 5)
+
+
 def write_edges(path: Path, edges: np.ndarray, strings: bool = False) -> Path:
     """A Parquet edge list: labels 3 x + 5 on the left, 7 x + 1 on the right; as words if `strings`."""
     pq.write_table(pa.table(labels_of(edges[:, 0], edges[:, 1], strings), ["user", "item"]), path)
@@ -79,13 +85,13 @@ def mined_in_threads(folder: RunFolder, slice_seconds: float = 0.01) -> None:
         pool.close()
 
 
-def check_two_find_everything(folder: Path, edges: np.ndarray, pool: Pool) -> None:
+def check_two_find_everything(folder: Path, pool: Pool) -> None:
     """Mine a new run in short slices with a pool of two workers, both of which get some, and prove it."""
-    run = prepared_run(folder, edges)
+    run = prepared_run(folder, FOR_TWO)
     session = driver.mine_run(Run(run), pool, RunLimits(), quiet, 0.01)
     assert 0 < session.busy_ratio <= 1
     manifest = proving.prove(Run(run), pool, quiet)
-    assert (manifest.count, manifest.fingerprint) == answer(edges)
+    assert (manifest.count, manifest.fingerprint) == answer(FOR_TWO)
     assert len(manifest.mining["workers"]) == 2
 
 

@@ -115,7 +115,7 @@ def test_a_dry_run_tells_of_the_workers_that_are_asked_for(source: Path) -> None
     assert one.total_memory == one.memory.total(1)
     assert four.total_memory == four.memory.total(4)
     assert none.total_memory is None
-    assert here.total_memory == here.memory.shared + here.memory.worker
+    assert here.total_memory == here.memory.shared + here.memory.worker + here.memory.weights
     assert four.estimate is not None
     assert four.seconds is not None
     assert four.seconds.value == pytest.approx(four.estimate.seconds.value / 4)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import distributed
+import numpy as np
 import pytest
 
 import pipeline
@@ -14,12 +17,14 @@ from kernels import engines
 from pipeline.api import steps
 from pipeline.cli.cards import dry_run_card
 from pipeline.estimate.memory import PROCESS_BYTES, memory_bound
+from pipeline.prepare.weights import weights_of
 from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
 from pipeline.run.progress import size
 from pipeline.slices import worker
 from schemas.options import RunLimits, RunOptions
 from schemas.search import Search
+from schemas.work import Subtrees
 from tests.support.emulated import runnable
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.runs import environment, random_edges, write_edges
@@ -85,6 +90,45 @@ def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
     assert (bound.writing > 200 << 20) == (mode == "list")
     assert bound.total(4) - bound.total(3) == bound.worker
     assert bound.shared > 1000
+
+
+@pytest.mark.parametrize("search", [Search(), Search(largest=1, by="edges")], ids=["all", "in bands"])
+def test_what_is_kept_of_the_roots_is_told_once_for_each_who_deals(tmp_path: Path, search: Search) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(60, 50, 0.4, 4))
+    steps.start(source, tmp_path / "out", RunOptions(source=str(source), search=search), RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    run = Run.at(tmp_path / "out")
+    kept = [weights_of(run.job, graph) for _, graph in run.bands]
+    assert (len(kept) > 1) == (search.largest is not None)
+    for weights, (_, graph) in zip(kept, run.bands, strict=True):
+        weights.of(Subtrees.of_roots(np.arange(graph.n_roots, dtype=np.int32)))
+    arrays = {id(each): each.nbytes for weights in kept for each in arrays_in(vars(weights).values())}
+    alone, shared = memory_bound(run), memory_bound(run, shares=True)
+    assert alone.weights == shared.weights == sum(arrays.values()) > 0
+    assert shared.worker - alone.worker == alone.weights
+    assert alone.total(0) == alone.shared + alone.worker + alone.weights
+    assert alone.total(4) == alone.shared + 4 * alone.worker + alone.process + alone.weights
+
+
+def arrays_in(values: Iterable[object]) -> Iterator[np.ndarray]:
+    for value in values:
+        if isinstance(value, tuple):
+            yield from arrays_in(value)
+        elif isinstance(value, np.ndarray):
+            yield value
+
+
+def test_a_dry_run_tells_of_threads_that_share_slices(tmp_path: Path) -> None:
+    source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
+    told = {}
+    for threads in (1, 2):
+        with distributed.LocalCluster(
+            1, threads_per_worker=threads, processes=False, dashboard_address="127.0.0.1:0"
+        ) as theirs:
+            dry = pipeline.dry_run(source, engine="cpu", scheduler=theirs, sample_time=0.1, progress=False)
+        told[threads] = (dry.workers, dry.memory.worker)
+    assert (told[1][0], told[2][0]) == (1, 2)
+    assert told[2][1] - told[1][1] == dry.memory.weights > 0
 
 
 @pytest.mark.parametrize("free", [1 << 40, 1 << 29, 1 << 27])

@@ -42,6 +42,16 @@ def test_a_context_is_returned_after_its_entry_is_written() -> None:
     assert len(commits) == 0
 
 
+def test_entries_that_are_written_at_the_same_time_are_returned_together() -> None:
+    disk = Disk()
+    commits = begun(disk)
+    commits.begin("another", b"", "its own context")  # type: ignore[arg-type]
+    disk.ready.set()
+    commits.close()
+    assert sorted(commits.ended()) == ["its context", "its own context"]
+    assert commits.ended() == []
+
+
 def test_the_error_of_an_entry_that_cannot_be_written_is_raised() -> None:
     disk = Disk(ResourceError("the disk is full"))
     commits = begun(disk)

@@ -182,7 +182,7 @@ def test_four_threads_read_onto_the_device_of_this_process(
     prove = proving.prove
 
     def watch(run: Run, pool: Pool, report: Any, on_device: bool, reading: Any) -> Any:
-        seen.append((pool.slots(), on_device, reading._readers is pool))
+        seen.append((pool.capacity().slots, on_device, reading._readers is pool))
         return prove(run, pool, report, on_device, reading)
 
     monkeypatch.setattr(proving, "prove", watch)

@@ -41,6 +41,7 @@ def test_a_complete_run_needs_nothing(source: Path, tmp_path: Path) -> None:
     found = pipeline.status(tmp_path / "out")
     assert (found.state, found.share, found.nodes_left, found.go_on, found.step) == ("complete", 1.0, 0, "", "")
     assert found.done == ("ingest", "build", "plan", "mine", "prove")
+    assert found.source == str(source)
     assert (found.count, found.bytes) == (len(results), results.manifest.bytes)
     assert [worker.bicliques for worker in found.workers] == [len(results)]
     assert found.workers[0].name.endswith(f":{os.getpid()}")
@@ -64,7 +65,9 @@ def test_a_limit_is_named_and_lifted(source: Path, tmp_path: Path, capsys: pytes
     assert code == 0
     capsys.readouterr()
     assert main.main(["status", str(out)]) == 0
-    assert "state: complete (proven" in capsys.readouterr().out
+    card = capsys.readouterr().out.splitlines()
+    assert card[0] == f"source: {source}"
+    assert card[1].startswith("state: complete (proven")
     assert pipeline.status(out).sessions == 2
 
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from pipeline.api import steps
 from pipeline.cli import main
 from pipeline.process.interrupts import Terminated, terminable
 from pipeline.proof.equal_hashes import Repeats
-from pipeline.run.files import disk_errors, read_json, temporary_folder
+from pipeline.run import files
+from pipeline.run.files import SharedFlush, disk_errors, read_json, temporary_folder
 from pipeline.slices import first_use
 from schemas.errors import IncompleteError, ResourceError
 from tests.support.runs import random_edges, write_edges
@@ -52,6 +54,57 @@ def failing(number: int, *names: str) -> Any:
         return wrapped
 
     return wrap
+
+
+def test_names_that_are_given_during_a_flush_are_safe_after_one_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of four threads gives a name and asks. One has the disk, and the second flush is for the three others."""
+    goes_on, has_begun, safe = threading.Event(), threading.Event(), list[list[str]]()
+
+    def slow(folder: Path) -> None:
+        safe.append(sorted(path.name for path in folder.iterdir()))
+        has_begun.set()
+        assert goes_on.wait(300)
+
+    def give(name: str) -> None:
+        (tmp_path / name).touch()
+        shared()
+        assert name in [one for flush in safe for one in flush], "it returned before a flush that knows of its name"
+
+    monkeypatch.setattr(files, "flush", slow)
+    shared, failed = SharedFlush(tmp_path), list[object]()
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    threads = [threading.Thread(target=give, args=(name,)) for name in "abcd"]
+    threads[0].start()
+    assert has_begun.wait(300)
+    for thread in threads[1:]:
+        thread.start()
+    while shared._asked < len(threads):
+        time.sleep(0.01)
+    goes_on.set()
+    for thread in threads:
+        thread.join(300)
+    assert not failed
+    assert safe == [["a"], ["a", "b", "c", "d"]]
+    shared()
+    assert len(safe) == 3, "what is named later needs another flush"
+
+
+def test_a_flush_that_fails_is_no_flush_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+
+    def full(folder: Path) -> None:
+        calls.append(folder)
+        if len(calls) == 1:
+            raise OSError(errno.EIO, "the disk is broken")
+
+    monkeypatch.setattr(files, "flush", full)
+    shared = SharedFlush(tmp_path)
+    with pytest.raises(OSError, match="the disk is broken"):
+        shared()
+    shared()
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("name", ["steps", "graph", "plan", "bicliques", "ledger", "summary"])

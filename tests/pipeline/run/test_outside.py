@@ -99,6 +99,20 @@ def test_nor_into_one_in_a_store(machines: Machines, runs: Path) -> None:
     assert not {"nights/options.json", "nights/2/options.json"} & {asked.key for asked in bucket.asked}
 
 
+def test_no_run_is_kept_above_its_own_input(machines: Machines, runs: Path) -> None:
+    """On a disk the folder is not empty. In a store a run would lie among what it was mined from."""
+    bucket = machines.bucket
+    bucket.put("in/graphs/g.parquet", (runs / "g.parquet").read_bytes())
+    source = bucket.url("in/graphs/g.parquet")
+    before = bucket.objects()
+    for above in ("in", "in/graphs/"):
+        with pytest.raises(InputError, match=r"/in.* holds the input .*g\.parquet, and a run has its folder alone"):
+            pipeline.mine([source], bucket.url(above), workers=0, progress=False)
+    assert bucket.objects() == before
+    for beside in ("in/graph", "in/graphs/g"):
+        assert pipeline.mine(source, bucket.url(beside), workers=0, progress=False).complete
+
+
 def test_a_store_that_does_not_tell_what_lies_above_has_the_last_word(machines: Machines, runs: Path) -> None:
     """Credentials may be good for one place alone."""
     bucket = machines.bucket

@@ -199,7 +199,7 @@ def test_all_cores_read_back_the_rows_of_one_gpu(tmp_path: Path, gpu: FakeGpu, m
     prove = proving.prove
 
     def watch(run: Any, pool: Any, report: Any, on_device: bool, reading: Any) -> Any:
-        seen.append((pool.slots(), on_device))
+        seen.append((pool.capacity().slots, on_device))
         return prove(run, pool, report, on_device, reading)
 
     monkeypatch.setattr(proving, "prove", watch)

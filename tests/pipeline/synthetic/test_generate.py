@@ -303,6 +303,7 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         ({"left_exponent": 1}, "left_exponent is 1"),
         ({"right_exponent": "two"}, "right_exponent is two"),
         ({"noise": 1.5}, "noise is 1.5"),
+        ({"noise": "0.10", "plant": []}, "noise is 0.1, and there are no planted edges"),
         ({"seed": -1}, "seed is -1"),
         ({"n_left": 2**31}, "n_left is 2,147,483,648"),
         ({"edges": 0}, "edges is 0"),

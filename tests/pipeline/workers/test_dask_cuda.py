@@ -35,18 +35,14 @@ from schemas.platform import CORES, Platform
 from tests.support.engines import toy_kind, unable
 from tests.support.pools import FakePool
 from tests.support.runs import (
+    FOR_KILLS,
     answer,
     check_two_find_everything,
     load_ledger,
     manifest_pair,
     prepared_run,
     quiet,
-    random_edges,
 )
-
-EDGES = random_edges(90, 60, 0.35, 8)
-#: The edges of a graph with so much work that slices are running when a worker is killed.
-MANY = random_edges(150, 80, 0.35, 5)
 
 
 class Pretend(distributed.WorkerPlugin):
@@ -94,12 +90,12 @@ def pool() -> Iterator[DaskPool]:
 
 
 def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path: Path, pool: DaskPool) -> None:
-    assert (pool.slots(), pool.workers(), pool.describe()) == (4, 2, "2 local GPUs")
-    check_two_find_everything(tmp_path, EDGES, pool)
+    assert (pool.capacity(), pool.describe()) == ((4, 2, None), "2 local GPUs")
+    check_two_find_everything(tmp_path, pool)
 
 
 def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> None:
-    folder = prepared_run(tmp_path, MANY)
+    folder = prepared_run(tmp_path, FOR_KILLS)
     pids = sorted(pool.client.run(os.getpid).values())
     killed: list[int] = []
 
@@ -118,7 +114,7 @@ def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> No
     assert killed
     assert session.retries >= 1
     proving.prove(Run(folder), pool, quiet)
-    assert manifest_pair(folder.path) == answer(MANY)
+    assert manifest_pair(folder.path) == answer(FOR_KILLS)
     assert list(load_ledger(folder.path).orphans()) == []
 
 
@@ -130,13 +126,15 @@ def until_ended(pool: DaskPool, n: int) -> dict[int, Result]:
 
 
 def test_a_worker_whose_device_fails_is_replaced(pool: DaskPool) -> None:
-    while pool.workers() < 2:
+    while pool.capacity().workers < 2:
         time.sleep(0.1)
     before = set(pool.client.run(os.getpid).values())
     pool.submit(0, fail_as_cuda_does, None)
     assert isinstance(until_ended(pool, 1)[0].error, WorkerLostError)
     deadline = time.monotonic() + 60
-    while (pool.workers() < 2 or before == set(pool.client.run(os.getpid).values())) and time.monotonic() < deadline:
+    while (
+        pool.capacity().workers < 2 or before == set(pool.client.run(os.getpid).values())
+    ) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(before & set(pool.client.run(os.getpid).values())) == 1
     pool.submit(1, own_pid, None)

@@ -84,7 +84,7 @@ def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(
 
     monkeypatch.setattr(distributed.Future, "result", result)
     shared = DaskPool.connect(pool.client.scheduler.address)  # which asks the workers for their names again
-    shared.workers()
+    shared.capacity()
     shared.submit(0, slow, 0.0)
     ended = shared.wait(120)
     over.set()
@@ -159,14 +159,14 @@ def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: D
     results = pipeline.mine(source, tmp_path / "out", scheduler=address, progress=False, report=False)
     assert results.complete
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {address}"
-    assert pool.slots() == 2
+    assert pool.capacity().slots == 2
 
 
 def test_the_error_of_a_scheduler_that_ends_says_that_its_workers_are_lost(tmp_path: Path) -> None:
     folder = prepared(tmp_path)
     with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address, patience_s=2.0)
-        assert pool.slots() == 1
+        assert pool.capacity().slots == 1
     with pytest.raises(ResourceError, match=r"Dask does not answer any more \(.*\), so the workers of .* are lost"):
         driver.mine_run(Run(folder), pool, RunLimits(), quiet)
     pool.close()
@@ -196,7 +196,7 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
             time.sleep(0.05)
         return condition()
 
-    assert pool.slots() == 2  # this asks the workers for their names
+    assert pool.capacity().slots == 2  # this asks the workers for their names
     for tag in (3, 4):
         pool.submit(tag, wait_for, tmp_path / "over")
     named = rf"{socket.gethostname()}:\d+"
@@ -208,7 +208,7 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     while len(results) < 4:
         results |= {result.tag: result for result in pool.wait(0.1)}
     pool.submit(2, die, None)
-    assert passes(lambda: pool.slots() < 2 or len(gone()) > 0)  # the pool may hear of its task later
+    assert passes(lambda: pool.capacity().slots < 2 or len(gone()) > 0)  # the pool may hear of its task later
     while len(results) < 5:
         results |= {result.tag: result for result in pool.wait(0.1)}
     assert results[0].value != os.getpid()
@@ -217,7 +217,7 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     assert isinstance(results[2].error, WorkerLostError)
     assert re.match(rf"its worker {socket.gethostname()}:\d+ died", str(results[2].error))
     assert pool.who(2) == ""
-    assert passes(lambda: pool.slots() == 2), "the dead worker was not replaced"
+    assert passes(lambda: pool.capacity().slots == 2), "the dead worker was not replaced"
     assert gone() == [f"worker {str(results[2].error).split()[2]} has gone"]
 
 
@@ -259,7 +259,7 @@ def test_workers_ignore_the_terminals_interrupt(pool: DaskPool) -> None:
     os.kill(result.value, signal.SIGINT)
     time.sleep(0.3)
     assert psutil.pid_exists(result.value)
-    assert pool.slots() == 2
+    assert pool.capacity().slots == 2
 
 
 def test_a_workers_memory_is_below_its_bound(tmp_path: Path, pool: DaskPool) -> None:
@@ -286,7 +286,7 @@ def test_local_workers_are_started_when_the_work_takes_long(
     folder, growing = prepared(tmp_path, edges=MORE), Growing(lambda: pool)
 
     def wait_for_workers(progress: object) -> None:
-        while growing.slots() == 1:
+        while growing.capacity().slots == 1:
             time.sleep(0.01)
 
     session = driver.mine_run(Run(folder), growing, RunLimits(), wait_for_workers, 0.02)

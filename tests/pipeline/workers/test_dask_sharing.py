@@ -17,9 +17,7 @@ from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.dask_sharing import DaskSharing
 from pipeline.workers.pool import Result
 from schemas.options import RunLimits
-from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
-
-EDGES = random_edges(90, 60, 0.35, 8)
+from tests.support.runs import FOR_TWO, answer, load_ledger, prepared_run, quiet
 
 
 class Told:
@@ -52,13 +50,18 @@ def threads_there(argument: object) -> int:
     return threads_here()
 
 
-def test_threads_of_a_dask_worker_share_its_slices(tmp_path: Path) -> None:
-    folder = prepared_run(tmp_path, EDGES, engine="cpu")
+def test_threads_of_a_dask_worker_share_its_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = prepared_run(tmp_path, FOR_TWO, engine="cpu")
     with distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address)
-        sharing = pool.sharing()
+        sharing = pool.capacity().sharing
         assert sharing is not None
-        assert (sharing.workers(), pool.slots(), pool.workers()) == (1, 2, 2)
+        assert sharing.workers() == 1
+        with monkeypatch.context() as patch:
+            asked, nthreads = [], pool.client.nthreads
+            patch.setattr(pool.client, "nthreads", lambda: asked.append("threads") or nthreads())
+            assert pool.capacity() == (2, 2, sharing)
+            assert asked == ["threads"], "one look is enough"
         sharing.submit(0, threads_there, None)
         pool.submit(1, threads_there, None)
         results: list[Result] = []
@@ -69,7 +72,7 @@ def test_threads_of_a_dask_worker_share_its_slices(tmp_path: Path) -> None:
         manifest = proving.prove(Run(folder), pool, quiet)
         pool.close()
     assert session.outcome == "complete"
-    assert (manifest.count, manifest.fingerprint) == answer(EDGES)
+    assert (manifest.count, manifest.fingerprint) == answer(FOR_TWO)
     assert {entry.result.stats.threads for entry in load_ledger(folder.path).entries.values()} == {2}
 
 
@@ -82,15 +85,14 @@ def test_workers_with_one_engine_do_not_share(threads: int, platform: str) -> No
         distributed.Client(theirs, set_as_default=False) as client,
     ):
         pool = DaskPool.connect(client) if platform == "cores" else DaskPool(client, None, "GPUs", CUDA, closes=False)
-        assert pool.workers() == 1
-        assert pool.sharing() is None
+        assert pool.capacity()[1:] == (1, None)
         pool.close()
 
 
 def test_a_slice_for_a_worker_that_has_gone_is_mined_by_another_one() -> None:
     with distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address)
-        sharing = pool.sharing()
+        sharing = pool.capacity().sharing
         assert sharing is not None
         sharing.look(["tcp://127.0.0.1:1"])
         sharing.submit(0, threads_there, None)

@@ -23,9 +23,9 @@ def test_tasks_given_before_the_workers_come_stay_in_this_process() -> None:
     growing.everywhere(said.append, "hello")
     growing.submit(0, len, "a")
     growing.grow()
-    assert (growing.slots(), growing.longest_task_s()) == (1, 0.5)
+    assert (growing.capacity().slots, growing.longest_task_s()) == (1, 0.5)
     started.set()
-    while growing.slots() == 1:
+    while growing.capacity().slots == 1:
         time.sleep(0.01)
     assert (growing.longest_task_s(), said) == (None, ["hello", "hello"])
     growing.submit(1, len, "ab")

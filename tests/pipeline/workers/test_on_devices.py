@@ -34,19 +34,17 @@ from schemas.options import RunLimits
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.pools import FakePool
 from tests.support.runs import (
+    FOR_KILLS,
+    FOR_TWO,
     answer,
     check_two_find_everything,
     load_ledger,
     manifest_pair,
     prepared_run,
     quiet,
-    random_edges,
     write_edges,
 )
 
-EDGES = random_edges(90, 60, 0.35, 8)
-#: The edges of a graph with so much work that slices are running when a process is killed.
-MANY = random_edges(150, 80, 0.35, 5)
 PATIENCE_S = 60
 
 
@@ -70,7 +68,7 @@ def opened(
 @pytest.fixture(scope="module")
 def two() -> Iterator[OnDevices]:
     with opened() as pool:
-        until(lambda: pool.workers() == 2)
+        until(lambda: pool.capacity().workers == 2)
         yield pool
 
 
@@ -124,7 +122,7 @@ def hold(argument: str) -> None:
 
 
 def test_this_process_has_the_first_gpu_and_a_process_the_second(two: OnDevices) -> None:
-    assert (two.slots(), two.workers(), two.describe(), two.longest_task_s()) == (4, 2, "2 local GPUs", None)
+    assert (two.capacity(), two.describe(), two.longest_task_s()) == ((4, 2, None), "2 local GPUs", None)
     said = set(of_both(two).values())
     assert (os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")) in said
     ((pid, devices),) = said - {(os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES"))}
@@ -160,10 +158,10 @@ def test_two_gpus_have_four_slices_at_a_time_and_find_everything(
         function: Callable[[Any], Any], argument: Any
     ) -> None:  # else one could find all before two are there
         OnDevices.everywhere(two, function, argument)
-        until(lambda: two.workers() == 2)
+        until(lambda: two.capacity().workers == 2)
 
     monkeypatch.setattr(two, "everywhere", all_there)
-    check_two_find_everything(tmp_path, EDGES, two)
+    check_two_find_everything(tmp_path, two)
 
 
 def test_it_is_known_who_has_a_task(tmp_path: Path, two: OnDevices) -> None:
@@ -177,12 +175,12 @@ def test_it_is_known_who_has_a_task(tmp_path: Path, two: OnDevices) -> None:
 
 
 def test_a_killed_process_loses_nothing(tmp_path: Path, two: OnDevices) -> None:
-    folder = prepared_run(tmp_path, MANY)
+    folder = prepared_run(tmp_path, FOR_KILLS)
     killed: list[int] = []
 
     def kill_one(progress: Progress) -> None:
         if progress.running and not killed:
-            until(lambda: two.workers() == 2)
+            until(lambda: two.capacity().workers == 2)
         busy = [process for process in two._processes if two._in_hand(process)]
         if not killed and progress.bicliques and busy:
             killed.append(busy[0].pid)
@@ -192,30 +190,30 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, two: OnDevices) -> None:
     session = driver.mine_run(Run(folder), two, RunLimits(), kill_one, 0.05)
     assert killed
     proving.prove(Run(folder), two, quiet)
-    assert manifest_pair(folder.path) == answer(MANY)
+    assert manifest_pair(folder.path) == answer(FOR_KILLS)
     assert list(load_ledger(folder.path).orphans()) == []
     assert session.outcome == "complete"
-    until(lambda: two.workers() == 2)
+    until(lambda: two.capacity().workers == 2)
     assert killed[0] not in {pid for pid, _ in of_both(two).values()}
 
 
 def test_a_process_whose_gpu_fails_is_replaced_and_its_tasks_are_lost(two: OnDevices) -> None:
-    until(lambda: two.workers() == 2)
+    until(lambda: two.capacity().workers == 2)
     (process,) = two._processes
     task = process.submit(fail_as_cuda_does, None)
     assert isinstance(task.exception(PATIENCE_S), WorkerLostError)
-    until(lambda: two._processes and two._processes[0] is not process and two.workers() == 2)
+    until(lambda: two._processes and two._processes[0] is not process and two.capacity().workers == 2)
     assert process.exit_code == 70
 
 
 def test_if_the_gpu_of_this_process_fails_another_process_uses_it() -> None:
     with opened("01") as pool:
-        until(lambda: pool.workers() == 2)
+        until(lambda: pool.capacity().workers == 2)
         for tag in range(2):
             pool.submit(tag, fail_as_cuda_does, None)
         found = results(pool, 2)
         assert {type(result.error).__name__ for result in found.values()} == {"CUDARuntimeError", "WorkerLostError"}
-        until(lambda: pool.workers() == 2)
+        until(lambda: pool.capacity().workers == 2)
         said = set(of_both(pool).values())
         assert {devices for _, devices in said} == {"0,1", "1,0"}
         assert os.getpid() not in {pid for pid, _ in said}
@@ -223,12 +221,12 @@ def test_if_the_gpu_of_this_process_fails_another_process_uses_it() -> None:
 
 def test_processes_start_when_they_are_asked_for_and_prepare_themselves_first(tmp_path: Path) -> None:
     with opened(at_once=False) as pool:
-        assert (pool.workers(), pool.describe(), pool.longest_task_s()) == (1, "this process, one GPU", None)
+        assert (pool.capacity().workers, pool.describe(), pool.longest_task_s()) == (1, "this process, one GPU", None)
         pool.everywhere(note, str(tmp_path))
         assert len(list(tmp_path.iterdir())) == 1
         pool.grow()
-        assert pool.longest_task_s() == 0.25 or pool.workers() == 2
-        until(lambda: pool.workers() == 2)
+        assert pool.longest_task_s() == 0.25 or pool.capacity().workers == 2
+        until(lambda: pool.capacity().workers == 2)
         assert len(list(tmp_path.iterdir())) == 2
         assert pool.describe() == "2 local GPUs"
 
@@ -240,8 +238,8 @@ def note(folder: str) -> None:
 def test_without_a_gpu_of_its_own_this_process_waits_for_the_first_of_the_others(tmp_path: Path) -> None:
     with opened("45", uses_first=False) as pool:
         pool.everywhere(note, str(tmp_path))
-        assert pool.workers() >= 1
-        until(lambda: pool.workers() == 2)
+        assert pool.capacity().workers >= 1
+        until(lambda: pool.capacity().workers == 2)
         assert str(os.getpid()) not in {path.name for path in tmp_path.iterdir()}
         assert {devices for _, devices in of_both(pool).values()} == {"4,5", "5,4"}
 
@@ -254,10 +252,10 @@ def start_once_told(folder: Path) -> None:
 def test_tasks_wait_while_the_only_process_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "go").touch()
     with opened("4", uses_first=False, get_ready=partial(start_once_told, tmp_path)) as pool:
-        until(lambda: pool.workers() == 1)
+        until(lambda: pool.capacity().workers == 1)
         (tmp_path / "go").unlink()
         os.kill(pool._processes[0].pid, signal.SIGKILL)
-        until(lambda: pool.workers() == 0)
+        until(lambda: pool.capacity().workers == 0)
         pool.submit(0, pid_and_devices, None)
         assert pool.wait(0.01) == []
         (tmp_path / "go").touch()
@@ -293,7 +291,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
         "import os, signal, time\n"
         "from tests.pipeline.workers.test_on_devices import TOY_GPU, OnDevices, pretend\n"
         "pool = OnDevices('12', TOY_GPU, False, True, pretend)\n"
-        "while pool.workers() < 2:\n    time.sleep(0.05)\n"
+        "while pool.capacity().workers < 2:\n    time.sleep(0.05)\n"
         "print(*(process.pid for process in pool._processes), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
@@ -321,13 +319,13 @@ def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setattr("pipeline.workers.on_devices.OnDevices", make)
-    source = write_edges(tmp_path / "g.parquet", EDGES)
+    source = write_edges(tmp_path / "g.parquet", FOR_TWO)
     with engines.registered(toy_kind()):
         results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", progress=report, **how)
-    assert (len(results), results.manifest.fingerprint) == answer(EDGES)
+    assert (len(results), results.manifest.fingerprint) == answer(FOR_TWO)
     assert before
     assert all(before)
-    assert [(pool._is_closing, pool.workers()) for pool in made] == [(True, made[0].workers())]
+    assert [(pool._is_closing, pool.capacity().workers) for pool in made] == [(True, made[0].capacity().workers)]
     assert not any(process._process.is_alive() for process in made[0]._processes)
 
 
