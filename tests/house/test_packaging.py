@@ -134,6 +134,7 @@ for capability in ((9, 0), (8, 0)):
     assert other == "nvrtc None None"
 
 
+@pytest.mark.exhaustive  # it compiles the search once more, because an installed package has machine code of its own
 def test_installed_wheel_runs_from_anywhere(built, tmp_path):
     """Installed beside nothing of this repository; what it depends on comes from this environment."""
     site = installed(built, tmp_path)
