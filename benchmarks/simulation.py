@@ -26,8 +26,8 @@ from schemas.manifest import PLAN, Range
 
 __all__ = ["Nodes", "Outcome", "World", "simulate", "simulate_apart"]
 
-#: Seconds that a piece takes a thread beyond its nodes.
-_PIECE_S = 0.002
+#: Seconds that a piece takes a thread beyond its nodes, as measured in docs/lab/scaling.md.
+_PIECE_S = 0.0005
 
 
 @dataclass(frozen=True)

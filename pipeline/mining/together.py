@@ -40,10 +40,10 @@ from schemas.work import Engine, Subtrees
 
 __all__ = ["EVENT_S", "LEAST_S", "PULSE_S", "SHORTEST_S", "mine_together"]
 
-#: Seconds that it takes to take one piece back and to deal the next one.
-EVENT_S = 0.001
+#: Seconds that it takes to take one piece back and to deal the next one, as measured in docs/lab/scaling.md.
+EVENT_S = 0.0005
 #: Shortest piece, in seconds, and how long one has to run before it is given back for a thread that is idle.
-SHORTEST_S, LEAST_S = 0.25, 0.02
+SHORTEST_S, LEAST_S = 0.1, 0.02
 #: Seconds between two looks of a thread that has nothing to do.
 PULSE_S = 0.005
 #: Seconds of the first piece, even if all of the time has passed before it began. A slice has to do something.
