@@ -99,11 +99,23 @@ def test_a_flush_that_fails_is_no_flush_for_others(tmp_path: Path, monkeypatch: 
         if len(calls) == 1:
             raise OSError(errno.EIO, "the disk is broken")
 
+    def ask() -> None:
+        try:
+            shared()
+        except OSError as error:
+            failed.append(str(error))
+
     monkeypatch.setattr(files, "flush", full)
-    shared = SharedFlush(tmp_path)
-    with pytest.raises(OSError, match="the disk is broken"):
-        shared()
-    shared()
+    shared, failed = SharedFlush(tmp_path), list[str]()
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    with shared._flushing:  # so that both have asked before one of them flushes
+        for thread in threads:
+            thread.start()
+        while shared._asked < len(threads):
+            time.sleep(0.01)
+    for thread in threads:
+        thread.join(300)
+    assert failed == ["[Errno 5] the disk is broken"]
     assert len(calls) == 2
 
 
