@@ -10,7 +10,7 @@ import numpy as np
 
 from kernels.compiled.jit import compiled, entry
 
-__all__ = ["add_weights", "count_new", "keep_distinct", "mark_repeats"]
+__all__ = ["add_weights", "count_new", "count_new_bits", "keep_distinct", "mark_repeats"]
 
 
 @compiled
@@ -175,6 +175,48 @@ def count_new(left, left_indptr, right, right_indptr, numbers, masks, n_words, s
                 for w in range(n_words):
                     bits |= of_left[own + w] & of_right[other + w]
                 new += bits == 0
+        found[k] = new
+
+
+@compiled
+def _ones(word):
+    """The number of bits of a word that are set. LLVM makes one instruction of it."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@entry
+def count_new_bits(one, one_indptr, other, other_indptr, numbers, has, n_words, free, found):
+    """As `count_new`, of graphs with few vertices on one side, in a fraction of the time.
+
+    Parameters
+    ----------
+    one, one_indptr, other, other_indptr : ndarray
+        Bicliques; `other` is the side with few vertices.
+    numbers : ndarray, shape (n,), int64
+        Those to look at.
+    has : ndarray, uint64
+        For each vertex of the side `one`, `n_words` words. A bit stands for a vertex of the other side, and is set if a
+        chosen biclique has the edge between both.
+    n_words : int
+        Words with a bit for every vertex of the other side.
+    free : ndarray, shape (n_words,), uint64
+        Room for the members of one biclique.
+    found : ndarray, shape (n,), int64
+        Output.
+    """
+    for k in range(len(numbers)):
+        i, new = numbers[k], 0
+        for w in range(n_words):
+            free[w] = 0
+        for e in range(other_indptr[i], other_indptr[i + 1]):
+            free[other[e] >> 6] |= np.uint64(1) << np.uint64(other[e] & 63)
+        for e in range(one_indptr[i], one_indptr[i + 1]):
+            own = one[e] * n_words
+            for w in range(n_words):
+                new += _ones(free[w] & ~has[own + w])
         found[k] = new
 
 

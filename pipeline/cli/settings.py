@@ -153,7 +153,7 @@ def _read(path: Path) -> dict[str, Any]:
     import tomllib  # only where there is such a file
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # an editor of Windows may put a mark before it
     except (OSError, ValueError) as error:  # TOML and UTF-8 that are wrong are both a ValueError
         raise InputError(f"{FILE} in this folder cannot be read ({error}); correct it or rename it") from error
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
 
-from kernels.compiled.interest import count_new
+from kernels.compiled.interest import count_new, count_new_bits
 from pipeline.proof.selection import Place
 from pipeline.results.candidates import ABOVE_NOTHING, Best, Bounds, best_rows, rounds
 from pipeline.results.parts import Parts
@@ -17,6 +18,8 @@ __all__ = ["Chosen", "cover_rows"]
 
 #: Bits of a word.
 _BITS = 64
+#: If one side has at most so many vertices, each vertex of the other has a bit for each of them: is the edge covered?
+_FEW_VERTICES = 4 * _BITS
 #: Rows that are looked at again together. A call of compiled code takes as long as a few dozen of them.
 _TOGETHER = 64
 
@@ -59,9 +62,11 @@ def cover_rows(parts: Parts, n: int) -> list[Chosen]:
     last of them had when it was read. There are at most `n` rounds, and each holds more rows than the one before. A row
     group is not read in full if the sizes of its rows are too small to matter, nor at all if no row there added enough
     when it was read last.
-    Memory: the rows of a round, and 8 bytes per vertex for every 64 bicliques that are chosen.
+    Memory: the rows of a round, and 8 bytes per vertex for every 64 bicliques that are chosen, or at most 32 if a side
+    of the graph has few vertices.
     """
-    edges, chosen, sizes, known = _Covered(parts.n_vertices), list[Chosen](), rounds(n), Bounds()
+    kind = _CoveredBits if min(parts.n_vertices) <= _FEW_VERTICES else _Covered
+    edges, chosen, sizes, known = kind(parts.n_vertices), list[Chosen](), rounds(n), Bounds()
     while len(chosen) < n:
         found = best_rows(parts, edges, next(sizes), above=ABOVE_NOTHING, known=known)
         chosen += _chosen_among(found, edges, n - len(chosen))
@@ -70,7 +75,7 @@ def cover_rows(parts: Parts, n: int) -> list[Chosen]:
     return chosen
 
 
-def _chosen_among(found: Best, edges: _Covered, n: int) -> list[Chosen]:
+def _chosen_among(found: Best, edges: _Edges, n: int) -> list[Chosen]:
     """Choose up to `n` rows among those that are held, as long as no other row can be better."""
     assert found.rows is not None
     chosen: list[Chosen] = []
@@ -94,18 +99,72 @@ def _chosen_among(found: Best, edges: _Covered, n: int) -> list[Chosen]:
     return chosen
 
 
-class _Covered:
+class _Edges(ABC):
     """The edges of the chosen bicliques. As a score it says how many other edges a row has.
-
-    Parameters
-    ----------
-    n_vertices : (int, int)
-        Left and right vertices of the graph.
 
     Attributes
     ----------
     n : int
         How many bicliques are chosen.
+    """
+
+    n: int
+
+    @abstractmethod
+    def add(self, row: Bicliques) -> None:
+        """Choose a biclique."""
+
+    @abstractmethod
+    def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """How many edges of each of these rows are in no chosen biclique."""
+
+    def most(self, n_left: int, n_right: int) -> int:
+        """All edges of the largest size."""
+        return n_left * n_right
+
+    def bounds(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
+        """All edges of each size."""
+        return n_left * n_right
+
+
+class _CoveredBits(_Edges):
+    """A bit per pair of vertices, for a graph with few vertices on one side.
+
+    Parameters
+    ----------
+    n_vertices : (int, int)
+        Left and right vertices of the graph.
+    """
+
+    def __init__(self, n_vertices: tuple[int, int]):
+        self.n, self._is_swapped = 0, n_vertices[0] < n_vertices[1]
+        few, many = sorted(n_vertices)
+        self._has = np.zeros((many, -(-few // _BITS)), np.uint64)
+
+    def add(self, row: Bicliques) -> None:
+        """Choose a biclique."""
+        many, few = (row.right, row.left) if self._is_swapped else (row.left, row.right)
+        members = np.zeros(self._has.shape[1], np.uint64)
+        np.bitwise_or.at(members, few >> 6, np.uint64(1) << (few & 63).astype(np.uint64))
+        self._has[many] |= members
+        self.n += 1
+
+    def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
+        """How many edges of each of these rows are in no chosen biclique."""
+        found, n_words = np.empty(len(numbers), np.int64), self._has.shape[1]
+        left, right = (rows.left, rows.left_indptr), (rows.right, rows.right_indptr)
+        sides = (*right, *left) if self._is_swapped else (*left, *right)
+        count_new_bits(*sides, numbers, self._has.ravel(), n_words, np.zeros(n_words, np.uint64), found)
+        return found
+
+
+class _Covered(_Edges):
+    """A bit per vertex and chosen biclique.
+
+    Parameters
+    ----------
+    n_vertices : (int, int)
+        Left and right vertices of the graph.
     """
 
     def __init__(self, n_vertices: tuple[int, int]):
@@ -121,14 +180,6 @@ class _Covered:
         for mask, members in zip(self._masks, (row.left, row.right), strict=True):
             mask[members.astype(np.int64) * self._stride + word] |= np.uint64(1 << bit)
         self.n += 1
-
-    def most(self, n_left: int, n_right: int) -> int:
-        """All edges of the largest size."""
-        return n_left * n_right
-
-    def bounds(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
-        """All edges of each size."""
-        return n_left * n_right
 
     def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
         """How many edges of each of these rows are in no chosen biclique."""

@@ -65,7 +65,7 @@ def infer(path: Path) -> str:
     Raises
     ------
     InputError
-        Neither shows the format.
+        Neither shows the format, or the file is empty.
     """
     name = plain_name(path)
     named = [format.name for format in _FORMATS if any(fnmatch(name, pattern) for pattern in format.patterns)]
@@ -77,6 +77,8 @@ def infer(path: Path) -> str:
             return format_name
     if named:
         return named[-1]  # out.NAME.csv: the suffix says more than the prefix
+    if not start:
+        raise InputError(f"{path} is empty; name a file that holds edges")
     names = ", ".join(format.name for format in _FORMATS)
     raise InputError(f"neither the name nor the first line of {path} tells its format; say --format, one of {names}")
 

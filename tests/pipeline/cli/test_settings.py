@@ -210,6 +210,13 @@ def test_every_option_of_every_command_can_be_set() -> None:
     assert all(entry.name.isidentifier() and entry.name.islower() for entry in TABLE)
 
 
+def test_a_file_of_windows_is_read() -> None:
+    """With a byte order mark, and carriage returns."""
+    Path(settings.FILE).write_bytes(b"\xef\xbb\xbfmin_left = 3\r\n[count]\r\nmin_right = 2\r\n")
+    found = settings.settings_of("count", {})
+    assert {name: each.value for name, each in found.items()} == {"min_left": 3, "min_right": 2}
+
+
 def test_a_file_that_cannot_be_opened_is_refused() -> None:
     Path(settings.FILE).mkdir()
     with pytest.raises(InputError, match=r"bicliques\.toml in this folder cannot be read"):

@@ -267,6 +267,9 @@ def test_what_is_wrong_with_standard_input_is_said_of_it(tmp_path: Path, monkeyp
     give("% bip\n1 2\nx 3\n")
     with pytest.raises(InputError, match=r"^standard input, line 3: the left label 'x' is not a plain integer"):
         read_edges("-", tmp_path / "out")
+    give("")
+    with pytest.raises(InputError, match=r"^standard input is empty; name a file that holds edges"):
+        read_edges("-", tmp_path / "out")
     give("ann,bob\n")
     with pytest.raises(InputError, match=r"^neither the name nor the first line of standard input tells its format"):
         read_edges("-", tmp_path / "out")

@@ -193,7 +193,13 @@ def test_no_score_exceeds_the_bound_of_its_sizes_or_of_larger_ones(tmp_path: Pat
                 assert found.max() <= score.most(*(int(side.max()) for side in sizes))
 
 
-def test_a_cover_is_the_greedy_one_of_plain_python() -> None:
+#: A cover of graphs with so few vertices on a side has a bit per pair, and of others a bit per vertex and biclique.
+FEW_VERTICES = pytest.mark.parametrize("few", [0, cover._FEW_VERTICES])
+
+
+@FEW_VERTICES
+def test_a_cover_is_the_greedy_one_of_plain_python(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cover, "_FEW_VERTICES", few)
     ended_early = 0
     for rng, parts in _graphs(2, 800):
         n = int(rng.integers(1, 12))
@@ -203,11 +209,16 @@ def test_a_cover_is_the_greedy_one_of_plain_python() -> None:
     assert ended_early > 50
 
 
-def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges() -> None:
+@FEW_VERTICES
+@pytest.mark.parametrize("sides", [(200, 200), (260, 150), (70, 280)])
+def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges(
+    few: int, sides: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cover, "_FEW_VERTICES", few)
     rng = np.random.default_rng(3)
-    parts = InMemory(rng, random_edges(rng, 200, 200, 0.02))
+    parts = InMemory(rng, random_edges(rng, *sides, 0.02))
     found = cover_rows(parts, 1000)
-    assert 128 < len(found) < 1000
+    assert 64 < len(found) < 1000
     assert sum(one.new for one in found) == len(parts.edges)
     assert [(one.place, one.new) for one in found] == _cover(parts.plain(), 1000)
 
