@@ -16,7 +16,7 @@ import numpy as np
 from kernels.bitmatrix.items import compacted, items_of, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
-from kernels.bitmatrix.shapes import Needs, grows, shape, smallest_shape
+from kernels.bitmatrix.shapes import Needs, grows, shape, sifts_much, smallest_shape
 from kernels.compiled.measures import MEASURES
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice, Device
@@ -146,6 +146,12 @@ class BitMatrixEngine:
         """Whether a launch of the next level would allow larger problems than one of `level`."""
         return grows(level, self._needs(sieving), self._sizes)
 
+    @property
+    def sifts_much(self) -> bool:
+        """Whether a launch without thresholds sifts rows through a large filter."""
+        assert self._graph is not None
+        return sifts_much(self._needs(sieving=False), self._graph.graph.n_roots, self._sizes)
+
     def _needs(self, sieving: bool) -> Needs:
         assert self._graph is not None
         return Needs.of(self._graph, sieving)
@@ -257,7 +263,7 @@ class _Run(SliceRun[GpuSizes]):
         if search.largest is not None:
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
-            return Form(self.is_plain, self.is_measured, sieving=False)
+            return Form(self.is_plain, self.is_measured, sieving=False, sifting=self.engine.sifts_much)
         plain = search.mode == "count" and not (search.sizes or search.has_filters) and self.limits.rows is None
         return Form(plain, measured=not plain, sieving=True)
 

@@ -81,6 +81,9 @@ class GpuSizes(NamedTuple):
     roots_per_wedge : int
         Fewest roots of the graph for each wedge of a word problem whose rows are sifted. Problems that may have more
         rows than `row_cap` are sifted in any case.
+    many_roots : int
+        Roots of a graph from which on its rows are sifted through a filter of twice the size. It takes shared memory,
+        which is cache otherwise (docs/lab/kernels.md).
     narrow : int
         Most words of a bit row, 32 at most, with which a word problem is searched row by row. Wider problems are
         searched by columns.
@@ -103,6 +106,7 @@ class GpuSizes(NamedTuple):
     window_words: int = 256
     least_sifted: int = 1024
     roots_per_wedge: int = 4
+    many_roots: int = 1 << 15
     narrow: int = 16
     min_blocks: int = 4
 
@@ -196,12 +200,15 @@ class Form(NamedTuple):
         Whether there are thresholds or a bound.
     bounded : bool
         Whether the largest by a measure are wanted.
+    sifting : bool
+        Whether hash table and filter of a warp are the large ones. See `GpuSizes.many_roots`.
     """
 
     plain: bool
     measured: bool
     sieving: bool
     bounded: bool = False
+    sifting: bool = False
 
     @property
     def kernel(self) -> str:
@@ -211,6 +218,10 @@ class Form(NamedTuple):
     def scratch(self, row_cap: int, list_cap: int) -> np.dtype:
         """The memory of a warp."""
         return (sieve_scratch if self.sieving else scratch)(row_cap, list_cap)
+
+
+#: Hash slots of a warp in shared memory, unless rows are sifted through a large filter.
+_SLOTS = 512
 
 
 def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict[str, int]:
@@ -230,6 +241,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
         "WINDOW_WORDS": sizes.window_words,
         "LEAST_SIFTED": sizes.least_sifted,
         "ROOTS_PER_WEDGE": sizes.roots_per_wedge,
+        "SHARED_SLOTS": _SLOTS << form.sifting,
         "NARROW": sizes.narrow,
         "MIN_BLOCKS": sizes.min_blocks,
         "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,

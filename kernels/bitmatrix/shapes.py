@@ -11,7 +11,7 @@ from kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, Form, GpuSizes,
 from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.source import Variant
 
-__all__ = ["Needs", "Shape", "grows", "shape", "shipped", "smallest_shape"]
+__all__ = ["Needs", "Shape", "grows", "shape", "shipped", "sifts_much", "smallest_shape"]
 
 #: Problems with more rows than a launch allows go to the next level, whose launch allows this many times as many.
 _GROWTH = 8
@@ -65,6 +65,11 @@ def smallest_shape(level: int, needs: Needs, sizes: GpuSizes) -> Shape:
     return Shape(_power_of_two(min(rows, max(needs.rows, _LEAST_ROWS))), _power_of_two(min(length, needs.list)))
 
 
+def sifts_much(needs: Needs, n_roots: int, sizes: GpuSizes) -> bool:
+    """Whether rows are sifted through a large filter: in a graph of many roots, whose problems may be large, too."""
+    return n_roots >= sizes.many_roots and shape(0, needs, sizes).rows == sizes.row_cap
+
+
 def grows(level: int, needs: Needs, sizes: GpuSizes) -> bool:
     """Whether a graph may have problems that are too large for a level."""
     rows, length = _caps(level, sizes)
@@ -98,6 +103,7 @@ def shipped() -> list[Variant]:
     forms = [*(Form(*mode) for mode in modes), Form(False, True, sieving=True, bounded=True)]
     large = [shape(level, Needs(1 << 30, 1 << 30), sizes) for level in (1, 2)]
     usual = [(each, form) for each in shapes for form in forms]
+    usual += [(shapes[-1], form._replace(sifting=True)) for form in forms if not form.sieving]
     hubs = [(each, form) for each in large for form in forms if form.sieving and not form.bounded]
     searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each, form in usual + hubs]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]

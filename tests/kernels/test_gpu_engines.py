@@ -100,19 +100,27 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         assert (found.total.count, found.total.fingerprint) == (wanted, truth.fingerprint)
         assert found.total.seen < 200 + 50 * wanted, "all bicliques are emitted where the bound does not rise"
 
-    @pytest.mark.parametrize("least_sifted", [0, 1 << 20], ids=["sifted", "whole"])
+    @pytest.mark.parametrize(
+        "sizes",
+        [
+            {"least_sifted": 0, "many_roots": 1 << 30},
+            {"least_sifted": 0, "many_roots": 0},
+            {"least_sifted": 1 << 20, "many_roots": 1 << 30},
+        ],
+        ids=["sifted", "sifted much", "whole"],
+    )
     @pytest.mark.parametrize(
         ("n_left", "n_right", "density", "roots"),
         [(400, 300, 0.1, [100, 250]), (400, 900, 0.1, [300, 750]), (800, 192, 0.125, [0, 1])],
         ids=["small table", "large table", "children of hubs"],
     )
-    def test_sifted_rows_are_those_that_matter(self, n_left, n_right, density, roots, least_sifted, monkeypatch):
+    def test_sifted_rows_are_those_that_matter(self, n_left, n_right, density, roots, sizes, monkeypatch):
         """A problem has some 270, 870 and 150 rows. Those of hubs have members of the closure before their own root."""
         monkeypatch.setattr(items, "FEW_ITEMS", 1)  # a range has all ranks behind its root, as in a large graph
         monkeypatch.setattr(items, "LONG_CHUNK", 1 << 20)
         edges = random_edges(np.random.default_rng(7), n_left, n_right, density)
         graph = graph_of(edges, BuildOptions(root_side="right"))
-        engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(least_sifted=least_sifted, roots_per_wedge=0))
+        engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(roots_per_wedge=0, **sizes))
         rows: dict[str, list] = {"ours": [], "theirs": []}
         for name, own in (("ours", engine), ("theirs", CpuEngine())):
             emit = emit_to(lambda batch, name=name: rows[name].extend(batch.to_pairs()))

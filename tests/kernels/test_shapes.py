@@ -8,7 +8,7 @@ import pytest
 from kernels.bitmatrix import engine as module
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.memory import Form, GpuSizes, Launch, defines_of, scratch
-from kernels.bitmatrix.shapes import Needs, grows, shape, shipped, smallest_shape
+from kernels.bitmatrix.shapes import Needs, grows, shape, shipped, sifts_much, smallest_shape
 from kernels.gpu.source import Variant
 from schemas.emit import nowhere
 from schemas.errors import DeviceMemoryError
@@ -30,6 +30,20 @@ def test_the_first_level_has_two_shapes_and_the_others_what_a_graph_needs():
     assert shape(3, Needs(300_000, 4100), USUAL) == (524288, 8192)
     assert shape(0, Needs(1024, 1 << 30), USUAL).rows == 1024
     assert shape(0, Needs(1025, 4100), USUAL).rows == 4096
+
+
+def test_rows_are_sifted_through_a_large_filter_in_large_graphs_only():
+    """On an H200 its shared memory is cache that other graphs need: docs/lab/kernels.md."""
+    many, large = USUAL.many_roots, Needs(5000, 4100)
+    assert sifts_much(large, many, USUAL)
+    assert not sifts_much(large, many - 1, USUAL)
+    assert not sifts_much(Needs(1024, 4100), many, USUAL), "its problems are small"
+    slots = {
+        (dict(each.defines)["ROW_CAP"], dict(each.defines)["SHARED_SLOTS"])
+        for each in shipped()
+        if each.kernel == "bitmatrix"
+    }
+    assert slots == {(1024, 512), (4096, 512), (4096, 1024)}
 
 
 @pytest.mark.parametrize("sizes", [USUAL, *TINY.values()], ids=["usual", *TINY])

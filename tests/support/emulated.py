@@ -29,7 +29,7 @@ _TIGHTEST = _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=2
 #: Room for few rows and bicliques; every warp gives work away whenever another one waits, and sifts its rows.
 BITMATRIX = {
     "usual": _USUAL,
-    "tightest": _TIGHTEST._replace(least_sifted=0, roots_per_wedge=0),
+    "tightest": _TIGHTEST._replace(least_sifted=0, roots_per_wedge=0, many_roots=0),
     "tight": _USUAL._replace(row_cap=256, list_cap=512, narrow=0, warps=4, poll=2, give_min=0, hub_bytes=0),
     "oversize": _USUAL._replace(row_cap=64, list_cap=128, poll=1, give_min=0),
 }
