@@ -45,7 +45,7 @@ class InThreads:
     def capacity(self) -> Capacity:
         """The number of threads; one worker if they share an engine.
 
-        They do not share slices, because the driver is in the same process, and deals slices to threads as fast.
+        They do not share slices: what a slice has found can be proven beside the others (docs/lab/scaling.md).
         """
         return Capacity(self._n, 1 if self._share_engine else self._n)
 

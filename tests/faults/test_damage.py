@@ -377,11 +377,11 @@ def test_a_full_disk_while_the_ledger_is_written(
 ) -> None:
     out = stopped(tmp_path)
 
-    def full(target: Path, data: dict[str, Any]) -> None:
+    def full(target: Path, flush_names: Any) -> None:
         raise ResourceError(f"cannot write {target} (No space left on device)")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "write_json", full)
+        patch.setattr(ledger, "whole_file", full)
         with pytest.raises(ResourceError, match="No space left"):
             pipeline.resume(out, max_results=None, workers=0, slice_seconds=0.01, progress=False, report=False)
     check_resumed(out)
