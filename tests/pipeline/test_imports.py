@@ -20,13 +20,22 @@ from tests.support.runs import ROOT, environment, random_edges, write_edges
 HEAVY = ("cudf", "cupy", "dask", "dask_cuda", "distributed", "duckdb", "numba", "pandas", "polars", "prefect", "scipy")
 
 
+def names_after(program: str, *words: str) -> set[str]:
+    """The names in the list that `program` prints last, run by a fresh interpreter with these words."""
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    return set(ast.literal_eval(ended.stdout.splitlines()[-1]))
+
+
 def loaded_after(program: str) -> set[str]:
     """Which heavy libraries are in a fresh interpreter after `program`."""
-    code = f"{program}\nimport sys; print([name for name in {HEAVY} if name in sys.modules])"
-    ended = subprocess.run(
-        [sys.executable, "-c", code], env=environment(), capture_output=True, text=True, timeout=300, check=True
-    )
-    return set(eval(ended.stdout.splitlines()[-1]))
+    return names_after(f"{program}\nimport sys; print([name for name in {HEAVY} if name in sys.modules])")
 
 
 @pytest.mark.parametrize(
@@ -90,15 +99,7 @@ def test_reading_a_file_of_this_machine_imports_nothing_for_others(tmp_path: Pat
         "print([name for name in names if name in sys.modules])"
     )
     for words in ([str(folder / "g.parquet")], [str(tmp_path / "in"), "--where", "day=1"]):
-        ended = subprocess.run(
-            [sys.executable, "-c", code, "count", *words, "--quiet", "--engine", "reference"],
-            env=environment(),
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=True,
-        )
-        assert ended.stdout.splitlines()[-1] == "[]"
+        assert names_after(code, "count", *words, "--quiet", "--engine", "reference") == set()
 
 
 #: Third-party packages that a command may import, by its words. RUN is the folder of a complete run. What an
@@ -146,15 +147,7 @@ def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, t
         "found = {name.partition('.')[0] for name, module in list(sys.modules.items()) if module is not None}\n"
         "print(sorted(name for name in found - known if not name.startswith('_')))"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", code, *(str(given.get(word, word)) for word in words.split())],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    assert set(ast.literal_eval(ended.stdout.splitlines()[-1])) <= IMPORTS[words]
+    assert names_after(code, *(str(given.get(word, word)) for word in words.split())) <= IMPORTS[words]
 
 
 def test_a_page_is_made_without_datasets_of_arrow(run: Path) -> None:
@@ -163,15 +156,7 @@ def test_a_page_is_made_without_datasets_of_arrow(run: Path) -> None:
         "import sys\nfrom pipeline.cli.main import main\n"
         "assert main() == 0\nprint([name for name in sys.modules if name.startswith('pyarrow.dataset')])"
     )
-    ended = subprocess.run(
-        [sys.executable, "-c", program, "report", str(run), "--quiet"],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    assert ended.stdout.splitlines()[-1] == "[]"
+    assert names_after(program, "report", str(run), "--quiet") == set()
 
 
 def processor_seconds(words: list[str]) -> float:
