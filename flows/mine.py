@@ -31,6 +31,7 @@ from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.results.listing import shown
 from pipeline.results.results import Results, open_results
 from pipeline.run.folder import RunFolder, without_days
+from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import address_of, driven, shown_place
 from pipeline.series.runs import is_run
@@ -170,18 +171,19 @@ def _state(results: Results, since: str | None, ending: Ending, much: str | None
     where = shown_place(folder)
     if outcome == "interrupted":
         return Cancelled(message=shown(f"stopped; run it again, or go on with: {how_to_resume(folder)}"))
-    number = results.manifest.fingerprint if results.complete else None
+    fingerprint = results.manifest.fingerprint if results.complete else None
     summary = {
         "folder": str(address_of(folder.absolute())),
         "count": len(results),
-        "fingerprint": None if number is None else str(number),
+        "fingerprint": None if fingerprint is None else str(fingerprint),
         "outcome": outcome,
     }
+    found = number(len(results), "biclique")
     if outcome != "complete":
         go_on = how_to_resume(folder, outcome)
-        message = f"{len(results):,} bicliques in {where}, not all: {outcome}; go on with: {go_on}"
+        message = f"{found} in {where}, not all: {outcome}; go on with: {go_on}"
         return Completed(name="Limit reached", message=shown(message), data=summary)
-    message = f"{len(results):,} bicliques, all of them, in {where}"
+    message = f"{found}, all of them, in {where}"
     message += f", complete since {since} and left alone" if since else ""
     if ending.published is not None:
         message += f", published at {ending.published.url}"

@@ -21,7 +21,7 @@ from pipeline.results.results import Results
 from pipeline.run.accounts import peak_rss_of, seconds_of
 from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
+from pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from pipeline.run.session import MiningSession
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import begun, check_workers
@@ -130,7 +130,7 @@ def count(
             vertices.copy(run, Path(per_vertex))
             counted = replace(counted, vertices=os.fspath(per_vertex))
     if session.ctrl_c:
-        raise Interrupted(f"stopped with {counted.count:,} bicliques counted; nothing is kept", counted)
+        raise Interrupted(f"stopped with {number(counted.count, 'biclique')} counted; nothing is kept", counted)
     return counted
 
 

@@ -18,7 +18,7 @@ from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import REPORT_FILE
-from pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
+from pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
 from pipeline.run.stored import driven
@@ -382,7 +382,9 @@ def _results(path: Path, session: MiningSession | None, report: bool, progress: 
     """The results of a run whose session has ended. Its page is written first, if the run is complete."""
     results = open_results(path)
     if session is not None and session.ctrl_c:
-        raise Interrupted(f"stopped with {len(results):,} bicliques; go on with: {how_to_resume(path)}", results)
+        raise Interrupted(
+            f"stopped with {number(len(results), 'biclique')}; go on with: {how_to_resume(path)}", results
+        )
     if report and results.complete and (session is not None or not (path / REPORT_FILE).exists()):
         steps.report(path, progress)
     return results

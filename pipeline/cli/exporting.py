@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pipeline.cli.command import COMPLETE, LIMIT, Command, complain, say
 from pipeline.cli.options import add_run
+from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import InputError, ResourceError
 
@@ -39,7 +40,7 @@ def _export(arguments: argparse.Namespace) -> int:
     results = open_results(arguments.run)
     if arguments.output is not None:
         results.export(arguments.format, arguments.output)
-        what = f"{len(results):,} bicliques" if FORMATS[arguments.format].of == "bicliques" else "the graph"
+        what = number(len(results), "biclique") if FORMATS[arguments.format].of == "bicliques" else "the graph"
         found = {"file": str(arguments.output), "format": arguments.format, "count": len(results)}
         say(arguments, lambda: found, lambda: f"{what} in {arguments.output}")
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet
-from pipeline.run.progress import size
+from pipeline.run.progress import number, size
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _generate(arguments: argparse.Namespace) -> int:
 def estimate_card(expected: Estimate) -> str:
     """What generating a graph would take."""
     return (
-        f"would draw {expected.edges:,} edges into {expected.parts:,} files\n"
+        f"would draw {number(expected.edges, 'edge')} into {number(expected.parts, 'file')}\n"
         f"disk: about {size(expected.disk_bytes)}\n"
         f"memory: about {size(expected.memory_bytes)}\n"
         f"time: about {expected.seconds:.0f} s with {expected.threads} threads"
@@ -124,10 +124,12 @@ def graph_card(found: Generated) -> str:
         f"degree {truth[side]['largest_degree']:,}"
         for side in ("left", "right")
     ]
-    planted = [f"planted: {each['n_left']} x {each['n_right']}, {each['edges']:,} edges" for each in truth["planted"]]
+    planted = [
+        f"planted: {each['n_left']} x {each['n_right']}, {number(each['edges'], 'edge')}" for each in truth["planted"]
+    ]
     return "\n".join(
         [
-            f"{found.edges:,} edges in {len(truth['parts']):,} files",
+            f"{number(found.edges, 'edge')} in {number(len(truth['parts']), 'file')}",
             *sides,
             *planted,
             f"fingerprint: {found.fingerprint}",

@@ -187,7 +187,12 @@ def from_value(entry: Entry, value: Any) -> Any:
         if any(isinstance(each, bool) or not isinstance(each, (str, int)) for each in value):
             raise ValueError(value)
         words = [str(each) for each in value]
-        return words if is_many else from_text(entry, ",".join(words))
+        if is_many:
+            return words
+        listed = from_text(entry, ",".join(words))
+        if not isinstance(listed, (list, tuple)):  # a list of one, for an option that takes no list
+            raise ValueError(value)
+        return listed
     if not isinstance(value, (str, int, float)):
         raise ValueError(value)
     if how.get("type") is _column:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.cli.command import COMPLETE, INTERRUPTED, TERMINATED, Command, complain, progress, say
 from pipeline.cli.options import add_quiet, add_run
 from pipeline.process.interrupts import Terminated
-from pipeline.run.progress import size
+from pipeline.run.progress import number, size
 
 if TYPE_CHECKING:
     from pipeline.publishing.publish_run import Published
@@ -42,13 +42,13 @@ def _publish(arguments: argparse.Namespace) -> int:
 def publish_card(found: Published) -> str:
     """What was published, and how much of it was there already."""
     there = found.files - found.written
-    written = f"{found.written:,} files, {size(found.written_bytes)}" if found.written else "nothing"
+    written = f"{number(found.written, 'file')}, {size(found.written_bytes)}" if found.written else "nothing"
     lines = [
-        f"{found.count:,} bicliques at {found.url}",
-        f"written: {written}" + (f"; {there:,} of {found.files:,} files were there already" if there else ""),
+        f"{number(found.count, 'biclique')} at {found.url}",
+        f"written: {written}" + (f"; there already: {there:,} of {number(found.files, 'file')}" if there else ""),
     ]
     if found.removed:
-        lines.append(f"removed: {found.removed:,} files of an earlier publication")
+        lines.append(f"removed: {number(found.removed, 'file')} of an earlier publication")
     return "\n".join([*lines, f"fingerprint: {found.fingerprint}", f"time: {found.seconds:.1f} s"])
 
 

@@ -76,9 +76,7 @@ def status_card(found: Status) -> str:
     if found.step:
         rows.append(("now" if found.state == "running" else "next", found.step))
     if found.share is not None:
-        rows.append(
-            ("mined", f"{100 * found.share:.1f} % of the estimated work in {number(found.slices, 'slice', 'slices')}")
-        )
+        rows.append(("mined", f"{100 * found.share:.1f} % of the estimated work in {number(found.slices, 'slice')}"))
         rows.append(("bicliques", f"{found.count:,}" + (f", {size(found.bytes)}" if found.bytes else "")))
         if found.gap is not None:
             rows.append(("so far", str(found.gap)))
@@ -87,8 +85,8 @@ def status_card(found: Status) -> str:
         rows.append(("last slice", f"{ago(found.silent_seconds)} ago"))
     now = time.time()
     for worker in found.workers:
-        slices = number(worker.slices, "slice", "slices")
-        work = f"{slices}, {worker.bicliques:,} bicliques, busy {worker.busy_seconds:.1f} s"
+        slices = number(worker.slices, "slice")
+        work = f"{slices}, {number(worker.bicliques, 'biclique')}, busy {worker.busy_seconds:.1f} s"
         rows.append((f"worker {worker.name}", f"{work}, last seen {ago(now - worker.last_seen)} ago"))
     rows += [("does not count", problem) for problem in found.problems]
     if found.go_on:

@@ -121,8 +121,8 @@ def mine_run(
         driver.commits.close()
     session = replace(driver.session(outcome), ctrl_c=outcome == "interrupted" and ctrl_c.is_set())
     remember(folder, session)
-    slices = number(session.slices, "slice", "slices")
-    text = f"mining ended ({outcome}): {session.count:,} bicliques, {slices} in {session.seconds:.2f} s"
+    slices = number(session.slices, "slice")
+    text = f"mining ended ({outcome}): {number(session.count, 'biclique')}, {slices} in {session.seconds:.2f} s"
     facts = {
         name: getattr(session, name) for name in ("outcome", "count", "seconds", "slices", "retries", "busy_ratio")
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from pipeline.mining.instructions import Start
 from pipeline.process.logs import tell
-from pipeline.run.progress import OnProgress, Progress
+from pipeline.run.progress import OnProgress, Progress, number
 from pipeline.workers.pool import Pool
 from schemas.manifest import SliceResult
 
@@ -62,7 +62,9 @@ class Watch:
         """
         self._running.pop(result.slice, None)
         rate = result.total.seen / max(result.seconds, 1e-3)
-        text = f"slice {result.slice}: {result.total.seen:,} bicliques in {result.seconds:.2f} s ({rate:,.0f}/s)"
+        text = (
+            f"slice {result.slice}: {number(result.total.seen, 'biclique')} in {result.seconds:.2f} s ({rate:,.0f}/s)"
+        )
         tell(
             logger,
             "slice",
@@ -89,16 +91,16 @@ class Watch:
     def look(self) -> None:
         """Log which slices are late, and which workers have them. Each is logged again when its time has doubled."""
         now = time.monotonic()
-        for number, running in self._running.items():
+        for slice_number, running in self._running.items():
             if now < running.late_at:
                 continue
             taken = now - running.since
             running.late_at = running.since + 2 * taken
-            worker = self._pool.who(number)
+            worker = self._pool.who(slice_number)
             where = f"is still with worker {worker}" if worker else "is with no worker yet"
             remedy = "; end that process if it is stuck: another one mines the slice again" if worker else ""
-            text = f"slice {number} was given {running.seconds:.1f} s and {where} after {taken:.0f} s{remedy}"
-            tell(logger, "late", text, logging.WARNING, slice=number, worker=worker, seconds=round(taken, 1))
+            text = f"slice {slice_number} was given {running.seconds:.1f} s and {where} after {taken:.0f} s{remedy}"
+            tell(logger, "late", text, logging.WARNING, slice=slice_number, worker=worker, seconds=round(taken, 1))
         dashboard = self._pool.dashboard()
         if dashboard != self._dashboard:
             self._dashboard = dashboard

@@ -37,7 +37,7 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
 from pipeline.run.pending import admit, close_pending
 from pipeline.run.plan import BandOf, Plan
-from pipeline.run.progress import OnProgress
+from pipeline.run.progress import OnProgress, number
 from pipeline.run.session import busy_ratio_of
 from pipeline.run.stored import keep_result
 from pipeline.run.version import __version__
@@ -113,9 +113,9 @@ def prove(
     write_json(run.folder.manifest_file, manifest.to_json())
     keep_result(run.folder, run.journal)
     word = "proven" if listing else "counted"  # a run that only counts has no rows to read back
-    number = None if manifest.fingerprint is None else str(manifest.fingerprint)
-    text = f"{word}: {manifest.count:,} bicliques" + (f", fingerprint {number}" if number else "")
-    tell(logger, word, text, count=manifest.count, fingerprint=number, rows_read=proven)
+    fingerprint = None if manifest.fingerprint is None else str(manifest.fingerprint)
+    text = f"{word}: {number(manifest.count, 'biclique')}" + (f", fingerprint {fingerprint}" if fingerprint else "")
+    tell(logger, word, text, count=manifest.count, fingerprint=fingerprint, rows_read=proven)
     return manifest
 
 

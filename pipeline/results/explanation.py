@@ -13,6 +13,7 @@ import pyarrow as pa
 from pipeline.results.listing import aligned, columns_of, cut, shortened, shown
 from pipeline.rows.collection import Biclique
 from pipeline.rows.notebook import html_table
+from pipeline.run.progress import number
 from schemas.search import By, Side
 
 __all__ = ["Explanation", "Standing"]
@@ -137,7 +138,8 @@ class Explanation:
 
     def _title(self) -> str:
         n_left, n_right = map(len, self.biclique)
-        return f"biclique {self.biclique.id} of {shown(self.run)}: {n_left:,} x {n_right:,}, {n_left * n_right:,} edges"
+        edges = number(n_left * n_right, "edge")
+        return f"biclique {self.biclique.id} of {shown(self.run)}: {n_left:,} x {n_right:,}, {edges}"
 
     def _facts(self) -> list[str]:
         places = []

@@ -36,7 +36,7 @@ def _answer(manifest: Manifest, search: Search) -> str:
 
 
 def _certificate(told: Mapping[str, Any]) -> str:
-    bands = number(len(told["bands"]), "band", "bands")
+    bands = number(len(told["bands"]), "band")
     if "key" not in told:
         return f"there are no others: {bands} searched to the end"
     return f"no other has more than {told['key']:,} by {told['measure']}: {bands} searched to the end"
@@ -48,7 +48,7 @@ def _root_side(manifest: Manifest) -> str:
         return f"{manifest.graph['root_side']}, {roots}"
     sides = [band["root_side"] for band in manifest.graph["bands"]]
     each = " and ".join(f"{side} in {sides.count(side)}" for side in ("left", "right") if side in sides)
-    return f"{each or 'none'} of {number(len(sides), 'band', 'bands')}, {roots}"
+    return f"{each or 'none'} of {number(len(sides), 'band')}, {roots}"
 
 
 _LEFT_OUT = (
@@ -66,12 +66,13 @@ def input_words(facts: Mapping[str, Any]) -> str:
         for side, name in zip(("left", "right"), side_names(facts), strict=True)
     )
     notes = "".join(f"; note: {note}" for note in facts.get("notes", ()))
-    return f"{facts['source']}: {left}, {right}, {facts['n_edges']:,} edges{extra}{notes}"
+    return f"{facts['source']}: {left}, {right}, {number(facts['n_edges'], 'edge')}{extra}{notes}"
 
 
 def reduced_words(graph: Mapping[str, Any]) -> str:
     """The size of the graph that is left to search, from the facts of the step ``build``."""
-    return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {graph['merged_edges']:,} edges"
+    edges = number(graph["merged_edges"], "edge")
+    return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {edges}"
 
 
 def search_words(search: Search) -> str:
@@ -128,14 +129,14 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     yield "engine", manifest.options["engine"]
     yield (
         "mined by",
-        f"{number(len(mining['workers']), 'worker', 'workers')} in {number(mining['slices'], 'slice', 'slices')}, "
+        f"{number(len(mining['workers']), 'worker')} in {number(mining['slices'], 'slice')}, "
         f"busy {share(mining['busy_ratio'])}",
     )
     yield "seconds", seconds_words(seconds)
     if manifest.peak_rss:
         yield "memory", memory_words(manifest.peak_rss)
     if manifest.parts:
-        files = number(len(manifest.parts), "Parquet file", "Parquet files")
+        files = number(len(manifest.parts), "Parquet file")
         yield "files", f"{shown_place(results.path, 'bicliques')}: {files}, {size(manifest.bytes)}"
     if search.per_vertex:
         yield "vertices", shown_place(results.path, "vertices")

@@ -211,6 +211,6 @@ def size(n_bytes: float) -> str:
     return f"{n_bytes:.1f} TB"
 
 
-def number(n: int, one: str, many: str) -> str:
-    """A number with its noun in the singular or the plural."""
-    return f"{n:,} {one if n == 1 else many}"
+def number(n: int, one: str, many: str = "") -> str:
+    """A number with its noun in the singular or the plural, which ends in s unless it is given."""
+    return f"{n:,} {one if n == 1 else many or f'{one}s'}"

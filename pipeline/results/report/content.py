@@ -199,7 +199,7 @@ def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, objec
             yield "only with", wanted
         yield "engine", run.options.engine
         if now.share is not None:
-            yield "mined", f"{100 * now.share:.1f} % of the estimated work in {number(now.slices, 'slice', 'slices')}"
+            yield "mined", f"{100 * now.share:.1f} % of the estimated work in {number(now.slices, 'slice')}"
         if now.gap is not None:
             yield "so far", now.gap
     if run.has("ingest"):

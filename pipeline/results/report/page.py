@@ -18,6 +18,7 @@ from pipeline.results.report.figures import degree_figure, size_figure, step_fig
 from pipeline.results.report.listed import DISTINCT, SIDES, Listed
 from pipeline.results.report.packing import PAGE, SHOWN, packed
 from pipeline.results.report.svg import Figure, shortened, style
+from pipeline.run.progress import number
 from pipeline.run.version import __version__
 
 __all__ = ["Page"]
@@ -182,7 +183,7 @@ def _answers(content: Content) -> list[tuple[str, tuple[int, int], str]]:
     ranks = ((left, left * right), (left, left * right, np.minimum(left, right)))  # the last key comes first
     edges, balance = (int(np.lexsort(keys)[-1]) for keys in ranks)
     for what, at in (("most edges", edges), ("largest smaller side", balance)):
-        answers.append((what, (int(left[at]), int(right[at])), f": {left[at] * right[at]:,} edges"))
+        answers.append((what, (int(left[at]), int(right[at])), f": {number(int(left[at] * right[at]), 'edge')}"))
     return answers
 
 

@@ -113,6 +113,7 @@ def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
         ("[cuont]\nmin_left = 3", "bicliques.toml: cuont is no command (did you mean count?)"),
         ("[count]\nreport = true", "bicliques.toml: [count] report is no option of count"),
         ('min_left = "x"', "bicliques.toml: min_left is 'x', and should be N: fewest left members"),
+        ("min_left = [1]", "bicliques.toml: min_left is [1], and should be N"),
         ("min_left = true", "bicliques.toml: min_left is True, and should be N"),
         ("min_left = 2.5", "bicliques.toml: min_left is 2.5, and should be N"),
         ("min_left = 1979-05-27", "bicliques.toml: min_left is datetime.date(1979, 5, 27), and should be N"),

@@ -220,6 +220,6 @@ def test_the_card_says_how_many_edges_were_light(tmp_path: Path, capsys: pytest.
     source = write(tmp_path / "x.csv", "user,item,weight\n1,2,3\n1,3,1\n2,2,1\n")
     assert main.main(["count", str(source), "--min-weight", "1.5", "--quiet"]) == 0
     assert (
-        "1 user (left), 1 item (right), 1 edges, 2 edges below the smallest weight left out" in capsys.readouterr().out
+        "1 user (left), 1 item (right), 1 edge, 2 edges below the smallest weight left out" in capsys.readouterr().out
     )
     assert main.main(["count", str(source), "--min-weight", "x", "--quiet"]) == 2
