@@ -6,50 +6,64 @@ import os
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from schemas.errors import InputError
 
-__all__ = ["bytes_of", "limited"]
+__all__ = ["limited", "pool_bytes", "pool_of"]
 
 #: Where CuPy reads the limit of the pools that it makes. Worker processes inherit it.
 _VARIABLE = "CUPY_GPU_MEMORY_LIMIT"
+#: Bytes of a device that a process takes besides CuPy's pool: the context, machine code, stacks of kernels, and what
+#: libcudf keeps. An H200 had 2.8 GB of them at most (docs/lab/large.md); a smaller device has fewer threads, and so
+#: smaller stacks.
+_BESIDES = 3 * 1000**3
+_LEAST = _BESIDES + 1000**3
 _UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4}
 _UNITS |= {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?|)B?\s*")
 
 
-def bytes_of(text: str) -> int:
-    """A size such as 16GB, 12.5GiB or 4000000000 in bytes.
+def pool_bytes(device_memory: str) -> int:
+    """Bytes of CuPy's pool for a size such as 16GB, 12.5GiB or 4000000000, which the rest of the process is taken from.
 
     Raises
     ------
     InputError
-        It is no size, or less than a byte.
+        It is no size, or leaves the pool less than a gigabyte.
     """
-    found = _SIZE.fullmatch(text) if isinstance(text, str) else None
-    n_bytes = int(float(found[1]) * _UNITS[found[2]]) if found else 0
-    if n_bytes < 1:
-        raise InputError(f"the device memory is a size as 16GB or 12GiB, not {text!r}; correct --device-memory")
-    return n_bytes
+    found = _SIZE.fullmatch(device_memory) if isinstance(device_memory, str) else None
+    if found is None:
+        raise InputError(
+            f"the device memory is a size as 16GB or 12GiB, not {device_memory!r}; correct --device-memory"
+        )
+    n_bytes = int(float(found[1]) * _UNITS[found[2]])
+    if n_bytes < _LEAST:
+        raise InputError(
+            f"the device memory is at least {_LEAST // 1000**3}GB, not {device_memory}, because CUDA and libcudf take "
+            f"up to {_BESIDES // 1000**3}GB of it; raise --device-memory, or use --engine cpu"
+        )
+    return n_bytes - _BESIDES
 
 
-@contextmanager
-def limited(device_memory: str | None) -> Iterator[None]:
-    """Have `kernels.gpu.device.free_memory` tell no more than what is left of a limit, and CuPy take no more.
+def limited(device_memory: str | None) -> AbstractContextManager[None]:
+    """Within it, this process and those that it starts take no more of a device.
 
-    What libcudf needs besides is not limited. It follows from the pieces in which edges are read.
+    What libcudf takes for a moment is not limited. It follows from the pieces in which edges are read.
 
     Parameters
     ----------
     device_memory : str or None
-        See `bytes_of`. None: there is no limit but the device.
+        See `pool_bytes`. None: there is no limit but the device.
     """
-    if device_memory is None:
-        yield
-        return
-    before, own, n_bytes = os.environ.get(_VARIABLE), _limit_of_pool(), bytes_of(device_memory)
+    return nullcontext() if device_memory is None else pool_of(pool_bytes(device_memory))
+
+
+@contextmanager
+def pool_of(n_bytes: int) -> Iterator[None]:
+    """Have CuPy's pool take no more, and `kernels.gpu.device.free_memory` tell no more than what is left of it."""
+    before, own = os.environ.get(_VARIABLE), _limit_of_pool()
     os.environ[_VARIABLE] = str(n_bytes)
     _limit_pool(n_bytes)
     try:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from pipeline.workers.device_limit import bytes_of, limited
+from pipeline.workers.device_limit import limited, pool_bytes
 from pipeline.workers.devices import Devices, device_numbers
 from schemas.errors import InputError
 from schemas.option import Call, option
@@ -101,7 +101,7 @@ class WorkerOptions:
         if self.devices is not None:
             device_numbers(self.devices)  # raises if they are something else
         if self.device_memory is not None:
-            bytes_of(self.device_memory)  # raises if it is something else
+            pool_bytes(self.device_memory)  # raises if it is something else
             if self.rmm_pool is not None:
                 raise InputError("a pool has a size of its own; leave --device-memory or --rmm-pool out")
         if self.workers is not None and type(self.workers) is not int:

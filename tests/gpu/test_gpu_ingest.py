@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from pipeline.ingest.step import ingest
 from pipeline.ingest.table import normalise
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from pipeline.workers.device_limit import limited
+from pipeline.workers.device_limit import pool_of
 from schemas.errors import InputError
 from schemas.options import IngestOptions, RunLimits, RunOptions
 from schemas.search import Search
@@ -189,8 +190,8 @@ def test_the_graph_is_the_same_in_pieces_within_a_limit(
     pipeline.generate(source, n_left=n, n_right=n, edges=4_000_000, plant=[(30, 20)], part_edges=100_000)
     monkeypatch.setattr(edge_table, "SLICE", 50_000)
     options = RunOptions(source=str(source), search=Search(min_left=least, min_right=least))
-    for on, limit in (("cpu", None), ("gpu", str(VERTEX_BYTES * n + PIECE_BYTES * 800_000))):
-        with limited(limit):
+    for on, limit in (("cpu", None), ("gpu", VERTEX_BYTES * n + PIECE_BYTES * 800_000)):
+        with nullcontext() if limit is None else pool_of(limit):
             steps.start(source, tmp_path / on, options, RunLimits(), False, on)
             steps.build(tmp_path / on, False)
     host, device = (RunFolder(tmp_path / on) for on in ("cpu", "gpu"))

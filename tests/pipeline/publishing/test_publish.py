@@ -327,7 +327,7 @@ def test_the_command(run: Path, place: Somewhere, capsys: pytest.CaptureFixture[
     assert (found["count"], found["fingerprint"], found["files"], found["written"]) == (count, str(fingerprint), n, 0)
     assert found["url"] == shown
     assert main.main(["publish", str(run), place.url, "--quiet"]) == 0
-    assert f"written: nothing; {n} of {n} files were there already" in capsys.readouterr().out
+    assert f"written: nothing; there already: {n} of {n} files" in capsys.readouterr().out
 
 
 def test_a_record_of_an_earlier_time_may_have_more_fields(run: Path, local: Somewhere) -> None:

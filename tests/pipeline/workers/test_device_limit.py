@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from kernels.gpu import device
-from pipeline.workers.device_limit import bytes_of, limited
+from pipeline.workers.device_limit import limited, pool_bytes, pool_of
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
 
@@ -21,21 +21,27 @@ VARIABLE = "CUPY_GPU_MEMORY_LIMIT"
     [
         ("16GB", 16 * 10**9),
         ("16 GiB", 16 << 30),
-        ("1.5G", 1_500_000_000),
-        ("512MiB", 512 << 20),
-        ("7", 7),
+        ("4.5G", 4_500_000_000),
+        ("8192MiB", 8192 << 20),
+        ("4000000000", 4 * 10**9),
         ("2 TB", 2 * 10**12),
     ],
 )
-def test_sizes_have_units(text: str, n_bytes: int) -> None:
-    assert bytes_of(text) == n_bytes
+def test_sizes_have_units_and_the_process_takes_three_gigabytes(text: str, n_bytes: int) -> None:
+    assert pool_bytes(text) == n_bytes - 3 * 10**9
 
 
-@pytest.mark.parametrize("text", ["", "0", "0.1", "-3GB", "16 gigs", "0.5%", "GB", 16])
+@pytest.mark.parametrize("text", ["", "-3GB", "16 gigs", "0.5%", "GB", 16])
 def test_what_is_no_size_is_refused(text: str) -> None:
     with pytest.raises(
         InputError, match=r"the device memory is a size as 16GB or 12GiB, not .*correct --device-memory"
     ):
+        WorkerOptions(device_memory=text)
+
+
+@pytest.mark.parametrize("text", ["0", "0.1", "3 GiB", "3999MB"])
+def test_what_leaves_no_room_beside_cuda_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=f"the device memory is at least 4GB, not {text}, .* raise --device-memory"):
         WorkerOptions(device_memory=text)
 
 
@@ -80,7 +86,7 @@ def test_the_pool_of_this_process_is_limited_and_what_was_before_comes_back(
         monkeypatch.setenv(VARIABLE, before)
 
     def fails() -> None:
-        with limited("3000"):
+        with pool_of(3000):
             assert os.environ[VARIABLE] == "3000"
             assert pool.limit == 3000
             assert device.free_memory(toy) == 2000  # type: ignore[arg-type]
@@ -94,9 +100,9 @@ def test_the_pool_of_this_process_is_limited_and_what_was_before_comes_back(
 
 def test_cupy_is_not_loaded_for_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "cupy", raising=False)
-    with limited("3000"):
+    with limited("16GB"):
         assert "cupy" not in sys.modules
-        assert os.environ[VARIABLE] == "3000"
+        assert os.environ[VARIABLE] == str(13 * 10**9)
 
 
 def test_without_a_limit_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
