@@ -27,6 +27,12 @@ HERE = Path(__file__).parent
 GUARD = np.full(512, 0x5C, dtype=np.uint8)
 #: How far g++ optimises. The other kernels have so many variants that it would take longer than they run.
 _OPTIMISED = {"cumbe": "-O1", "pack": "-O1"}
+#: Macros that kernels use as numbers and nothing else. Here they are variables, so that one library serves for all values:
+#: to compile one takes as long as several tests that run it.
+_NUMBERS = (
+    *("BOUNDED", "EARLY_STOP", "GIVE_MIN", "LEAST_SIFTED", "MEASURED", "MIN_BLOCKS", "NARROW", "PLAIN", "POLL"),
+    *("ROOTS_PER_WEDGE", "STEAL_LEVELS", "TIMED", "WINDOW_WORDS"),
+)
 #: Held while a kernel runs, because its shared memory and its parameters are static variables.
 _running = threading.Lock()
 
@@ -40,7 +46,8 @@ def why_not() -> str | None:
 
 @functools.cache
 def _library(kernel: str, defines: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
-    options = [f"-D{name}={value}" for name, value in defines]
+    options = [f"-D{name}={value}" for name, value in defines if name not in _NUMBERS]
+    options += [f"-D{name}=emulation::numbers[{_NUMBERS.index(name)}]" for name, _ in defines if name in _NUMBERS]
     digest = hashlib.sha256(repr(options).encode())
     for path in sorted([*FOLDER.rglob("*.cu*"), *HERE.glob("*.h"), *HERE.glob("*.cpp")]):
         digest.update(path.read_bytes())
@@ -52,7 +59,7 @@ def _library(kernel: str, defines: tuple[tuple[str, int], ...]) -> ctypes.CDLL:
         if not target.exists():
             _compile(kernel, options, target)
     library = ctypes.CDLL(str(target))
-    library.emulate.argtypes = [ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint, ctypes.c_ulonglong]
+    library.emulate.argtypes = [*[ctypes.c_void_p] * 2, ctypes.c_uint, ctypes.c_uint, ctypes.c_ulonglong]
     return library
 
 
@@ -148,8 +155,9 @@ class EmulatedDevice:
         started = time.perf_counter()
         self.seed += 1
         library = _library(kernel, tuple(sorted(defines.items())))
+        numbers = np.array([defines.get(name, 0) for name in _NUMBERS] + [0] * (16 - len(_NUMBERS)), np.int32)
         with _running:
-            library.emulate(params.ctypes.data, n_blocks, n_threads, self.seed)
+            library.emulate(params.ctypes.data, numbers.ctypes.data, n_blocks, n_threads, self.seed)
             self._check_guards(kernel)
         return time.perf_counter() - started
 

@@ -2,14 +2,18 @@
 #include "cuda.h"
 
 emulation::Machine emulation::machine;
+namespace emulation {
+static int numbers[16];  // values of macros that are numbers and nothing else: device.py
+}
 
 #include KERNEL_FILE
 
 static void call(void*) { KERNEL(); }
 
 // `block` is the kernel's parameter block.
-extern "C" void emulate(const void* block, unsigned n_blocks, unsigned n_threads, unsigned long long seed) {
+extern "C" void emulate(const void* block, const int* numbers, unsigned n_blocks, unsigned n_threads, unsigned long long seed) {
     memcpy((void*)&params, block, sizeof params);
+    memcpy(emulation::numbers, numbers, sizeof emulation::numbers);
     emulation::machine.random = seed | 1;
     emulation::launch(call, nullptr, n_blocks, n_threads);
 }
