@@ -35,7 +35,7 @@ _IMPORTS = (
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-gpu", action="store_true", help="a skipped GPU test is a failure")
-    parser.addoption("--every-case", action="store_true", help="of tests marked pairs the whole product, too")
+    parser.addoption("--every-case", action="store_true", help="of tests marked pairs or values the whole product")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

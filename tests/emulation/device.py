@@ -27,8 +27,8 @@ HERE = Path(__file__).parent
 GUARD = np.full(512, 0x5C, dtype=np.uint8)
 #: How far g++ optimises. The other kernels have so many variants that it would take longer than they run.
 _OPTIMISED = {"cumbe": "-O1", "pack": "-O1"}
-#: Macros that kernels use as numbers and nothing else. Here they are variables, so that one library serves for all values:
-#: to compile one takes as long as several tests that run it.
+#: Macros that kernels use as numbers and nothing else. Here they are variables, so that one library serves for all of
+#: their values: to compile one takes as long as several tests that run it.
 _NUMBERS = (
     *("BOUNDED", "EARLY_STOP", "GIVE_MIN", "LEAST_SIFTED", "MEASURED", "MIN_BLOCKS", "NARROW", "PLAIN", "POLL"),
     *("ROOTS_PER_WEDGE", "STEAL_LEVELS", "TIMED", "WINDOW_WORDS"),

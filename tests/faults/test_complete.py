@@ -73,6 +73,7 @@ ENTRY_DAMAGE: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("which", [0, 1, -1])
 @pytest.mark.parametrize("damage", ENTRY_DAMAGE)
 def test_a_damaged_entry_withdraws_the_manifest_and_is_mined_again(
@@ -215,6 +216,7 @@ def test_foreign_files_are_neither_counted_nor_removed(out: Path, name: str) -> 
     assert (out / name / ".ipynb_checkpoints" / "0.json").read_text() == "theirs"
 
 
+@pytest.mark.values
 @pytest.mark.parametrize(
     "name", ["ledger/5000.json", "bicliques/part-x.parquet", "bicliques/part-000001-0123456789ab-0.parquet"]
 )

@@ -126,6 +126,7 @@ def test_a_damaged_ledger_entry(stopped: Stopped, tmp_path: Path, text: str) -> 
     check_resumed(out)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("field", ["left_over", "took", "count", "fingerprint", "seconds"])
 @pytest.mark.parametrize("mode", ["list", "count"])
 def test_a_ledger_entry_with_one_character_changed(stopped: Stopped, tmp_path: Path, mode: Mode, field: str) -> None:
@@ -152,6 +153,7 @@ def damage_file(file: Path, how: str) -> None:
     file.unlink() if how == "missing" else file.write_bytes(b"" if how == "empty" else data)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("name", [*STEPS, "plan/roots.npy", "plan/weights.npy"])
 @pytest.mark.parametrize("how", ["missing", "empty", "one bit"])
 def test_a_file_of_an_earlier_step_is_made_again(

@@ -61,7 +61,8 @@ class Fate:
 
 
 @pytest.mark.parametrize(
-    ("n", "threads", "entries_each"), [(8, 1, 10), (6, 2, 10), pytest.param(64, 1, 5, marks=pytest.mark.exhaustive)]
+    ("n", "threads", "entries_each"),
+    [(6, 2, 10), *(pytest.param(n, 1, each, marks=pytest.mark.exhaustive) for n, each in ((8, 10), (64, 5)))],
 )
 def test_workers_join_and_end_at_random(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, threads: int, entries_each: int

@@ -117,6 +117,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("how", CHANGES)
 @pytest.mark.parametrize("name", RECORDS)
 def test_no_value_of_a_record_without_a_checksum_ends_in_a_traceback(out: Path, name: str, how: str) -> None:
@@ -164,6 +165,7 @@ def test_a_change_of_any_byte_of_a_record_is_noticed(complete: Path, tmp_path: P
         assert found == before or before.keys() < found.keys(), "only the word crc32 may have been hit"
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("name", [name for name in RECORDS if name.startswith("steps")])
 @pytest.mark.parametrize("damage", ["in the facts", "in a checksum", "half of it", "a list", "huge"])
 @pytest.mark.parametrize("state", ["complete", "stopped"])
@@ -210,6 +212,7 @@ def test_a_damaged_step_is_not_made_from_another_input(stopped: Path, tmp_path: 
     resumed(out)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("command", [*COMMANDS, "resume"])
 @pytest.mark.parametrize("damage", ["flipped", "cut", "misspelt", "null"])
 def test_damaged_options_give_one_sentence(

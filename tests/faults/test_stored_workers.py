@@ -81,7 +81,7 @@ def check(machines: Machines) -> None:
     assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
 
 
-@pytest.mark.parametrize(("at", "before"), [(1, True), (2, False)])
+@pytest.mark.parametrize(("at", "before"), [(1, True), pytest.param(2, False, marks=pytest.mark.exhaustive)])
 def test_a_worker_is_killed_when_a_part_is_put(
     machines: Machines, tmp_path: Path, cluster: Cluster, at: int, before: bool
 ) -> None:
@@ -100,10 +100,15 @@ def test_a_worker_is_killed_when_a_part_is_put(
     ("kind", "at", "before"),
     [
         ("ledger", 1, False),
-        ("ledger", 2, True),
         *(
             pytest.param(*case, marks=pytest.mark.exhaustive)
-            for case in [("bicliques", 1, True), ("bicliques", 2, False), ("sessions", 3, True), ("summary", 1, False)]
+            for case in [
+                ("ledger", 2, True),
+                ("bicliques", 1, True),
+                ("bicliques", 2, False),
+                ("sessions", 3, True),
+                ("summary", 1, False),
+            ]
         ),
     ],
 )

@@ -114,6 +114,7 @@ def output_of(site: Path, *command: str) -> str:
     return result.stdout
 
 
+@pytest.mark.exhaustive  # it builds another wheel
 def test_machine_code_that_was_made_is_in_the_wheel_and_is_found_where_it_is_installed(with_machine_code, tmp_path):
     [variant] = pack.shipped()
     made = {f"kernels/machine_code/{name}" for name in (COMPILER, file_name(variant, "sm_90"))}

@@ -58,6 +58,29 @@ def test_a_product_of_three_is_whole() -> None:
     assert 12 <= sum("exhaustive" not in one.marks for one in every) <= 16 < len(every) == 24
 
 
+def test_any_value_occurs_in_one_target_and_any_two_meet_in_the_other() -> None:
+    every = cases("test_product", VALUES, "values")
+    beyond = spread_products(every)
+    in_test = [one for one in every if "exhaustive" not in one.marks]
+    assert meetings(in_test, 1) == meetings(every, 1)
+    assert len(in_test) == 4, "as many as there are limits"
+    assert meetings([one for one in every if one not in beyond], 2) == meetings(every, 2)
+    assert 12 <= len(every) - len(beyond) <= 16
+    assert not [one for one in in_test if one in beyond]
+
+
+def test_with_both_marks_the_targets_are_further_apart() -> None:
+    every, marks = {}, (("values",), ("pairs",), ("pairs", "values"))
+    for one in marks:
+        every[one] = cases("test_product", VALUES | {"mode": ["list", "count"]}, *one)
+        spread_products(every[one])
+    in_test = {one: sum("exhaustive" not in case.marks for case in every[one]) for one in marks}
+    assert in_test["pairs", "values"] == in_test[("values",)] < in_test[("pairs",)]
+    both = cases("test_product", VALUES | {"mode": ["list", "count"]}, "pairs", "values")
+    beyond = spread_products(both)
+    assert meetings([one for one in both if one not in beyond], 3) == meetings(both, 3)
+
+
 def test_what_is_no_product_is_kept() -> None:
     one_axis = cases("test_one", {"shape": VALUES["shape"]}, "pairs")
     two_axes = cases("test_two", {"shape": VALUES["shape"], "side": VALUES["side"]}, "pairs")

@@ -34,6 +34,7 @@ def of_size(rows: Rows, search: Search, bound: int) -> Rows:
     )
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("by", MEASURES)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_large_biclique_is_lost_and_none_appears(by: By, seed: int) -> None:

@@ -79,6 +79,22 @@ def test_the_folder_of_machine_code_can_be_chosen(tmp_path: Path) -> None:
     )
 
 
+ADD_ONCE = """
+import sys
+import numpy as np
+from kernels.compiled.lists import sum_lists
+sums = np.zeros(1, np.uint64)
+sum_lists(np.zeros(1, np.int32), np.array([0, 1]), np.ones(1, np.uint64), np.ones(1, np.int64), sums)
+print("numba" in sys.modules, sums[0])
+"""
+
+
+def test_what_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
+    assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "True 1"
+    assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["kernels.compiled.lists.sum_lists"]
+    assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
+
+
 MINE_ONCE = """
 import sys
 from kernels import engines
@@ -87,7 +103,8 @@ print("numba" in sys.modules, engines.kind("cpu").will_compile(engines.Search())
 """
 
 
-def test_what_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
+@pytest.mark.exhaustive  # it compiles the search once more
+def test_the_search_that_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
     """Only the outermost function is kept. To make code of all hundred functions took three times as long."""
     assert said(MINE_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "True False"
     assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["kernels.cpu.explore.explore"]

@@ -109,7 +109,7 @@ def test_the_compilers_report_is_parsed(monkeypatch):
         tile[threadIdx.x & 511] = a[0];
         __syncthreads();
         #pragma unroll
-        for (int k = 0; k < 64; ++k)
+        for (int k = 0; k < 8; ++k)
             #pragma unroll
             for (int i = 0; i < 64; ++i) a[i] = a[i] * a[(i * 7 + k) & 63] + tile[i];
         #pragma unroll

@@ -34,6 +34,7 @@ from tests.support.oracles import graph_of, random_edges, run
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
 
+@pytest.mark.values
 class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
@@ -215,6 +216,7 @@ def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
     return np.array(sorted(edges), dtype=np.int32)
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("words", [1, 3])
 @pytest.mark.parametrize("limits", [Limits(), Limits(seconds=0.0), Limits(rows=999)], ids=["whole", "short", "rows"])
 def test_large_roots_without_common_neighbours_are_not_paired(words, limits, monkeypatch):
@@ -285,6 +287,7 @@ VARIANTS = {
 }
 
 
+@pytest.mark.values
 class TestCumbeEngine(EngineSuite, ThresholdSuite):
     subject = Subject(cumbe("usual"), (cumbe("tightest"), cumbe("tight")), small=True, short_s=0.02)
 

@@ -34,6 +34,7 @@ def short_slice(task: SliceTask) -> SliceDone:
     """Mine fifteen bicliques, however long that takes. Before it, wait a little, unless the process is told to end.
 
     So the number of slices does not depend on how busy the machine is, and a worker mostly has a slice in hand.
+    As soon as a file ``go`` is beside the folder of the run, slices are as they would be without this.
     """
     return mine_slice(_after_a_while(task))
 
@@ -44,6 +45,8 @@ def short_together(task: SliceTask) -> SliceDone:
 
 
 def _after_a_while(task: SliceTask) -> SliceTask:
+    if (Path(task.folder).parent / "go").exists():
+        return task
     told = threading.Event()
     with may_end(told.set):
         told.wait(0.2)
