@@ -160,7 +160,7 @@ class MiningGraph:
         """
         try:
             scalars = json.loads((folder / "graph.json").read_text())
-            arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in _ARRAYS}
+            arrays = {name: np.load(f"{folder}/{name}.npy", mmap_mode="r") for name in _ARRAYS}
         except (EOFError, OSError, ValueError) as error:
             raise IncompleteError(f"the graph in {folder} cannot be read ({error}); start the run again") from error
         return cls(**{name: scalars[name] for name in _SCALARS}, **arrays)
@@ -189,7 +189,7 @@ class MiningGraph:
         """
         try:
             each = json.loads((folder / "bands.json").read_text())
-            arrays = {name: np.load(folder / f"bands_{name}.npy", mmap_mode="r") for name in _ARRAYS}
+            arrays = {name: np.load(f"{folder}/bands_{name}.npy", mmap_mode="r") for name in _ARRAYS}
         except (EOFError, OSError, ValueError) as error:
             raise IncompleteError(f"the graphs in {folder} cannot be read ({error}); start the run again") from error
         graphs, begin = [], dict.fromkeys(_ARRAYS, 0)

@@ -51,6 +51,8 @@ WORD_BITS = 64
 HUB_FRAMES = SIEVE_FRAMES = 256
 #: Bicliques with fewer members on both sides are counted in a table. The others are noted one by one.
 USUAL = 256
+#: Bits of the weight of a base vertex, which has a bit vector for each.
+MAX_PLANES = 63
 #: Bicliques that beat the bound are handed out when there are so many, as a fraction of those wanted, rounded up.
 _HANDED_OUT = 8
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
@@ -224,11 +226,16 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     Notes
     -----
     They take about ``60 n_roots + 12 n_base`` bytes, 60 bytes per row that 64 base vertices can touch, and
-    what `sizes` says, which is some 70 MB by default. Nothing depends on the number of bicliques.
+    what `sizes` says, which is some 70 MB by default. A graph that cannot fill stacks and bit rows gets shorter ones,
+    because the system clears all of them, which takes longer than to search it. Nothing depends on the number of
+    bicliques.
     """
     n_roots, n_base = graph.n_roots, graph.n_base
+    n_words = -(-n_base // WORD_BITS)
     degrees = np.sort(np.diff(graph.base_indptr))[::-1]
     touch = int(min(n_roots, degrees[:WORD_BITS].sum())) + PADDING
+    # a frame of a word problem has its rows, and those of its child, behind those of the frames before it
+    word_stack = min(sizes.word_stack, 3 * (WORD_BITS + 2) * touch)
     i32, u64 = VERTEX, WORD
     word = Word(
         state=np.zeros(1, WORD_STATE),
@@ -236,9 +243,9 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         full=np.empty(touch, i32),
         row=np.empty(touch, i32),
         mask=np.zeros(touch, u64),
-        stack=np.zeros(3 * touch + sizes.word_stack + COUNTERS, u64),
-        near=np.empty(touch + sizes.word_stack, i32),
-        near_mask=np.zeros(touch + sizes.word_stack, u64),
+        stack=np.zeros(3 * touch + word_stack + COUNTERS, u64),
+        near=np.empty(touch + word_stack, i32),
+        near_mask=np.zeros(touch + word_stack, u64),
         frame=np.zeros(WORD_BITS + 1, WORD_FRAME),
         frame_mask=np.zeros(WORD_BITS + 1, u64),
         found=np.empty(touch + 4096, u64),
@@ -258,10 +265,10 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         closed_at=np.empty(n_roots, i32),
         count=np.empty(n_roots, i32),
         sorter=np.empty(n_roots + 2 * RANKED, OFFSET),
-        bits=np.zeros(0 if search.prunes else sizes.hub_bits, u64),
-        list=np.empty(n_roots + sizes.hub_list, i32),
+        bits=np.zeros(0 if search.prunes else min(sizes.hub_bits, n_roots * n_words), u64),
+        list=np.empty(n_roots + min(sizes.hub_list, HUB_FRAMES * n_roots), i32),
         frame=np.zeros(HUB_FRAMES, HUB_FRAME),
-        frame_bits=np.zeros(2 * -(-n_base // WORD_BITS) + sizes.hub_frame_bits, u64),
+        frame_bits=np.zeros(2 * n_words + min(sizes.hub_frame_bits, HUB_FRAMES * n_words), u64),
         child=np.empty(n_base, i32),
     )
     sieve = _sieve(graph, search, sizes)
@@ -293,7 +300,9 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
 def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
     """The sieve's arrays. They are empty if nothing prunes."""
     n_roots, n_base = (graph.n_roots, graph.n_base) if search.prunes else (0, 0)
-    bits, rows = (sizes.hub_bits, n_roots + sizes.hub_list) if search.prunes else (0, 0)
+    n_words = -(-n_base // WORD_BITS)
+    bits = min(sizes.hub_bits, SIEVE_FRAMES * n_words * (MAX_PLANES + n_roots))
+    rows = n_roots + min(sizes.hub_list, SIEVE_FRAMES * n_roots)
     sieve = Sieve(
         state=np.zeros(1, SIEVE_STATE),
         frame=np.zeros(SIEVE_FRAMES, SIEVE_FRAME),
@@ -303,7 +312,7 @@ def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
         base=np.empty(2 * n_base + 2 * WORD_BITS, VERTEX),
         closed=np.empty(n_roots, VERTEX),
         count=np.empty(2 * n_roots + 3 * PADDING, OFFSET),
-        mask=np.empty(-(-n_base // WORD_BITS) + 1, WORD),
+        mask=np.empty(n_words + 1, WORD),
     )
     sieve.state[0]["max_bits"], sieve.state[0]["max_list"] = bits, rows
     return sieve

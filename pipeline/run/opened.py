@@ -187,12 +187,14 @@ class Run:
         return step in self._made
 
     def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] | Mapping[Path, int] = ()) -> None:
-        """Mark a step as done; see `RunFolder.finish`."""
+        """Mark a step as done; see `RunFolder.finish`. The plan changes nothing of what earlier steps have made."""
         self.folder.finish(step, facts, files)
         self._facts.pop(step, None)
-        for kept in ("names", "provenance", "graph", "bands", "labels", "plan"):
-            self.__dict__.pop(kept, None)
-        self._hashes = None
+        if step != "plan":
+            for kept in ("names", "provenance", "graph", "bands", "labels"):
+                self.__dict__.pop(kept, None)
+            self._hashes = None
+        self.__dict__.pop("plan", None)
         self._made.add(step)
 
     def keep_edges(self, words: Any) -> None:
