@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 from tests.spread import home_of, spread_products
 from tests.support.disk import force_nothing
+from tests.support.examples import take_few
 
 pytest.register_assert_rewrite("tests.kernels.suite", "tests.support.oracles")
 
@@ -36,6 +37,12 @@ _IMPORTS = (
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-gpu", action="store_true", help="a skipped GPU test is a failure")
     parser.addoption("--every-case", action="store_true", help="of tests marked pairs or values the whole product")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """`make test` takes fewer random examples."""
+    if config.getoption("markexpr") == "not exhaustive":
+        take_few()
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

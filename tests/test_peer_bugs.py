@@ -44,6 +44,7 @@ def golden(name: str) -> Path:
 # 1. AdaMBE counts too many with any order of the roots but its own: it is not maximal what it reports.
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("root_side", ["left", "right"])
 @pytest.mark.parametrize("order", ["degree", "two-hop", "unilateral", "id"])
 def test_every_order_and_both_sides_give_the_same_count(order: str, root_side: str) -> None:
@@ -194,6 +195,7 @@ def test_many_vertices_and_large_labels() -> None:
 # 8. A parallel In-Close3 writes fewer lines with two threads than with one.
 
 
+@pytest.mark.exhaustive  # two workers find everything in `tests/pipeline/workers/test_dask_pool.py`, too
 def test_two_workers_write_what_one_writes(tmp_path: Path, everything: pipeline.Results) -> None:
     both = pipeline.mine(
         SHIPPED, tmp_path / "out", workers=2, slice_seconds=0.1, engine="cpu", progress=False, report=False

@@ -49,10 +49,11 @@ def refusal(state: State[Any]) -> str:
     return str(error.value)
 
 
-def test_a_local_cluster_finds_what_the_engine_finds_and_the_run_can_be_watched(
-    tmp_path: Path, source: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.exhaustive)])
+def test_any_workers_find_what_the_engine_finds_and_the_run_can_be_watched(
+    tmp_path: Path, source: Path, capfd: pytest.CaptureFixture[str], workers: int
 ) -> None:
-    state = run(source, tmp_path / "out", workers=2, slice_seconds=0.1, report=True)
+    state = run(source, tmp_path / "out", workers=workers, slice_seconds=0.1, report=True)
     assert state.is_completed()
     count, fingerprint = answer(EDGES)
     assert manifest_pair(tmp_path / "out") == (count, fingerprint)

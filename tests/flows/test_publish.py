@@ -88,7 +88,7 @@ def test_a_night_is_published_and_told_of_once(tmp_path: Path, source: Path, buc
 
 
 @pytest.mark.usefixtures("prefect_server")
-@pytest.mark.parametrize("what", ["list", "begin", "get"])
+@pytest.mark.parametrize("what", ["begin", *(pytest.param(k, marks=pytest.mark.exhaustive) for k in ("list", "get"))])
 def test_a_store_that_refuses_loses_no_run_and_the_same_flow_publishes_it_later(
     tmp_path: Path, source: Path, bucket: Bucket, what: str
 ) -> None:

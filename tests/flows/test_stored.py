@@ -62,6 +62,7 @@ def test_a_night_is_kept_in_a_store(machines: Machines, tmp_path: Path) -> None:
     assert [text[text.index(top) - 200 :][:400] for text in shown if top in text] == []
 
 
+@pytest.mark.exhaustive  # `test_changes.py` compares nights in folders, `compare/test_in_store.py` runs in a store
 @pytest.mark.usefixtures("prefect_server")
 def test_nights_in_a_store_are_compared(machines: Machines, tmp_path: Path) -> None:
     """Each night on another machine. What changed is told as of folders, and the address of the night before."""

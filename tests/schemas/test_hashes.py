@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from schemas import hashes
 from schemas.bicliques import Bicliques, row_hashes
 from schemas.hashes import hashes_of_ids, vertex_hashes
+from tests.support.examples import examples
 
 GOLDEN = {
     "numbers left": [
@@ -65,7 +66,7 @@ def test_golden_numbers() -> None:
     assert row_hashes(rows, known).view(np.int64).tolist() == GOLDEN["ids"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     labels=st.lists(st.one_of(st.text(max_size=3), st.text(max_size=40), st.just("x" * 9)), max_size=40),
     large=st.booleans(),

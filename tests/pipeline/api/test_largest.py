@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +58,7 @@ def expected(whole: pipeline.Results, by: By = "edges") -> list[Any]:
     return sorted((sorted(row["left"]), sorted(row["right"])) for row in whole.top(K, by).to_pylist())
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("by", MEASURES)
 @pytest.mark.parametrize("engine", ["cpu", "reference", "bitmatrix"])
 def test_they_are_the_first_of_all(source: Path, whole: pipeline.Results, tmp_path: Path, by: By, engine: str) -> None:
@@ -89,7 +89,8 @@ def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
     assert found.sizes().total == K
 
 
-def test_stopped_and_resumed_with_workers(source: Path, whole: pipeline.Results, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.exhaustive)])
+def test_stopped_and_resumed(source: Path, whole: pipeline.Results, tmp_path: Path, workers: int) -> None:
     out = tmp_path / "out"
     how = {"slice_seconds": 0.02, "progress": False, "report": False}
     stopped = pipeline.largest(source, out, top=K, engine="reference", time_limit=0.05, workers=0, **how)
@@ -100,7 +101,7 @@ def test_stopped_and_resumed_with_workers(source: Path, whole: pipeline.Results,
     assert stopped.members(first.id) == first
     with pytest.raises(IncompleteError, match=r"not complete, and so has no manifest yet; resume it$"):
         stopped.explain(first.id)
-    found = pipeline.resume(out, time_limit=None, workers=2, **how)
+    found = pipeline.resume(out, time_limit=None, workers=workers, **how)
     assert rows(found) == expected(whole)
     assert found.explain(found[0].id).count == K
 
@@ -229,17 +230,25 @@ def test_the_incumbent_of_a_run_that_was_stopped(
     assert pipeline.status(out).gap is None
 
 
-@pytest.fixture(
-    scope="module", params=product(["edges", "vertices", "balance"], ["reference", "cpu", "bitmatrix"]), ids="-".join
-)
-def made(source: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Path]:
+@pytest.fixture(scope="module", params=["edges", "vertices", "balance"])
+def of(request: pytest.FixtureRequest) -> By:
+    """The measure that the largest go by."""
+    by: By = request.param
+    return by
+
+
+@pytest.fixture(scope="module", params=["reference", "cpu", "bitmatrix"])
+def made(
+    of: By, source: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Path]:
     """A complete run, whose engine stays runnable."""
-    by, engine = request.param
+    engine = request.param
     how = {"workers": 0, "progress": False, "report": False, "slice_seconds": 0.02, "engine": engine}
     with runnable(engine):
-        yield pipeline.largest(source, tmp_path_factory.mktemp("made") / "out", top=K, by=by, min_left=2, **how).path
+        yield pipeline.largest(source, tmp_path_factory.mktemp("made") / "out", top=K, by=of, min_left=2, **how).path
 
 
+@pytest.mark.values
 class TestCertificate:
     """A certificate does not hold for other rows, bands or slices than its own."""
 

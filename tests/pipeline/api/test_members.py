@@ -59,13 +59,14 @@ def some_row(whole: pipeline.Results) -> tuple[list[Any], list[Any]]:
     return max(rows(whole), key=lambda row: min(len(row[0]), len(row[1])))
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("engine", ["cpu", "reference"])
-@pytest.mark.parametrize(("n_left", "n_right"), [(1, 0), (0, 1), (1, 1), (2, 2)])
+@pytest.mark.parametrize("members", [(1, 0), (0, 1), (1, 1), (2, 2)])
 def test_they_are_those_of_all_that_contain_them(
-    source: Path, whole: pipeline.Results, tmp_path: Path, engine: str, n_left: int, n_right: int
+    source: Path, whole: pipeline.Results, tmp_path: Path, engine: str, members: tuple[int, int]
 ) -> None:
     row = some_row(whole)
-    left, right = row[0][:n_left], row[1][:n_right]
+    left, right = row[0][: members[0]], row[1][: members[1]]
     found = pipeline.mine(source, tmp_path / "out", containing_left=left, containing_right=right, engine=engine, **MINE)
     expected = containing(whole, left, right)
     assert 0 < len(expected) < len(whole)

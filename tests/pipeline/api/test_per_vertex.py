@@ -138,7 +138,7 @@ def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
             assert [column.tolist()[:n] for column in columns] == [[row[k] for row in rows] for k in (2, 5, 8)]
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path: Path, workers: int) -> None:
     edges = random_edges(60, 40, 0.25, 5)
     source = write_edges(tmp_path / "g.parquet", edges)

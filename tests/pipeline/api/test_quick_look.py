@@ -29,6 +29,7 @@ from schemas.measures import measure
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 from tests.support.engines import unable
+from tests.support.examples import examples
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -286,7 +287,7 @@ def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
     assert rows_at(files, largest(files, n, by), table.schema)["root"].to_pylist() == wanted
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     groups=st.lists(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), max_size=12), max_size=6),
     n=st.integers(1, 9),

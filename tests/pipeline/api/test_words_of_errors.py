@@ -136,8 +136,18 @@ def test_every_option_has_a_wrong_value() -> None:
     assert {entry.name for entry in TABLE} - NEVER_WRONG == named
 
 
-def other_calls(folder: Path) -> dict[str, Callable[[], Any]]:
-    """Calls that are refused because of what is in a folder, or of an option that is not in the table."""
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with runs and other things that refuse calls and commands, so that nothing in it changes."""
+    folder = tmp_path_factory.mktemp("made")
+    write_edges(folder / "g.parquet", random_edges(9, 9, 0.4, 1), strings=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        make_runs(folder)
+    return folder
+
+
+def make_runs(folder: Path) -> None:
     pipeline.mine("g.parquet", "RUN", workers=0, progress=False, report=False)
     pipeline.mine("g.parquet", "SHORT", workers=0, progress=False, report=False, max_results=3)
     pipeline.mine("g.parquet", "COUNTED", workers=0, progress=False, report=False, count_only=True)
@@ -145,6 +155,10 @@ def other_calls(folder: Path) -> dict[str, Callable[[], Any]]:
     (folder / "FULL").mkdir()
     (folder / "FULL" / "file").touch()
     (folder / "x.csv").write_text("a,b\n1,2\n3\n")
+
+
+def other_calls() -> dict[str, Callable[[], Any]]:
+    """Calls that are refused because of what is in a folder, or of an option that is not in the table."""
     counted = pipeline.open_run("COUNTED")
     own = {"workers": 0, "progress": False}
     return {
@@ -177,8 +191,9 @@ def other_calls(folder: Path) -> dict[str, Callable[[], Any]]:
     }
 
 
-def test_other_errors_of_calls_name_no_options_either(folder: Path) -> None:
-    for what, call in other_calls(folder).items():
+def test_other_errors_of_calls_name_no_options_either(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made)
+    for what, call in other_calls().items():
         with pytest.raises(BicliqueError) as raised:
             call()
         assert no_option(str(raised.value)), f"{what}: {raised.value}"
@@ -210,9 +225,9 @@ def test_other_errors_of_calls_name_no_options_either(folder: Path) -> None:
     ],
 )
 def test_other_errors_of_the_command_name_no_keywords(
-    words: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    words: str, made: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other_calls(folder)
+    monkeypatch.chdir(made)
     assert main(words.split()) in (1, 2)
     told = capsys.readouterr().err
     assert A_KEYWORD.search(told) is None, told

@@ -86,7 +86,10 @@ def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
     steps.prepare(tmp_path / "out", False)
     bound = memory_bound(Run.at(tmp_path / "out"))
     assert bound.worker == PROCESS_BYTES + bound.workspace + bound.writing
-    assert bound.workspace > 40 << 20
+    assert (bound.workspace > 30 << 20) == (mode == "list"), (
+        "buffers for rows; stacks and bit rows suit the small graph"
+    )
+    assert bound.workspace > 60 * 40, "at least what each root needs"
     assert (bound.writing > 200 << 20) == (mode == "list")
     assert bound.total(4) - bound.total(3) == bound.worker
     assert bound.shared > 1000

@@ -17,6 +17,7 @@ from schemas.graph import MiningGraph
 from schemas.search import Limits, Search
 from schemas.sizes import SizeCounts
 from schemas.work import Slice, Subtrees
+from tests.support.examples import examples
 from tests.support.oracles import graph_of, random_edges, run
 
 GRID = Grid((1, 2, 3), (1, 2, 4))
@@ -77,7 +78,7 @@ def test_a_search_in_full_is_exact_or_says_how_long_it_has_taken() -> None:
     assert isinstance(walker(graph).whole(1e9), float)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 9)), max_size=30),
     left=st.sets(st.integers(1, 7), min_size=1),

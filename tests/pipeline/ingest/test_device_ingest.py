@@ -22,6 +22,7 @@ from pipeline.ingest.table import normalise
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.errors import InputError, ResourceError
 from schemas.options import IngestOptions
+from tests.support.examples import examples
 from tests.support.host_arrays import HostArrays
 from tests.support.texts import NOT_PLAIN, PLAIN, any_text
 
@@ -241,7 +242,9 @@ def test_parquet_labels_read_as_another_type(tmp_path: Path, arrays: HostArrays,
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(150),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(any_text('0123 ,\t"-+.ax#%\u00e9\r'))
 def test_device_and_host_read_any_text_alike(

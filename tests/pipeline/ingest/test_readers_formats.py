@@ -28,6 +28,7 @@ from pipeline.ingest.readers.opening import COMPRESSIONS
 from pipeline.ingest.step import ingest
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from schemas.options import IngestOptions
+from tests.support.examples import examples
 
 FORMATS = Path(__file__).parents[2] / "data" / "formats"
 
@@ -184,7 +185,7 @@ def round_trip_file(name: str, content: str | bytes, edges: list, **options) -> 
         assert read(path, Path(folder) / "out", **options) == expected(edges)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(edges_of(INTEGERS))
 def test_integer_labels_in_every_text_format(edges):
     counts = f"% {len(edges)} {max(u for u, _ in edges)} {max(v for _, v in edges)}\n"
@@ -203,7 +204,7 @@ def _is_no_table(rows: list[list[int]]) -> bool:
     return bool(items) and (set(items) != {0, 1} or len(items) <= 2 * sum(map(bool, rows)))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(st.lists(st.integers(0, 2) | INTEGERS, max_size=5), min_size=1, max_size=8).filter(_is_no_table))
 def test_transactions(transactions):
     edges = [(number, item) for number, items in enumerate(transactions, 1) for item in items]
@@ -214,7 +215,7 @@ def test_transactions(transactions):
     round_trip_file("x.txt", text, [(u - 1, v) for u, v in edges], format="adjacency")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(edges_of(INTEGERS), st.sampled_from(["int32", "uint32", "int64", "uint64"]))
 def test_integer_labels_in_tables(edges, width):
     if "32" in width:
@@ -227,7 +228,7 @@ def test_integer_labels_in_tables(edges, width):
         round_trip(Path(folder) / "x.parquet", edges)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(edges_of(NAMES))
 def test_text_labels_in_quoted_columns(edges):
     round_trip_file("x.csv", as_csv(edges), edges, header=True)
@@ -236,7 +237,7 @@ def test_text_labels_in_quoted_columns(edges):
     round_trip_file("x.csv.xz", lzma.compress(as_csv(edges).encode()), edges, header=True)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(edges_of(WORDS))
 def test_text_labels_between_blanks(edges):
     text = lines(edges)
@@ -245,7 +246,7 @@ def test_text_labels_between_blanks(edges):
     round_trip_file("x.edges.bz2", bz2.compress(text.encode()), edges, label_type="string")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(edges_of(TEXT))
 def test_text_labels_in_tables(edges):
     left, right = ([edge[k] for edge in edges] for k in (0, 1))
@@ -261,7 +262,7 @@ def test_text_labels_in_tables(edges):
         round_trip(path, edges)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(edges_of(st.integers(0, 9)), edges_of(TEXT))
 def test_matrices_and_graphs(numbered, named):
     entries = ([edge[k] for edge in numbered] for k in (0, 1))

@@ -17,6 +17,7 @@ from pipeline.ingest.readers import lists, open_source, parquet, tables
 from pipeline.ingest.step import ingest
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from tests.support.examples import examples
 from tests.support.inputs import read_edges, write
 
 LAYOUTS = {
@@ -40,7 +41,7 @@ def read(source: object, **options: object) -> list[tuple[object, object]]:
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(BASKETS, st.sampled_from(list(LAYOUTS)), st.sampled_from([1, 2, 5, 1000]), st.booleans(), st.booleans())
 def test_every_item_is_an_edge(
     tmp_path_factory: pytest.TempPathFactory, rows: list, layout: str, most: int, encoded: bool, is_left: bool

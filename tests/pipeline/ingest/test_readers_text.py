@@ -14,6 +14,7 @@ from pipeline.ingest.readers import blocks, infer, open_source
 from pipeline.ingest.readers.text import TextStream, tidy
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from tests.support.examples import examples
 from tests.support.text_files import SEPARATORS, edges_of, files, outcome
 
 
@@ -270,7 +271,7 @@ def slow(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(reader, "parse_block", lambda self, block: None)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.sampled_from(sorted(SEPARATORS)), st.data())
 def test_fast_and_slow_pass_agree(format, data):
     content = data.draw(files(SEPARATORS[format]))

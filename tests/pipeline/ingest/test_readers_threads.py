@@ -21,12 +21,13 @@ from pipeline.ingest.readers.text import TextStream
 from pipeline.process.in_order import in_order
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from tests.support.examples import examples
 from tests.support.text_files import SEPARATORS, files, outcome
 
 TOGETHER = 120
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.sampled_from(sorted(SEPARATORS)), st.sampled_from([1, 8, 40]), st.data())
 def test_the_number_of_threads_does_not_matter(format: str, size: int, data: Any) -> None:
     """Blocks may have one line each. Then bad lines are in different blocks, and the first one must be named."""
@@ -149,7 +150,7 @@ FIELDS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.integers(2, 4).flatmap(lambda n: st.lists(st.tuples(*[FIELDS] * n), min_size=1, max_size=9)))
 @example([(0, 12345678), (123456789, 1)])
 def test_plain_integers_are_read_as_they_are(rows: list[tuple[int, ...]]) -> None:
@@ -173,7 +174,7 @@ def test_other_text_is_not_plain(data: str) -> None:
     assert compiled_plain_integers(data.encode(), " ", (0, 1), 2) is None
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.text("0123456789 \n,", max_size=40), st.sampled_from([(0, 1), (1, 0), (2, 2), (1,)]))
 def test_compiled_code_takes_the_same_text_for_plain(data: str, columns: tuple[int, ...]) -> None:
     text = data.encode() + b"\n"

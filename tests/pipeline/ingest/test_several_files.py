@@ -28,6 +28,7 @@ from pipeline.ingest.sources.names import recorded
 from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import IngestOptions, RunLimits, RunOptions
+from tests.support.examples import examples
 from tests.support.inputs import read_edges, write
 
 
@@ -43,7 +44,7 @@ def files(folder: Path, **contents: str | bytes | pa.Table) -> Path:
 EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.lists(EDGES, min_size=1, max_size=4), st.sampled_from(["csv", "el", "parquet", "tsv.gz"]))
 def test_edges_cut_into_files_are_the_edges_of_one_file(
     tmp_path_factory: pytest.TempPathFactory, parts: list[list[tuple[int, int]]], suffix: str

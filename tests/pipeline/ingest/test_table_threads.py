@@ -16,6 +16,7 @@ import kernels.graph.threads
 from pipeline.ingest.table import in_place, normalise
 from pipeline.ingest.table.normalise import EdgeTable
 from schemas.errors import ResourceError
+from tests.support.examples import examples
 
 THREADS = (1, 2, 7)
 TOGETHER = 120
@@ -42,7 +43,7 @@ def plain_table(left: np.ndarray, right: np.ndarray) -> tuple[list[Any], list[An
     return labels[0].tolist(), labels[1].tolist(), edges.tolist(), len(left) - len(edges)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(columns(), st.booleans(), st.sampled_from([3, 16, 1 << 18]), st.sampled_from([0, 1 << 22]))
 def test_a_table_is_the_same_on_any_number_of_threads(
     batches: list[np.ndarray], as_text: bool, piece: int, small: int

@@ -22,6 +22,7 @@ from pipeline.cli import main
 from pipeline.ingest.readers import blocks, containers, in_memory, tables
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from tests.support.examples import examples
 from tests.support.inputs import read_edges, write
 
 Rows = list[tuple[int, int, float]]
@@ -78,7 +79,7 @@ WEIGHTS = st.sampled_from([-1.0, 0.5, 1.0, 2.0, 2.5, 1e9])
 ROWS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), WEIGHTS), min_size=1, max_size=15)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=examples(12), deadline=None)
 @given(ROWS, st.sampled_from([0, 1.0, 2, 2.5]), st.sampled_from([1, 1 << 20]))
 def test_an_edge_needs_a_row_of_the_smallest_weight(
     tmp_path_factory: pytest.TempPathFactory, rows: Rows, least: float, most: int

@@ -18,6 +18,7 @@ from pipeline.mining.instructions import Finish, Policy, Start
 from pipeline.mining.schedule import Scheduler
 from pipeline.mining.work_source import Source
 from schemas.manifest import PLAN, Outcome
+from tests.support.examples import examples
 
 
 @dataclass
@@ -99,7 +100,7 @@ def graph_like(n: int, seed: int) -> list[list[int]]:
     return [list(range(a, b)) for a, b in itertools.pairwise(starts)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     n=st.integers(0, 60),
     slots=st.integers(1, 9),
@@ -116,7 +117,7 @@ def test_every_unit_is_done_once_whatever_fails(n: int, slots: int, seed: int, f
     assert simulation.left == 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     slots=st.integers(1, 9),
     seed=st.integers(0, 10**6),
@@ -367,7 +368,7 @@ def test_the_share_that_is_done_grows_from_nothing_to_all() -> None:
     assert machine.share == 1.0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     weights=st.lists(st.floats(0, 1e6), min_size=1, max_size=40),
     cuts=st.lists(st.integers(0, 40), max_size=6),

@@ -20,6 +20,7 @@ from pipeline.proof.read_back import read_part
 from schemas.bicliques import Bicliques, Provenance
 from schemas.errors import IncompleteError, ResourceError
 from tests.support.batches import LABELS, some
+from tests.support.examples import examples
 from tests.support.runs import random_edges, write_edges
 
 
@@ -47,7 +48,9 @@ def by_size(pairs: list[Any]) -> list[Any]:
 
 
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(
     sizes=st.lists(st.integers(0, 60), max_size=8),

@@ -28,6 +28,7 @@ from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
+from tests.support.examples import examples
 from tests.support.runs import random_edges, write_edges
 
 
@@ -125,7 +126,7 @@ def test_the_heaviest_come_first_and_equals_in_the_order_of_their_ranks(
     assert heaviest_first(own, threads).tolist() == np.argsort(-own, kind="stable").tolist()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(seed=st.integers(0, 1000), stops=st.integers(1, 400), pieces=st.sampled_from([0, 8]))
 def test_what_is_left_of_a_root_weighs_less_than_the_root(seed: int, stops: int, pieces: int) -> None:
     graph = graph_of(random_edges(40, 25, 0.4, seed))

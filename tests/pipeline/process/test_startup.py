@@ -120,12 +120,12 @@ def interrupted(words: list[str | Path], program: str) -> subprocess.CompletedPr
     "module",
     [
         "pipeline.process.startup",
-        "argparse",
         "pyarrow",
-        "pipeline.cli.results",
-        "llvmlite",
-        "pipeline.api.steps",
         "pandas",
+        *(
+            pytest.param(module, marks=pytest.mark.exhaustive)
+            for module in ("argparse", "pipeline.cli.results", "llvmlite", "pipeline.api.steps")
+        ),
     ],
 )
 def test_ctrl_c_during_an_import_is_one_sentence(tmp_path: Path, module: str) -> None:

@@ -66,6 +66,7 @@ def same(one: PartSummary, other: PartSummary) -> bool:
     )
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("kind", ["dense", "range", "gaps", "wide"])
 @pytest.mark.parametrize("n_left", [1, 2, 200, 70_000])
 @pytest.mark.parametrize("page_bytes", [1 << 20, 1 << 10])
@@ -138,8 +139,11 @@ def test_a_label_that_the_input_does_not_have_is_named(tmp_path: Path) -> None:
         coded.read(0)
 
 
-def test_every_changed_bit_is_noticed_or_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every 37th bit of a part. Most that do not matter are in the statistics of a page, which nobody reads."""
+@pytest.mark.parametrize("turn", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2, 3))])
+def test_every_changed_bit_is_noticed_or_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
+) -> None:
+    """Every 149th bit of a part, in turns. Most that do not matter are statistics of pages, which nobody reads."""
     monkeypatch.setattr(stretch, "GROUP_ROWS", 60)
     folder = prepared_run(tmp_path, random_edges(18, 15, 0.4, 2), engine="cpu")
     mined_in_threads(folder)
@@ -148,7 +152,8 @@ def test_every_changed_bit_is_noticed_or_changes_nothing(tmp_path: Path, monkeyp
     content = path.read_bytes()
     proof, summary = prove_part(task)
     noticed = 0
-    for bit in range(5, 8 * len(content), 37):
+    bits = range(5 + 37 * turn, 8 * len(content), 149)
+    for bit in bits:
         changed = bytearray(content)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
@@ -159,7 +164,7 @@ def test_every_changed_bit_is_noticed_or_changes_nothing(tmp_path: Path, monkeyp
         else:
             assert (found.rows, found.fingerprint) == (proof.rows, proof.fingerprint), bit
             assert same(of_rows, summary), bit
-    assert noticed > 0.7 * len(range(5, 8 * len(content), 37))
+    assert noticed > 0.7 * len(bits)
 
 
 def test_a_row_without_members_is_not_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,7 @@ from schemas.errors import IncompleteError, ResourceError
 from schemas.options import RunLimits
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges
 
-EDGES = random_edges(24, 20, 0.45, 3)
+EDGES = random_edges(20, 17, 0.45, 3)
 
 
 @pytest.fixture
@@ -104,8 +104,14 @@ def test_parts_are_read_while_the_run_is_mined(
 
 @pytest.mark.parametrize(
     ("workers", "end"),
-    [(workers, end) for workers in (0, None) for end in ("max_results", "time_limit", "interrupted", "error")]
-    + [(2, "interrupted")],
+    [
+        *((workers, end) for workers in (0, None) for end in ("interrupted", "error")),
+        *((workers, end) for workers, end in ((0, "max_results"), (None, "time_limit"))),
+        *(
+            pytest.param(workers, end, marks=pytest.mark.exhaustive)
+            for workers, end in ((0, "time_limit"), (None, "max_results"), (2, "interrupted"))
+        ),
+    ],
 )
 def test_every_row_is_summed_up_once_however_mining_ended_before(
     folder: RunFolder, added: list[tuple[Reading, ProofTask]], workers: int | None, end: str

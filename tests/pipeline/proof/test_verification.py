@@ -25,6 +25,7 @@ from schemas.bicliques import Bicliques, fingerprint, row_hashes
 from schemas.errors import IncompleteError
 from schemas.hashes import hashes_of_ids, vertex_hashes
 from tests.support.batches import state_anew
+from tests.support.examples import examples
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -50,8 +51,8 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
         row["n_left"], row["n_right"] = len(row["left"]), len(row["right"])
     folder = RunFolder(out)
     known = {side: open_labels(folder, side) for side in ("left", "right")}
-    for row in rows if honest else ():
-        row["id"] = id_of(known, row)
+    for row, number in zip(rows, numbers_of(known, rows), strict=True) if honest else ():
+        row["id"] = number
     pq.write_table(pa.Table.from_pylist(rows, schema), part)
     if honest:
         state_anew(part)
@@ -67,11 +68,13 @@ def changed(mined: Path, tmp_path: Path, change: Callable[[Rows], Rows], honest:
     return out
 
 
-def id_of(known: dict[str, pa.Array], row: dict[str, Any]) -> int:
-    """The id of a row, from all labels of both sides."""
-    ids = [ids_of(pa.array(row[side], known[side].type), known[side]).tolist() for side in ("left", "right")]
+def numbers_of(known: dict[str, pa.Array], rows: Rows) -> list[int]:
+    """The ids of rows, from all labels of both sides."""
     hashes = vertex_hashes(known["left"], "left"), vertex_hashes(known["right"], "right")
-    return int(row_hashes(Bicliques.from_pairs([(ids[0], ids[1])]), hashes).view(np.int64)[0])
+    number = {side: {label: k for k, label in enumerate(known[side].to_pylist())} for side in known}
+    pairs = [tuple([number[side][label] for label in row[side]] for side in ("left", "right")) for row in rows]
+    ids: list[int] = row_hashes(Bicliques.from_pairs(pairs), hashes).view(np.int64).tolist()
+    return ids
 
 
 def name_anew(out: Path, part: Path) -> None:
@@ -227,7 +230,7 @@ def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
         pipeline.verify(out, progress=False)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     pairs=st.lists(
         st.tuples(
@@ -243,7 +246,7 @@ def test_row_hashes_add_up_to_the_fingerprint(pairs: list[tuple[list[int], list[
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == fingerprint(batch)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     numbers=st.lists(st.integers(0, 2**64 - 1), max_size=300),
     again=st.lists(st.integers(0, 299), max_size=5),

@@ -27,6 +27,7 @@ def publish(run: Path, bucket: Bucket) -> None:
 WHATS = ("list", "head", "begin", "part", "complete", "put", "get", "delete")
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("fault", ["cut before", "cut after", "refuse", "error"])
 @pytest.mark.parametrize("what", WHATS)
 @pytest.mark.usefixtures("impatient")

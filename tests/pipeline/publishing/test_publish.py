@@ -47,6 +47,7 @@ def test_all_of_a_run_is_there_and_again_nothing_is_written(run: Path, place: So
     assert place.files() == before, "the record is the same, too"
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("how", ["cut", "longer", "other bytes", "gone"])
 def test_a_file_that_is_not_as_it_was_published_is_written_again(run: Path, place: Somewhere, how: str) -> None:
     publish(run, place)

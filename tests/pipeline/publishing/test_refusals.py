@@ -163,6 +163,7 @@ def test_a_record_that_names_other_files_removes_none(run: Path, other: Path, lo
     assert victim.exists()
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("damage", [b"", b"[]", b"{", b'{"layout": 2}', b'{"layout": 1, "run": 3}', b"\xff"])
 def test_a_record_that_was_cut_off(run: Path, other: Path, place: Somewhere, damage: bytes) -> None:
     """Where all files are of the run at hand it is made again. Otherwise nobody knows what was published."""

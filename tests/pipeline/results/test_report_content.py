@@ -302,6 +302,7 @@ def test_damage_is_named(out: Path, tmp_path: Path) -> None:
     file.write_bytes(before)
 
 
+@pytest.mark.exhaustive
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     """Two million rows, which are the files of a run many times over, without the summary that the proof makes."""
     out = tmp_path / "out"

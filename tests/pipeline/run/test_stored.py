@@ -277,7 +277,10 @@ def test_a_listing_that_lags_changes_nothing(machines: Machines, source: Path, l
     assert pipeline.open_run(machines.url).dataset().count_rows() == answer(EDGES, strings=True)[0]
 
 
-@pytest.mark.parametrize("lost", ["part", "entry", "graph", "step", "manifest"])
+@pytest.mark.parametrize(
+    "lost",
+    ["part", "step", *(pytest.param(other, marks=pytest.mark.exhaustive) for other in ("entry", "graph", "manifest"))],
+)
 def test_what_is_lost_in_the_store_is_made_again(machines: Machines, source: Path, lost: str) -> None:
     begun(machines, source)
     resume(machines)

@@ -331,6 +331,7 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_t
 """
 
 
+@pytest.mark.exhaustive
 def test_memory_does_not_follow_the_edges_and_is_told_before(tmp_path: Path) -> None:
     generate(tmp_path / "first", **SMALL)  # else the first child compiles
     dense = {"n_left": 20_000, "n_right": 20_000, "part_edges": 1 << 16, "threads": 2}

@@ -316,6 +316,7 @@ def are_gone(processes: list[psutil.Process]) -> bool:
     return not psutil.wait_procs(processes, timeout=60)[1]
 
 
+@pytest.mark.exhaustive
 def test_a_replacement_worker_may_start_slowly() -> None:
     pool = DaskPool.local(1)
     (first,) = workers_of(pool)
@@ -330,6 +331,7 @@ def test_a_replacement_worker_may_start_slowly() -> None:
     assert len(kept) == 1, "Dask has given the second worker up, and is about to stop it"
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_never_becomes_ready_is_killed_at_the_end() -> None:
     """Dask would wait for such a worker without end, because it stops only workers that have announced themselves."""
     pool = DaskPool.local(1)
@@ -348,6 +350,7 @@ def test_a_worker_that_never_becomes_ready_is_killed_at_the_end() -> None:
     assert set(psutil.Process().children()) <= others, "there is no third one"
 
 
+@pytest.mark.exhaustive
 def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
