@@ -47,17 +47,17 @@ from tests.support.runs import (
 #: What makes a run that may be damaged, in a folder, with a limit, in a mode.
 Stopped = Callable[..., Path]
 
-EDGES = random_edges(60, 40, 0.3, 1)
+EDGES = random_edges(44, 30, 0.3, 1)
 EXPECTED = answer(EDGES)
 
 
-def run_that_stopped(folder: Path, most: int | None = 2500, mode: Mode = "list") -> Path:
+def run_that_stopped(folder: Path, most: int | None = 640, mode: Mode = "list") -> Path:
     """A run of many small slices that stopped at a limit; or, without one, is mined and not proven."""
     source = write_edges(folder / "g.parquet", EDGES)
     out = folder / "out"
     steps.start(source, out, RunOptions(source=str(source), search=Search(mode)), RunLimits(), False)
     steps.prepare(out, False)
-    for limit in (400, 900, 1500, 2200, most):
+    for limit in (100, 220, 370, 540, most):
         steps.mine(out, WorkerOptions(workers=0, slice_seconds=0.02), RunLimits(max_results=limit), False)
     assert len(load_ledger(out).entries) >= 5
     return out
@@ -72,7 +72,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int | None, Mo
 @pytest.fixture
 def stopped(models: Callable[[int | None, Mode], Path]) -> Stopped:
     """A copy of one, in a folder that may have none yet."""
-    return lambda folder, most=2500, mode="list": Path(shutil.copytree(models(most, mode), folder / "out"))
+    return lambda folder, most=640, mode="list": Path(shutil.copytree(models(most, mode), folder / "out"))
 
 
 def check_resumed(out: Path) -> None:

@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, clean_environment
+from tests.house.reader import printed
+from tests.house.tree import ROOT
 
 PAGE = (ROOT / "docs" / "asking-for-less.md").read_text()
 MEMBERS = PAGE.partition("## With given members")[2].partition("\n## ")[0]
 LARGEST = PAGE.partition("\n## The largest")[2].partition("\n## ")[0]
-
-
-def run(folder: Path, *command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *command],
-        cwd=folder,
-        env=clean_environment(PYTHONPATH=str(ROOT), COLUMNS="120"),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, f"{' '.join(command)} gave {done.returncode}: {done.stderr[-2000:]}"
-    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -40,15 +25,13 @@ def outputs(section: str, folder: Path) -> dict[str, str]:
     """What each command of a section prints, and the program; one after the other, as a reader would run them."""
     (folder / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"(?ms)^```(sh|python)\n(.*?)^```", section)
-    found = {}
+    typed: dict[str, list[str] | str] = {}
     for language, text in blocks:
         if language == "python":
-            found["python"] = run(folder, "-c", text)
-            continue
-        for line in text.splitlines():
-            _, *words = shlex.split(line)
-            found[line] = run(folder, "-m", "pipeline", *words)
-    return found
+            typed["python"] = text
+        else:
+            typed |= {line: shlex.split(line)[1:] for line in text.splitlines()}
+    return dict(zip(typed, printed(folder, list(typed.values())), strict=True))
 
 
 def count_of(card: str) -> str:

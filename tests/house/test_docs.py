@@ -19,6 +19,7 @@ from benchmarks import commands
 from kernels import engines
 from pipeline.cli.program import parser
 from pipeline.ingest.readers import formats
+from tests.house.reader import printed
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 README = (ROOT / "README.md").read_text()
@@ -45,13 +46,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *command: str, given: str = "") -> str:
+def run(folder: Path, *command: str) -> str:
     environment = clean_environment(PYTHONPATH=str(ROOT), COLUMNS="120")
     result = subprocess.run(
         [sys.executable, *command],
         cwd=folder,
         env=environment,
-        input=given,
         capture_output=True,
         text=True,
         check=False,
@@ -61,20 +61,8 @@ def run(folder: Path, *command: str, given: str = "") -> str:
     return result.stdout
 
 
-#: Runs commands of `bicliques`, a JSON list of words in each line of the input, and says the exit code of each.
-RUN_ALL = """
-import json, sys
-from pipeline.cli.main import main
-for line in sys.stdin:
-    print("ended with", main(json.loads(line)), flush=True)
-"""
-
-
 def test_commands_of_the_readme_run(folder):
-    """Line after line, as a reader would; `make` targets are looked up, since this test is inside one of them.
-
-    One interpreter runs all of them, because most take less time than its start.
-    """
+    """Line after line, as a reader would; `make` targets are looked up, since this test is inside one of them."""
     targets = set(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text()))
     commands = []
     for line in shell_lines(README):
@@ -85,11 +73,7 @@ def test_commands_of_the_readme_run(folder):
             assert program == "bicliques", f"no rule to try this command: {line}"
             commands.append(words)
     assert len(commands) >= 5
-    said = run(folder, "-c", RUN_ALL, given="".join(f"{json.dumps(words)}\n" for words in commands))
-    *each, rest = re.split(r"(?m)^ended with (\d+)\n", said)
-    assert rest == ""
-    for words, text, code in zip(commands, each[::2], each[1::2], strict=True):
-        assert (code, bool(text)) == ("0", True), words
+    assert all(printed(folder, commands))
 
 
 def test_first_command_of_the_readme_is_the_demonstration(folder):

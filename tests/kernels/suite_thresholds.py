@@ -80,6 +80,7 @@ class ThresholdSuite:
         """Cases of a test that draws its own."""
         return 3 if self.subject.small else 60
 
+    @pytest.mark.values
     @pytest.mark.parametrize("seed", range(8))
     @pytest.mark.parametrize("mode", ["list", "fingerprint", "count"])
     def test_small_graphs_with_twins(self, mode, seed):

@@ -110,18 +110,18 @@ def all_rows(case: Case) -> Rows:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 16))])
 def test_they_are_those_of_all_that_contain_the_members(engine: str, seed: int) -> None:
-    """A thousand small graphs each, by an enumeration of all subsets."""
+    """250 small graphs each, by an enumeration of all subsets."""
     rng, subject, found = np.random.default_rng([seed, *engine.encode()]), ENGINES[engine](), 0
-    for _ in range(1000):
+    for _ in range(250):
         case = case_of(rng)
         if engine == "reference":
             case = case._replace(limits=Limits(rows=case.limits.rows))  # in no time it does nothing
         truth = filtered(all_rows(case), case.given, case.search)
         found += len(truth)
         check(subject, case, rng, truth)
-    assert found > 1000, "rows are compared, and not only that there are none"
+    assert found > 200, "rows are compared, and not only that there are none"
 
 
 @pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
