@@ -15,7 +15,7 @@ from schemas.search import JobName, Search
 
 if TYPE_CHECKING:
     from schemas.graph import MiningGraph
-    from schemas.work import Engine
+    from schemas.work import Engine, Subtrees
 
 __all__ = ["EngineKind"]
 
@@ -48,6 +48,9 @@ class EngineKind:
         Names of the jobs (`schemas.jobs`) that it can do.
     counts_sizes : bool
         Whether it can do a search with ``sizes``.
+    prepare : callable
+        (graph, nodes, search) -> the same nodes, and with them what the engine begins a search of them with, if that
+        takes time but no device. The engine takes nodes that are not prepared, too.
     """
 
     name: str
@@ -61,6 +64,7 @@ class EngineKind:
     will_compile: Callable[[Search], bool] = lambda search: False
     jobs: frozenset[JobName] = frozenset({"all", "vertices"})
     counts_sizes: bool = True
+    prepare: Callable[[MiningGraph, Subtrees, Search], Subtrees] = lambda graph, nodes, search: nodes
 
     def lacks(self, search: Search) -> str | None:
         """Why it cannot do this search, in one clause. None when it can."""

@@ -7,7 +7,9 @@ progress, checkpoints, resume, cancellation and bounded buffers all follow from 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -153,7 +155,9 @@ class Subtrees:
         )
 
     def take(self, start: int, stop: int) -> Subtrees:
-        """Nodes ``start`` to ``stop - 1``."""
+        """Nodes ``start`` to ``stop - 1``. All of them are this object."""
+        if (start, stop) == (0, len(self)):
+            return self
         p, c = self.path_indptr[start : stop + 1], self.candidate_indptr[start : stop + 1]
         return Subtrees(
             p - p[0],
@@ -273,14 +277,22 @@ class Slice:
     total : Total
         Total of the job of the search. `schemas.totals.Found` counts bicliques by the sizes of the user's sides
         (members, twins included). The `EngineKind` of an engine names the jobs that it can do.
-    left_over : Subtrees
-        The work that is still to be done. Empty when the slice finished.
+    unfinished : Subtrees or callable
+        The work that is still to be done. Where an engine needs time for that, but no device: () -> the work.
     stats : EngineStats
     """
 
     total: Total
-    left_over: Subtrees
+    unfinished: Subtrees | Callable[[], Subtrees]
     stats: EngineStats = field(default_factory=EngineStats)
+
+    @cached_property
+    def left_over(self) -> Subtrees:
+        """The work that is still to be done. Empty when the slice finished.
+
+        To make it may take time, so whoever has an engine that others wait for asks for it afterwards.
+        """
+        return self.unfinished() if callable(self.unfinished) else self.unfinished
 
     @property
     def count(self) -> int:

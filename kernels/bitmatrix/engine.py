@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kernels.bitmatrix.items import compacted, items_of, subtrees_of
+from kernels.bitmatrix.items import Queued, compacted, joined, subtrees_of
 from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from kernels.bitmatrix.shapes import Needs, grows, shape, sifts_much, smallest_shape
@@ -93,7 +93,8 @@ class BitMatrixEngine:
                 self.last_resort,
                 engine=self,
             )
-            run.work(*items_of(graph, subtrees, search.prunes))
+            queued = subtrees if isinstance(subtrees, Queued) else Queued.of(graph, subtrees, search.prunes)
+            run.work(queued.items, queued.pool)
             self._host[0] = 0
             return run.result()
 
@@ -187,7 +188,8 @@ class _Run(SliceRun[GpuSizes]):
         is_there = False
         while len(items):
             if self._is_over(level):
-                self.rest.append(self._subtrees(items, lists))
+                listed = self.listed() if lists is None else lists
+                self.rest.append(functools.partial(subtrees_of, self.graph.graph, items, listed))
                 return
             if lists is not None and not is_there and not self.list_vertices(lists):
                 self._in_parts(items, lists, level)
@@ -217,7 +219,7 @@ class _Run(SliceRun[GpuSizes]):
         begun = min(int(queue["head"]), len(items))
         oversize = device.read(memory["oversize"], ITEM, 0, int(queue["oversize"]))
         noted = device.read(memory["left_over"], ITEM, 0, int(queue["left_over"]))
-        items = np.concatenate([self._unserved(queue), noted, items[begun:]])
+        items = joined([self._unserved(queue), noted, items[begun:]])
         is_filling = self.n_listed > _FULL * memory.entries("pool")
         if not len(oversize) and not (len(items) and is_filling):
             return items, None
@@ -305,8 +307,9 @@ class _Run(SliceRun[GpuSizes]):
     def _unserved(self, queue: np.void) -> np.ndarray:
         """Items that were given away and that no warp took before the launch ended."""
         given = int(queue["tail"])
-        ready = self.device.read(self.memory["ready"], np.int32, 0, given)
-        return self.device.read(self.memory["given"], ITEM, 0, given)[ready == GIVEN]
+        waits = self.device.read(self.memory["ready"], np.int32, 0, given) == GIVEN
+        first = int(waits.argmax()) if waits.any() else given  # they are taken in order, so nearly all before are taken
+        return self.device.read(self.memory["given"], ITEM, first, given - first).compress(waits[first:])
 
     def result(self) -> Slice:
         return self.slice(self.busy_ticks / self.open_ticks if self.open_ticks else 1.0, dict(self.counters))

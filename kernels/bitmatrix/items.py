@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
 import numpy as np
 
 from kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, SPLIT, WORD
@@ -11,11 +14,33 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["FEW_ITEMS", "LONG_CHUNK", "compacted", "items_of", "subtrees_of"]
+__all__ = ["FEW_ITEMS", "LONG_CHUNK", "Queued", "compacted", "items_of", "joined", "subtrees_of"]
 
 #: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
 #: no longer than `LONG_CHUNK`, unless that makes too many.
 FEW_ITEMS, LONG_CHUNK, _MANY_ITEMS = 1 << 14, 8, 1 << 18
+#: An item as bytes.
+_BYTES = np.dtype((np.void, ITEM.itemsize))
+
+
+@dataclass(frozen=True, eq=False)
+class Queued(Subtrees):
+    """Nodes with the items of them, which are made while the device does something else.
+
+    Parameters
+    ----------
+    items, pool : ndarray
+        See `items_of`.
+    """
+
+    items: np.ndarray
+    pool: np.ndarray
+
+    @classmethod
+    def of(cls, graph: MiningGraph, nodes: Subtrees, sieving: bool) -> Queued:
+        """These nodes, and the items that `items_of` makes of them."""
+        items, pool = items_of(graph, nodes, sieving)
+        return cls(**{field.name: getattr(nodes, field.name) for field in fields(Subtrees)}, items=items, pool=pool)
 
 
 def items_of(graph: MiningGraph, subtrees: Subtrees, sieving: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +61,16 @@ def items_of(graph: MiningGraph, subtrees: Subtrees, sieving: bool) -> tuple[np.
     if not whole.all():
         parts, pool = _path_items(subtrees, np.flatnonzero(~whole))
         items.insert(0, parts)
-    return np.concatenate(items), pool
+    return joined(items), pool
+
+
+def joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """The items of all parts, one behind the other.
+
+    They are joined as bytes. NumPy copies records field by field, which takes nine times as long. `take` and `compress`
+    do not, so they are used in place of an index.
+    """
+    return np.concatenate([part.view(_BYTES) for part in parts]).view(ITEM)
 
 
 def _heaviest_first(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
@@ -44,8 +78,8 @@ def _heaviest_first(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
 
 
 def _root_items(roots: np.ndarray) -> np.ndarray:
-    items = _blank(len(roots))
-    items["kind"], items["bound"], items["fresh"] = ROOT, roots, 1
+    items = _blank(len(roots), ROOT, fresh=1)
+    items["bound"] = roots
     return items
 
 
@@ -55,19 +89,20 @@ def _hub_items(graph: MiningGraph, hubs: np.ndarray) -> np.ndarray:
     total = int((graph.n_roots - first).sum())
     chunk = max(1, min(total // FEW_ITEMS, LONG_CHUNK), total // _MANY_ITEMS)
     n_chunks = np.maximum(1, -(-(graph.n_roots - first) // chunk))
-    owner = np.repeat(np.arange(len(hubs)), n_chunks)
-    number = np.arange(len(owner)) - np.repeat(np.cumsum(n_chunks) - n_chunks, n_chunks)
-    items = _blank(len(owner))
-    items["kind"], items["bound"] = HUB, hubs[owner]
-    items["begin"] = first[owner] + number * chunk
-    items["end"] = np.minimum(items["begin"] + chunk, graph.n_roots)
-    items["fresh"] = number == 0
+    starts = np.cumsum(n_chunks) - n_chunks
+    whole = _blank(len(hubs), HUB)
+    whole["bound"] = hubs
+    items = np.repeat(whole, n_chunks)
+    begin = np.repeat(first - starts * chunk, n_chunks)
+    begin += np.arange(0, chunk * len(items), chunk)
+    items["begin"], items["end"] = begin, np.minimum(begin + chunk, graph.n_roots)
+    items["fresh"][starts] = 1
     return items
 
 
 def _path_items(subtrees: Subtrees, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    items, ranged = _blank(len(which)), subtrees.ranged[which]
-    items["kind"], items["fresh"], items["end"] = PATH, subtrees.fresh[which], subtrees.todo[which]
+    items, ranged = _blank(len(which), PATH), subtrees.ranged[which]
+    items["fresh"], items["end"] = subtrees.fresh[which], subtrees.todo[which]
     items["base_at"] = subtrees.path_indptr[:-1][which]
     items["n_base"] = np.diff(subtrees.path_indptr)[which]
     items["cand_at"] = len(subtrees.path) + subtrees.candidate_indptr[:-1][which]
@@ -76,29 +111,32 @@ def _path_items(subtrees: Subtrees, which: np.ndarray) -> tuple[np.ndarray, np.n
     order = np.argsort(-items["end"].astype(OFFSET), kind="stable")
     for name, value in (("begin", begin), ("end", begin + items["end"][ranged]), ("cand_at", NOBODY), ("n_cand", 0)):
         items[name][ranged] = value
-    return items[order], np.concatenate([subtrees.path, subtrees.candidates]).astype(VERTEX)
+    return items.take(order), np.concatenate([subtrees.path, subtrees.candidates]).astype(VERTEX)
 
 
-def _blank(n: int) -> np.ndarray:
-    items = np.zeros(n, ITEM)
+def _blank(n: int, kind: int, fresh: int = 0) -> np.ndarray:
+    """Items of a kind without lists and ranges."""
+    item = np.zeros(1, ITEM)
+    item["kind"], item["fresh"] = kind, fresh
     for name in ("bound", "base_at", "closure_at", "cand_at"):
-        items[name] = NOBODY
-    return items
+        item[name] = NOBODY
+    return np.repeat(item, n)
 
 
 def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subtrees:
     """The nodes that items of any kind still have to explore."""
-    items = _joined(items)
-    kind, listed = items["kind"], items["cand_at"] != NOBODY
+    items = _runs(items)
+    kind, listed = items["kind"].copy(), items["cand_at"] != NOBODY
     first_level = (kind == HUB) & (items["bound"] != NOBODY)
-    nodes = [_listed(graph, items[(kind == k) & ~first_level & listed], k, pool) for k in (PATH, SPLIT, WORD, HUB)]
-    nodes += [_ranged(items[(kind == k) & ~first_level & ~listed], k, pool) for k in (PATH, HUB)]
-    nodes.append(_first_level(graph, items[first_level]))
+    below = ~first_level
+    nodes = [_listed(graph, items.compress((kind == k) & below & listed), k, pool) for k in (PATH, SPLIT, WORD, HUB)]
+    nodes += [_ranged(items.compress((kind == k) & below & ~listed), k, pool) for k in (PATH, HUB)]
+    nodes.append(_first_level(graph, items.compress(first_level)))
     nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))
-    return Subtrees.concat(nodes)
+    return Subtrees.concat([part for part in nodes if len(part)])
 
 
-def _joined(items: np.ndarray) -> np.ndarray:
+def _runs(items: np.ndarray) -> np.ndarray:
     """The items, where a run of them that were given away together, and that no warp took, becomes one again.
 
     They share their lists, and each node of `Subtrees` has lists of its own. A launch that ends early can leave 100,000
@@ -111,9 +149,9 @@ def _joined(items: np.ndarray) -> np.ndarray:
     for name in ("kind", "bound", "base_at", "closure_at", "cand_at", "n_base", "n_closure", "n_cand"):
         joins &= after[name] == before[name]
     first = np.append(True, ~joins)
-    joined = items[first]
-    joined["end"] = items["end"][np.append(first[1:], True)]
-    return joined
+    runs = items.compress(first)
+    runs["end"] = items["end"][np.append(first[1:], True)]
+    return runs
 
 
 def _paths(items: np.ndarray, kind: int, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -142,22 +180,22 @@ def _ranged(items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
 def compacted(items: np.ndarray, pool: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The items with a pool of only those lists that they refer to."""
     lists = (("base_at", "n_base"), ("closure_at", "n_closure"), ("cand_at", "n_cand"))
-    spans = [
-        np.column_stack([some[at], some[at] + some[n]]) for at, n in lists for some in [items[items[at] != NOBODY]]
-    ]
-    begin, end = np.unique(np.concatenate(spans).astype(OFFSET), axis=0).T
-    if len(begin) == 0:
-        return items.copy(), pool[:0]
+    ats = np.concatenate([items[at] for at, _ in lists])
+    there = np.flatnonzero(ats != NOBODY)
+    if len(there) == 0:
+        return items, pool[:0]
+    order = there[np.argsort(ats[there], kind="stable")]  # items beside one another have lists beside one another
+    begin = ats[order]
+    end = begin + np.concatenate([items[n] for _, n in lists])[order]
     reach = np.maximum.accumulate(end)  # the furthest end so far, because items may share lists and parts of lists
-    starts = np.ones(len(begin), np.bool_)
-    starts[1:] = begin[1:] > reach[:-1]
+    starts = np.append(True, begin[1:] > reach[:-1])
     first = np.flatnonzero(starts)
-    blocks, stops = begin[first], reach[np.roll(first, -1) - 1]
+    blocks, stops = begin[first], reach[np.append(first[1:], len(order)) - 1]
     indptr, kept = gather(pool, blocks, stops - blocks)
-    items = items.copy()
-    for at, _ in lists:
-        block = np.searchsorted(blocks, items[at], side="right") - 1
-        items[at] = np.where(items[at] == NOBODY, NOBODY, items[at] - blocks[block] + indptr[block])
+    ats[order] = begin + np.repeat(indptr[:-1] - blocks, np.diff(np.append(first, len(order))))
+    items = joined([items])
+    for (at, _), moved in zip(lists, np.split(ats, len(lists)), strict=True):
+        items[at] = moved
     return items, kept
 
 
@@ -166,7 +204,8 @@ def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
 
     The path of these others is their whole closure. A root that an earlier root contains is left out.
     """
-    items = items[np.lexsort((items["begin"], items["bound"]))]
+    order = np.argsort(items["bound"].astype(OFFSET) << 32 | items["begin"], kind="stable")
+    items = items.take(order)
     bound, begin, end = (items[name].astype(OFFSET) for name in ("bound", "begin", "end"))
     starts = np.ones(len(items), np.bool_)
     starts[1:] = (bound[1:] != bound[:-1]) | (begin[1:] != end[:-1])

@@ -10,7 +10,7 @@ from schemas.search import Search
 
 if TYPE_CHECKING:
     from schemas.graph import MiningGraph
-    from schemas.work import Engine
+    from schemas.work import Engine, Subtrees
 
 __all__ = ["KIND"]
 
@@ -35,6 +35,12 @@ def _device_bytes(graph: MiningGraph, search: Search, halvings: int = 0) -> int:
     return device_bytes(graph, search, GpuSizes().halved(halvings))
 
 
+def _prepare(graph: MiningGraph, nodes: Subtrees, search: Search) -> Subtrees:
+    from kernels.bitmatrix.items import Queued
+
+    return Queued.of(graph, nodes, search.prunes)
+
+
 KIND = EngineKind(
     name="bitmatrix",
     description="bit-matrix search on a CUDA GPU, one GPU per worker",
@@ -45,4 +51,5 @@ KIND = EngineKind(
     device_bytes=_device_bytes,
     scratch_share=SCRATCH_SHARE,
     jobs=frozenset({"all", "largest", "vertices"}),
+    prepare=_prepare,
 )

@@ -8,8 +8,9 @@ engine (`SliceRun.on_cpu`).
 
 from __future__ import annotations
 
+import functools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic
 
@@ -51,6 +52,11 @@ def nothing(search: Search) -> Slice:
     return Slice(job_of(search).zero, Subtrees.empty())
 
 
+def _concat(parts: Sequence[Subtrees | Callable[[], Subtrees]]) -> Subtrees:
+    made = [part() if callable(part) else part for part in parts]
+    return Subtrees.concat([part for part in made if len(part)])
+
+
 @dataclass
 class SliceRun(Generic[S]):
     """One slice. Engines add how items are made, launched and read back.
@@ -72,6 +78,8 @@ class SliceRun(Generic[S]):
         of warps or blocks.
     cpu_nodes : int
         Nodes that the CPU engine was given.
+    rest : list of Subtrees or callable
+        Work that is still to be done, or () -> such work, which is called when the device is not needed any more.
     """
 
     device: Device
@@ -91,7 +99,7 @@ class SliceRun(Generic[S]):
     open_ticks: float = 0.0
     cpu_nodes: int = 0
     sizes: SizeCounts = field(default_factory=SizeCounts.empty)
-    rest: list[Subtrees] = field(default_factory=list)
+    rest: list[Subtrees | Callable[[], Subtrees]] = field(default_factory=list)
 
     @property
     def is_late(self) -> bool:
@@ -237,8 +245,7 @@ class SliceRun(Generic[S]):
             device_bytes=self.device.used_bytes(),
         )
         found = Found(self.count, self.fingerprint, self.sizes)
-        rest = Subtrees.concat([part for part in self.rest if len(part)])
-        return Slice(job_of(self.search).total(found, self.emit), rest, stats)
+        return Slice(job_of(self.search).total(found, self.emit), functools.partial(_concat, self.rest), stats)
 
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory

@@ -64,13 +64,13 @@ class SliceSearch:
         self._sum: Total = job_of(self._job.of_engine).zero
         self._seen_before = 0
         self.stats = EngineStats()
-        self.left_over: list[Subtrees] = []
+        self._unfinished: list[Subtrees | Slice] = []
         self.timed: list[tuple[int, float]] = []
         self._is_asked_to_stop = False
 
     def again(self, limits: Limits) -> None:
         """Begin another slice of the same output, with limits of its own. The sums go on."""
-        self.started, self.limits, self.left_over = time.perf_counter(), limits, []
+        self.started, self.limits, self._unfinished = time.perf_counter(), limits, []
         self._seen_before = self._sum.seen
 
     @property
@@ -87,7 +87,7 @@ class SliceSearch:
         """Mine `work` for at most `seconds`. If the slice's limits are reached, return None; all of it is left over."""
         rows = None if self.limits.rows is None else self.limits.rows - self.seen
         if rows == 0 or self._is_asked_to_stop or (seconds is not None and seconds <= 0):
-            self.left_over.append(work)
+            self._unfinished.append(work)
             return None
         found = self.engine.mine(self.graph, work, self._job.of_engine, Limits(seconds, rows, self._bound), self._emit)
         self._sum += found.total
@@ -108,6 +108,11 @@ class SliceSearch:
         assert isinstance(self._job, EveryVertex)
         assert isinstance(self._sum, Found)
         return self._job.total_of(self._sum, self._onlooker.left, self._onlooker.right)
+
+    @property
+    def left_over(self) -> list[Subtrees]:
+        """The nodes that are still to be explored. See `schemas.work.Slice.left_over`."""
+        return [part.left_over if isinstance(part, Slice) else part for part in self._unfinished]
 
     @property
     def writing(self) -> float:
@@ -141,4 +146,4 @@ class SliceSearch:
                 rest.append(found.left_over)
         found = self._mine(Subtrees.concat([*rest, work.take(start, len(work))]), self._seconds_left())
         if found is not None:
-            self.left_over.append(found.left_over)
+            self._unfinished.append(found)

@@ -28,7 +28,7 @@ from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
 from pipeline.run.stored import put_parts, store_of
 from pipeline.run.version import __version__
-from pipeline.slices import crew, engine_turns, first_use
+from pipeline.slices import crew, engine_turns
 from pipeline.slices.ending import may_end
 from pipeline.slices.engine_turns import Server, turn
 from pipeline.slices.left_over import LeftOver, Packed, unpacked
@@ -39,6 +39,7 @@ from schemas.bicliques import Bicliques
 from schemas.emit import nowhere
 from schemas.engine_kind import EngineKind
 from schemas.errors import DeviceMemoryError, IncompleteError
+from schemas.jobs import job_of
 from schemas.manifest import Part, SliceResult
 from schemas.platform import CORES
 from schemas.search import Limits
@@ -110,12 +111,13 @@ def mine_slice(task: SliceTask) -> SliceDone:
     """
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)
-    work = unpacked(task.work)
+    work = _prepared(run, kind, task)  # before its turn, and the left-over after it, because the device waits meanwhile
     with turn(kind, task.run) as server, _metered(kind) as used:
         began, started = time.time(), time.perf_counter()
         session, writer = _search(server, run, task, work)
         searched = time.perf_counter()
     try:
+        left_over = Subtrees.concat(session.left_over)
         parts = writer.close()
         usage = used.result() if used is not None else None
     except DeviceMemoryError as error:  # the last chunks did not fit, so mine the slice again
@@ -128,7 +130,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         writer.discard()
         raise
     hand_in(run, task, parts, session.total)
-    closed, left_over = time.perf_counter(), Subtrees.concat(session.left_over)
+    closed = time.perf_counter()
     # if the worker has another slice, it is searched while this one is written
     own = (closed if kind.platform.slices_in_hand == 1 else searched) - started
     result = SliceResult(
@@ -152,6 +154,11 @@ def mine_slice(task: SliceTask) -> SliceDone:
         timed=tuple(session.timed),
     )
     return SliceDone(result, LeftOver.of(left_over))
+
+
+def _prepared(run: Run, kind: EngineKind, task: SliceTask) -> Subtrees:
+    search, graph = run.bands[task.band]
+    return kind.prepare(graph, unpacked(task.work), job_of(search).of_engine)
 
 
 def hand_in(run: Run, task: SliceTask, parts: Sequence[Part], total: Total) -> None:
@@ -264,6 +271,8 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     if kind.platform.shares_engine:
         _warm_up_device(opened, kind, write_on)
     else:  # every thread has an engine of its own, and they share its code
+        from pipeline.slices import first_use  # which imports all readers; a worker with a GPU needs none
+
         first_use.load_engine(kind.name, opened.options.search.prunes)
         if opened.job.rows != "none":
             first_use.before_proving()

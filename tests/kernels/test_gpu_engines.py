@@ -10,8 +10,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from kernels.bitmatrix import engine as gpu_engine
 from kernels.bitmatrix import items
 from kernels.bitmatrix.engine import BitMatrixEngine
+from kernels.bitmatrix.items import subtrees_of
+from kernels.bitmatrix.kind import KIND
 from kernels.bitmatrix.layout import ITEM, WORD
 from kernels.cpu.engine import CpuEngine
 from kernels.cumbe.engine import CumbeEngine
@@ -228,6 +231,27 @@ def test_large_roots_without_common_neighbours_are_not_paired(words, limits, mon
     sizes = BITMATRIX["usual"]._replace(window_words=words, list_cap=4096, give_min=0)
     found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("fingerprint"), limits, np.random.default_rng(1))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
+
+
+def test_items_of_prepared_nodes_are_not_made_again_nor_left_over_nodes_while_the_device_waits(monkeypatch):
+    made, calls = [], items.items_of
+    graph = graph_of(random_edges(np.random.default_rng(4), 170, 10, 0.5), BuildOptions(root_side="right"))
+    expected = run(CpuEngine(), graph, Search("fingerprint"))
+    monkeypatch.setattr(items, "items_of", lambda *words: made.append("items") or calls(*words))
+    for module in (items, gpu_engine):
+        monkeypatch.setattr(module, "subtrees_of", lambda *words: made.append("nodes") or subtrees_of(*words))
+    search, engine = Search("fingerprint"), bitmatrix("usual")()
+    nodes = KIND.prepare(graph, everything(graph), search)
+    assert made == ["items"]
+    first = engine.mine(graph, nodes, search, Limits(rows=50), nowhere)
+    assert made == ["items"]
+    rest = KIND.prepare(graph, first.left_over, search)
+    assert made == ["items", "nodes", "items"]
+    assert 0 < len(rest) == len(first.left_over)
+    second = engine.mine(graph, rest, search, Limits(), nowhere)
+    assert made == ["items", "nodes", "items"]
+    assert (first.count + second.count, len(second.left_over)) == (expected.count, 0)
+    assert (first.fingerprint + second.fingerprint) % 2**64 == expected.fingerprint
 
 
 def test_hubs_are_left_over_by_their_paths():

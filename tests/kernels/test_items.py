@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernels.bitmatrix import items as module
-from kernels.bitmatrix.items import items_of, subtrees_of
+from kernels.bitmatrix.items import compacted, items_of, joined, subtrees_of
 from kernels.bitmatrix.layout import HUB, ITEM, WORD
 from kernels.cpu.engine import CpuEngine
 from schemas.emit import nowhere
@@ -65,3 +65,38 @@ def test_parts_of_a_node_that_were_given_away_together_become_one_node() -> None
     assert np.diff(nodes.candidate_indptr).tolist() == [40, 20, 20, 17]
     assert nodes.fresh.tolist() == [True, False, False, True]
     assert len(subtrees_of(graph, items[:0], pool)) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_compacted_pool_has_the_lists_of_the_items_and_nothing_else(seed: int) -> None:
+    """Items share lists, or parts of them; some lists are empty, and some items have none."""
+    rng = np.random.default_rng(seed)
+    n, pool = (60, 3, 200, 1, 0)[seed], rng.integers(0, 1 << 20, 2000).astype(np.int32)
+    items = np.zeros(n, ITEM)
+    items["bound"] = np.arange(n)
+    lists = (("base_at", "n_base"), ("closure_at", "n_closure"), ("cand_at", "n_cand"))
+    used = np.zeros(len(pool), bool)
+    for at, length in lists:
+        items[at] = np.where(rng.random(n) < 0.3, -1, rng.integers(0, 1900, n))
+        items[length] = np.where(rng.random(n) < 0.2, 0, rng.integers(0, 30, n))
+        for item in items[items[at] >= 0]:
+            used[item[at] : item[at] + item[length]] = True
+    moved, kept = compacted(items, pool)
+    assert kept.tolist() == pool[used].tolist()
+    assert moved["bound"].tolist() == list(range(n))
+    for at, length in lists:
+        assert (moved[at] == -1).tolist() == (items[at] == -1).tolist()
+        for old, new in zip(items, moved, strict=True):
+            if old[at] >= 0:
+                before, after = pool[old[at] : old[at] + old[length]], kept[new[at] : new[at] + new[length]]
+                assert before.tolist() == after.tolist()
+
+
+def test_items_are_joined_in_order() -> None:
+    parts = [np.zeros(n, ITEM) for n in (2, 0, 3)]
+    for number, part in enumerate(parts):
+        part["bound"], part["end"] = number, np.arange(len(part))
+    whole = joined(parts)
+    assert (whole["bound"].tolist(), whole["end"].tolist()) == ([0, 0, 2, 2, 2], [0, 1, 0, 1, 2])
+    whole["bound"] = 9
+    assert parts[0]["bound"].tolist() == [0, 0]

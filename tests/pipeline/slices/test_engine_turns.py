@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,10 @@ from pipeline.run.folder import RunFolder
 from pipeline.slices import engine_turns, worker
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import DeviceMemoryError, ResourceError
+from schemas.graph import MiningGraph
 from schemas.options import RunLimits
 from schemas.search import Search
-from schemas.work import Subtrees
+from schemas.work import Slice, Subtrees
 from tests.support.engines import FakeGpu, FakeGpuEngine, fake_gpu
 from tests.support.runs import answer, load_ledger, manifest_pair, mined_in_threads, prepared_run, random_edges
 
@@ -118,6 +121,60 @@ def test_the_next_slice_is_searched_while_one_is_written(
     closed = entries[0].result.stats.closing_seconds
     assert closed >= 0.2, "closing beside the next search is measured"
     assert entries[0].result.seconds + closed <= whole[0], "the time of a slice is that of its search, without closing"
+
+
+def test_nodes_are_prepared_before_the_turn_of_their_slice_and_left_over_made_after_it(
+    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The test holds the first search until the next slice is prepared, and its left-over until that is searched."""
+    folder, prepared_next, searched_next = prepared(tmp_path), threading.Event(), threading.Event()
+    in_time, searched, given, mine = list[bool](), list[Subtrees](), list[Subtrees](), FakeGpuEngine.mine
+
+    def prepare(graph: MiningGraph, nodes: Subtrees, search: Search) -> Subtrees:
+        assert search == Search("list")
+        given.append(replace(nodes))
+        if len(given) == 2:
+            prepared_next.set()
+        return given[-1]
+
+    def late(found: Slice) -> Subtrees:
+        in_time.append(searched_next.wait(60))
+        return found.left_over
+
+    def watched(self: Any, graph: Any, subtrees: Any, search: Any, limits: Any, emit: Any) -> Slice:
+        searched.append(subtrees)
+        if len(searched) == 1:
+            in_time.append(prepared_next.wait(60))
+        else:
+            searched_next.set()
+        found = mine(self, graph, subtrees, search, limits, emit)
+        return Slice(found.total, partial(late, found), found.stats) if len(searched) == 1 else found
+
+    monkeypatch.setattr(FakeGpuEngine, "mine", watched)
+    monkeypatch.setattr(driver, "warm_up", lambda task: None)
+    with engines.registered(replace(gpu.kind, prepare=prepare)):
+        mined_in_threads(folder)
+    assert in_time == [True, True]
+    assert {id(nodes) for nodes in searched} == {id(nodes) for nodes in given}, "an engine gets what was prepared"
+    assert manifest_pair(folder.path) == answer(EDGES)
+
+
+def test_a_left_over_that_cannot_be_made_leaves_no_files(
+    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, mine = prepared(tmp_path), FakeGpuEngine.mine
+
+    def fail() -> Subtrees:
+        raise MemoryError("as asked")
+
+    def watched(self: Any, *words: Any) -> Slice:
+        found = mine(self, *words)
+        return Slice(found.total, fail, found.stats)
+
+    monkeypatch.setattr(FakeGpuEngine, "mine", watched)
+    with pytest.raises(ResourceError, match="as asked"):
+        mined_in_threads(folder)
+    assert list(folder.pending.iterdir()) == []
 
 
 def test_a_gpu_without_memory_gets_a_smaller_engine_and_a_warning(
