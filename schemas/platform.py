@@ -12,6 +12,10 @@ def _nothing_to_do() -> None:
     pass
 
 
+def _is_awake(only_first: bool) -> None:
+    pass
+
+
 def _not_asked() -> int | None:
     return None
 
@@ -33,7 +37,8 @@ class Platform:
     free_bytes : callable
         () -> bytes of a device of this process that can still be allocated. None where memory is no question.
     wake : callable
-        () -> None. If it takes time until a device answers, that time begins to run, and the caller does not wait.
+        (only_first) -> None. If it takes time until a device answers, that time begins to run, and the caller does not
+        wait. `only_first`: this process will use no other device than the first.
     shares_engine : bool
         Whether all threads of a process take turns on one engine, because the memory of a device holds only one.
         Otherwise each thread has its own.
@@ -72,7 +77,7 @@ class Platform:
     works_with_cudf: bool = False
     energy_counter: str | None = None
     free_bytes: Callable[[], int | None] = _not_asked
-    wake: Callable[[], None] = _nothing_to_do
+    wake: Callable[[bool], None] = _is_awake
     fatal_errors: frozenset[str] = frozenset()
 
 

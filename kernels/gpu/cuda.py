@@ -28,10 +28,10 @@ def _free_bytes() -> int | None:
     return CudaDevice().free_bytes() if _why_absent() is None else None
 
 
-def _wake() -> None:
+def _wake(only_first: bool) -> None:
     from kernels.gpu.wake import wake
 
-    wake()
+    wake(only_first)
 
 
 #: CUDA GPUs, one worker each.

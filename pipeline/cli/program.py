@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import difflib
-import importlib
 import io
 import logging
-import os
 import sys
 from importlib import import_module
-from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from kernels import engines
 from pipeline.cli import settings
@@ -19,6 +16,7 @@ from pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERM
 from pipeline.cli.commands import COMMANDS
 from pipeline.process import startup
 from pipeline.process.interrupts import Terminated, terminable
+from pipeline.process.left_out import leave_out
 from pipeline.process.logs import log_to_stderr
 from pipeline.run.names import store_url
 from pipeline.run.resuming import how_to_resume
@@ -95,9 +93,9 @@ def run(argv: list[str] | None) -> int:
         command = next(command for command in COMMANDS if command.name == arguments.command)
         _fill(arguments)
         if command.gets_ready:
-            _wake_devices(arguments)  # first of all, because it goes on beside all that follows
+            _wake_devices(arguments, argv is None)  # first of all, because it goes on beside all that follows
         if argv is None:
-            _leave_out()
+            leave_out()
         for module in command.imports:
             import_module(f"pipeline.{module}")
         with terminable(TERMINATED):
@@ -139,78 +137,18 @@ def _fill(arguments: argparse.Namespace) -> None:
         complain(arguments, settings.listed(arguments.settings), "settings", logging.INFO)
 
 
-def _wake_devices(arguments: argparse.Namespace) -> None:
-    """Let the first device start while modules are imported, if this process may use it."""
+def _wake_devices(arguments: argparse.Namespace, is_alone: bool) -> None:
+    """Let the first device start while modules are imported, if this process may use it.
+
+    A command never uses another one. If it is not alone in its process (`is_alone`), others may.
+    """
     if any(getattr(arguments, option, None) for option in ("scheduler", "rmm_pool", "spill")):
         return
     if (getattr(arguments, "devices", None) or (0,))[0] != 0:
         return
     for kind in engines.kinds():
         if getattr(arguments, "engine", None) in (engines.AUTO, kind.name):
-            kind.platform.wake()
-
-
-#: What Arrow, and Numba if it has to compile, import wherever it is installed, for half a second. No command needs it.
-_LEFT_OUT = frozenset({"cffi", "pandas", "scipy"})
-
-
-class _Refusal:
-    """A finder, as in `importlib.abc.MetaPathFinder`, that refuses these libraries."""
-
-    def find_spec(self, name: str, path: object, target: object = None) -> None:
-        if name in _LEFT_OUT:
-            raise ModuleNotFoundError(f"the command line leaves {name} out", name=name)
-
-
-class _Metadata(ModuleType):
-    """It stands for `importlib.metadata`, and imports that when something of it is asked for.
-
-    CuPy asks for 22 names of itself when it is imported, to warn of two that are installed, and for cuTENSOR, which no
-    command needs. That takes up to half of its import, because every folder of packages is looked through.
-    """
-
-    PackageNotFoundError = ModuleNotFoundError  # the class of which it is made
-
-    def distribution(self, name: str) -> Any:
-        """As `importlib.metadata.distribution`, except for CuPy and cuTENSOR."""
-        if "cupy" in name or "cutensor" in name:
-            raise self.PackageNotFoundError(name)
-        return self._real().distribution(name)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._real(), name)
-
-    def _real(self) -> Any:
-        if self.__dict__.get("_found") is None:
-            del sys.modules[self.__name__]
-            self._found = import_module(self.__name__)
-            self.stand_in()
-        return self._found
-
-    def stand_in(self) -> None:
-        """Be found by all that import the module."""
-        sys.modules[self.__name__] = self
-        importlib.metadata = self
-
-
-def _leave_out() -> None:
-    """Hide libraries in this process, which was started for one command.
-
-    Arrow asks for pandas at its first conversion, once and for all, and takes an exception for an answer. The others
-    look into `sys.modules`. The library of linear algebra that comes with NumPy starts a thread per core, and each of
-    them spins for a tenth of a second; one is enough, because no command multiplies matrices.
-    """
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    _Metadata("importlib.metadata").stand_in()
-    import numpy as np
-    import pyarrow as pa
-
-    refusal = _Refusal()
-    sys.meta_path.insert(0, refusal)
-    pa.array(np.zeros(1)).to_numpy()
-    sys.meta_path.remove(refusal)
-    for name in _LEFT_OUT:
-        sys.modules.setdefault(name, None)  # type: ignore[arg-type]
+            kind.platform.wake(is_alone)
 
 
 def _last_words(error: Exception) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from pipeline.output import stretch
 from pipeline.output.part_writer import PartWriter
 from pipeline.output.stretch import pieces_of
-from pipeline.process.cores import count_cores
+from pipeline.process.cores import count_cores, processes_that_share
 from pipeline.run.labels import Tables
 from schemas.bicliques import UNKNOWN, Bicliques, Provenance
 from schemas.manifest import Part
@@ -22,8 +22,11 @@ _MOST_THREADS = 16
 
 
 def writing_threads() -> int:
-    """How many threads this worker may write with: its share of the cores, if each worker has a GPU of this machine."""
-    workers = len(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(","))
+    """How many threads this worker may write with: its share of the cores, if each worker has a GPU of this machine.
+
+    A process that this package starts is told how many share them. One that dask-cuda starts sees the GPUs of all.
+    """
+    workers = max(processes_that_share(), len(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")))
     return min(max(count_cores() // workers, 1), _MOST_THREADS)
 
 

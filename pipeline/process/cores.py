@@ -5,10 +5,25 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["count_cores"]
+__all__ = ["count_cores", "processes_that_share", "share_cores"]
 
 #: The processor time that a container may take, as "quota period" in microseconds, or "max period" (cgroup v2).
 _QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
+
+
+#: Set by `share_cores`.
+_sharing = 1
+
+
+def share_cores(processes: int) -> None:
+    """Say how many processes, this one among them, share the cores of the machine. Each takes an equal share."""
+    global _sharing
+    _sharing = processes
+
+
+def processes_that_share() -> int:
+    """How many processes share the cores of the machine. 1 if nobody has said so."""
+    return _sharing
 
 
 def count_cores(quota_file: Path = _QUOTA_FILE) -> int:

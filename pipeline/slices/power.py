@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.slices.nvml import Nvml
+from kernels.gpu.nvml import Nvml
 
 __all__ = [
     "COUNTERS",

@@ -1,38 +1,23 @@
 """A worker process with one GPU, and how this process talks with it: through a pipe, without a port.
 
-It runs as many tasks at a time as an engine has slices in hand. This module imports little, because the process imports
-it before it knows its GPU.
+It runs as many tasks at a time as an engine has slices in hand. `pipeline.workers.device_serving` is its other side.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import os
 import pickle
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from typing import Any
 
 from pipeline.process.children import on_their_own
-from pipeline.process.parent import end_with_parent
-from pipeline.workers.device_failure import guarded
+from pipeline.workers.device_serving import serve
 from pipeline.workers.pool import WorkerLostError
 
-__all__ = ["DeviceProcess", "meet_device"]
-
-
-def meet_device() -> None:
-    """Import what slices need, and make the context of the device. Neither depends on the run."""
-    from kernels.gpu.device import why_no_gpu
-    from pipeline.slices import worker  # noqa: F401 - is loaded before the first task asks for it
-
-    if why_no_gpu() is None:
-        import cupy
-
-        cupy.cuda.runtime.free(0)  # makes the context
+__all__ = ["DeviceProcess"]
 
 
 class DeviceProcess:
@@ -40,8 +25,11 @@ class DeviceProcess:
 
     Parameters
     ----------
-    devices : sequence of str
-        What ``CUDA_VISIBLE_DEVICES`` is in the process. It uses the first one.
+    device : str
+        What ``CUDA_VISIBLE_DEVICES`` is in the process, which sees no other one. To start CUDA takes a quarter of a
+        second for each device that a process sees.
+    sharing : int
+        Processes that share the cores of the machine.
     tasks : int
         Tasks that it runs at a time.
     fatal_errors : frozenset of str
@@ -55,26 +43,27 @@ class DeviceProcess:
 
     def __init__(
         self,
-        devices: list[str],
+        device: str,
+        sharing: int,
         tasks: int,
         fatal_errors: frozenset[str],
         get_ready: Callable[[], None],
         came: Callable[[DeviceProcess], None],
         ended: Callable[[DeviceProcess], None],
     ):
-        self.devices, self.name, self.is_there = devices, f"GPU {devices[0]}", False
+        self.device, self.name, self.is_there = device, f"GPU {device}", False
         self._came, self._ended = came, ended
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
         self._number, self._is_over = 0, False
         spawn = multiprocessing.get_context("spawn")
         self._pipe, other = spawn.Pipe()
-        words = (other, devices, tasks, fatal_errors, get_ready)
-        self._process = spawn.Process(target=_serve, args=words, name=f"GPU {devices[0]}", daemon=True)
+        words = (other, device, sharing, tasks, fatal_errors, get_ready)
+        self._process = spawn.Process(target=serve, args=words, name=f"GPU {device}", daemon=True)
         with on_their_own():
             self._process.start()
             other.close()  # so that the end of the process is the end of the pipe
-            self._listening = threading.Thread(target=self._listen, name=f"of GPU {devices[0]}", daemon=True)
+            self._listening = threading.Thread(target=self._listen, name=f"of GPU {device}", daemon=True)
             self._listening.start()
 
     @property
@@ -151,39 +140,3 @@ class DeviceProcess:
 
     def _lost(self) -> WorkerLostError:
         return WorkerLostError(f"its worker {self.name} died; the memory of the machine may be too small")
-
-
-def _serve(
-    pipe: Connection, devices: list[str], tasks: int, fatal_errors: frozenset[str], get_ready: Callable[[], None]
-) -> None:
-    """The life of the process. It ends when it is killed, or with its parent."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    get_ready()
-    from pipeline.slices.worker import identity  # after the GPU is known
-
-    pipe.send(identity())
-    threads, sending = ThreadPoolExecutor(tasks, thread_name_prefix="slice"), threading.Lock()
-
-    def do(number: int, function: Callable[[Any], Any], argument: Any) -> None:
-        try:
-            answer = _packed(number, guarded(function, fatal_errors, argument), None)
-        except Exception as error:
-            answer = _packed(number, None, error)
-        with sending:
-            pipe.send_bytes(answer)
-
-    with suppress(EOFError):
-        while True:
-            threads.submit(do, *pickle.loads(pipe.recv_bytes()))
-    os._exit(0)
-
-
-def _packed(number: int, value: Any, error: Exception | None) -> bytes:
-    """An answer that the other side can unpack. Not every exception can be pickled and made again."""
-    if error is not None:
-        try:
-            pickle.loads(pickle.dumps(error))
-        except Exception:
-            error = RuntimeError(f"{type(error).__name__}: {error}")
-    return pickle.dumps((number, value, error), pickle.HIGHEST_PROTOCOL)

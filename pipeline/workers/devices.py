@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Sequence
+from importlib.util import find_spec
 
+from kernels.gpu.visible import named_devices, numbered_devices
 from schemas.errors import InputError, ResourceError
 
 __all__ = ["Devices", "choose_devices", "device_numbers", "visible_devices"]
@@ -35,15 +36,18 @@ def device_numbers(devices: Devices) -> tuple[int, ...]:
 def visible_devices() -> list[str]:
     """The GPUs that this process may use, as ``CUDA_VISIBLE_DEVICES`` names them. Empty if there is none.
 
-    If that variable is not set, the CUDA driver is asked for the number of GPUs.
+    If that variable is not set, NVML is asked for the number of GPUs, and where it does not know, the CUDA driver.
     """
-    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    named = named_devices()
     if named is not None:
-        return [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
-    try:
-        import cupy
-    except ImportError:
+        return named
+    if find_spec("cupy") is None:
         return []
+    numbered = numbered_devices()
+    if numbered is not None:
+        return list(numbered)
+    import cupy
+
     try:
         return [str(k) for k in range(cupy.cuda.runtime.getDeviceCount())]
     except cupy.cuda.runtime.CUDARuntimeError:

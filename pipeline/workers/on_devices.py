@@ -15,7 +15,8 @@ from typing import Any
 from pipeline.process.logs import tell
 from pipeline.slices import ending, worker
 from pipeline.workers.device_failure import has_failed
-from pipeline.workers.device_process import DeviceProcess, meet_device
+from pipeline.workers.device_process import DeviceProcess
+from pipeline.workers.device_serving import meet_device
 from pipeline.workers.pool import Capacity, Result, WorkerLostError
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import ResourceError
@@ -176,16 +177,20 @@ class OnDevices(InThreads):
 
     def _start(self, devices: Sequence[str]) -> None:
         """Start a process for each of these devices, unless the pool is being closed."""
-        platform = self._platform
+        platform, sharing = self._platform, len(self._devices)
         for device in devices:
-            at = self._devices.index(device)
-            seen = [*self._devices[at:], *self._devices[:at]]  # all of them, because they share the cores
             with self._changed:
                 if self._is_closing:
                     return
                 try:
                     process = DeviceProcess(
-                        seen, platform.slices_in_hand, platform.fatal_errors, self._get_ready, self._came, self._ended
+                        device,
+                        sharing,
+                        platform.slices_in_hand,
+                        platform.fatal_errors,
+                        self._get_ready,
+                        self._came,
+                        self._ended,
                     )
                 except (OSError, RuntimeError) as error:
                     self._fail(f"the worker process of GPU {device} could not be started ({error}); try --workers 0")
@@ -216,7 +221,7 @@ class OnDevices(InThreads):
 
     def _can_be_used(self, process: DeviceProcess) -> None:
         process.is_there = True
-        tell(logger, "came", f"worker {process.name} is there", worker=process.name, device=process.devices[0])
+        tell(logger, "came", f"worker {process.name} is there", worker=process.name, device=process.device)
         while self._queued:
             self._queued.popleft()(process)
         self._changed.notify_all()
@@ -226,7 +231,7 @@ class OnDevices(InThreads):
             if self._is_closing:
                 return
             self._processes.remove(process)
-            device = process.devices[0]
+            device = process.device
             if not process.is_there:
                 how = f"ended while it got ready, with exit code {process.exit_code}"
                 self._fail(f"the worker process of GPU {device} {how}; try --workers 0, or others with --devices")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import ctypes
+import os
+import sys
 import threading
+import types
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import pytest
 
+from kernels.gpu.visible import VARIABLE, numbered_devices
 from kernels.gpu.wake import wake
 from pipeline.cli.main import main
+from pipeline.workers.devices import visible_devices
 from schemas.errors import ResourceError
 from schemas.platform import Platform
 
@@ -19,9 +25,11 @@ class Driver:
 
     def __init__(self, devices: int, error: int = 0):
         self.devices, self.error, self.asked, self.threads = devices, error, [], set()
+        self.saw: bytes | None = None
 
     def cuInit(self, flags: int) -> int:
         self.threads.add(threading.current_thread())
+        self.saw = seen_in_c()
         self.asked.append("start")
         return self.error
 
@@ -35,11 +43,21 @@ class Driver:
         return 0
 
 
-def woken(monkeypatch: pytest.MonkeyPatch, driver: Driver) -> list[str]:
+C = ctypes.CDLL(None)
+C.getenv.restype = ctypes.c_char_p
+
+
+def seen_in_c() -> bytes | None:
+    """The variable as a library sees it. `os.environ` is a copy."""
+    seen: bytes | None = C.getenv(b"CUDA_VISIBLE_DEVICES")
+    return seen
+
+
+def woken(monkeypatch: pytest.MonkeyPatch, driver: Driver, only_first: bool = False) -> list[str]:
     monkeypatch.setattr("ctypes.CDLL", {"libcuda.so.1": driver}.__getitem__)
     wake.cache_clear()
-    wake().join(60)
-    assert wake() is wake(), "once is enough"
+    wake(only_first).join(60)
+    assert wake(only_first) is wake(only_first), "once is enough"
     assert threading.current_thread() not in driver.threads
     wake.cache_clear()
     return driver.asked
@@ -65,6 +83,80 @@ def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> No
     wake.cache_clear()
 
 
+@pytest.mark.parametrize(
+    ("named", "there", "seen"),
+    [
+        ("3,1", None, b"3"),
+        ("GPU-a1,GPU-b2", None, b"GPU-a1"),
+        ("2", None, b"2"),
+        ("", None, b""),
+        (None, ("0", "1", "2", "3"), b"0"),
+        (None, ("0",), None),
+        (None, None, None),
+    ],
+)
+def test_a_command_starts_the_first_device_only_and_leaves_the_variable_as_it_was(
+    monkeypatch: pytest.MonkeyPatch, named: str | None, there: tuple[str, ...] | None, seen: bytes | None
+) -> None:
+    if named is None:
+        monkeypatch.delenv(VARIABLE, raising=False)
+    else:
+        monkeypatch.setenv(VARIABLE, named)
+    monkeypatch.setattr("kernels.gpu.wake.numbered_devices", lambda: there)
+    driver, before = Driver(2), seen_in_c()
+    assert woken(monkeypatch, driver, only_first=True) == ["start", "context 0"]
+    assert (driver.saw, seen_in_c(), os.environ.get(VARIABLE)) == (seen, before, named)
+    assert woken(monkeypatch, other := Driver(2)) == ["start", "context 0"]
+    assert other.saw == before, "others use all devices"
+
+
+class Nvml:
+    """NVML on a machine with such devices: may be used, may not, or divided."""
+
+    def __init__(self, devices: str):
+        self.devices, self.nvmlErrorString = devices, lambda code: b"Insufficient Permissions"
+
+    def nvmlInit_v2(self) -> int:
+        return 0
+
+    def nvmlDeviceGetCount_v2(self, found: Any) -> int:
+        found._obj.value = len(self.devices)
+        return 0
+
+    def nvmlDeviceGetHandleByIndex_v2(self, number: Any, handle: Any) -> int:
+        handle._obj.value = number.value + 1
+        return 4 if self.devices[number.value] == "x" else 0
+
+    def nvmlDeviceGetMigMode(self, handle: Any, now: Any, later: Any) -> int:
+        now._obj.value = self.devices[handle.value - 1] == "m"
+        return 3 if self.devices[handle.value - 1] == "." else 0  # older ones know no instances
+
+
+@pytest.mark.parametrize(
+    ("devices", "known"),
+    [("....", ["0", "1", "2", "3"]), ("..n", ["0", "1", "2"]), ("", []), (".x", None), (".m", None)],
+)
+def test_nvml_tells_the_number_of_devices_unless_cuda_may_show_others(
+    monkeypatch: pytest.MonkeyPatch, devices: str, known: list[str] | None
+) -> None:
+    asked: list[str] = []
+    runtime = types.SimpleNamespace(getDeviceCount=lambda: asked.append("CUDA") or 1, CUDARuntimeError=RuntimeError)
+    cupy = types.ModuleType("cupy")
+    cupy.__spec__ = ModuleSpec("cupy", None)
+    cupy.__dict__["cuda"] = types.SimpleNamespace(runtime=runtime)
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    monkeypatch.setattr("ctypes.CDLL", {"libnvidia-ml.so.1": Nvml(devices)}.__getitem__)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    numbered_devices.cache_clear()
+    try:
+        assert visible_devices() == (["0"] if known is None else known)
+        assert asked == (["CUDA"] if known is None else [])
+        monkeypatch.setenv(VARIABLE, " 1, -1,MIG-c3")
+        assert visible_devices() == ["1", "MIG-c3"]
+    finally:
+        numbered_devices.cache_clear()
+
+
 def refuse(scheduler: str, platform: Platform) -> None:
     raise ResourceError(f"nobody is at {scheduler}")
 
@@ -86,8 +178,13 @@ def refuse(scheduler: str, platform: Platform) -> None:
 def test_a_command_wakes_the_device_that_it_may_use(
     monkeypatch: pytest.MonkeyPatch, words: list[str], wakes: bool
 ) -> None:
-    called: list[bool] = []
-    monkeypatch.setattr("kernels.gpu.wake.wake", lambda: called.append(True))
+    called: list[bool] = []  # with whether this process uses the first device only
+    monkeypatch.setattr("kernels.gpu.wake.wake", called.append)
     monkeypatch.setattr("pipeline.workers.opening._connect", refuse)  # a scheduler has a minute to answer
     assert main(["count", "no-such-file", *words]) != 0
-    assert bool(called) is wakes
+    assert set(called) == ({False} if wakes else set()), "whoever calls `main` may use other devices"
+    monkeypatch.setattr("sys.argv", ["bicliques", "count", "no-such-file", *words])
+    monkeypatch.setattr("pipeline.cli.program.leave_out", lambda: None)
+    called.clear()
+    assert main() != 0
+    assert set(called) == ({True} if wakes else set())

@@ -191,6 +191,19 @@ def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
     assert loaded_after(program) >= {"pandas"}
 
 
+def test_the_process_of_a_gpu_imports_little_before_the_driver_starts_and_no_library_that_nobody_uses() -> None:
+    program = (
+        "import sys\nfrom pipeline.workers.device_serving import meet_device, serve\n"
+        "assert not {'numpy', 'pyarrow', 'kernels.engines'} & set(sys.modules)\n"
+        "woken = []\nimport kernels.gpu.wake as waking\nwake = waking.wake\n"
+        "waking.wake = lambda: woken.append('pyarrow' in sys.modules) or wake()\n"
+        "meet_device()\nassert woken == [False]\nassert 'pipeline.slices.worker' in sys.modules\n"
+        "import pyarrow as pa\npa.array([1]).to_numpy()\nprint([name for name in sys.modules if sys.modules[name]])"
+    )
+    loaded = names_after(program)
+    assert not loaded & {"pandas", "dask", "numba", "pipeline.ingest"}
+
+
 #: What CuPy does when it is imported.
 ASKS = """
 import importlib.metadata
@@ -211,7 +224,7 @@ def test_a_command_does_not_let_cupy_look_for_itself(tmp_path: Path) -> None:
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.3\n")
     program = (
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
-        "from pipeline.cli import program\nprogram._leave_out()\n"
+        "from pipeline.process.left_out import leave_out\nleave_out()\n"
         "import cupy\nprint(cupy.there, 'email.message' in sys.modules)\n"
         "import importlib.metadata as metadata\n"
         "from importlib.metadata import PackageNotFoundError, version\n"

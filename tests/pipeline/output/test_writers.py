@@ -15,6 +15,7 @@ from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
 from pipeline.output.part_writer import PartWriter
 from pipeline.output.writers import open_writer
+from pipeline.process import cores
 from schemas.errors import ResourceError
 from schemas.platform import CORES
 
@@ -57,3 +58,11 @@ def test_workers_of_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -
     assert writing_threads() == 8
     monkeypatch.setattr(parallel_writer.os, "sched_getaffinity", lambda process: {0})
     assert writing_threads() == 1
+
+
+def test_a_worker_that_sees_one_gpu_is_told_how_many_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parallel_writer.os, "sched_getaffinity", lambda process: set(range(64)))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
+    monkeypatch.setattr(cores, "_sharing", 1)
+    cores.share_cores(8)
+    assert writing_threads() == 8

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.slices.nvml import Nvml
+from kernels.gpu.nvml import Nvml
 from pipeline.slices.power import NvmlCounter, PowerMeter, RaplCounter, gpu_counter, processor_counter
 
 

@@ -20,6 +20,7 @@ import pytest
 import pipeline
 from kernels import engines
 from pipeline.mining import driver
+from pipeline.process.cores import processes_that_share
 from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
@@ -125,8 +126,19 @@ def test_this_process_has_the_first_gpu_and_a_process_the_second(two: OnDevices)
     assert (two.capacity(), two.describe(), two.longest_task_s()) == ((4, 2, None), "2 local GPUs", None)
     said = set(of_both(two).values())
     assert (os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")) in said
-    ((pid, devices),) = said - {(os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES"))}
-    assert (pid != os.getpid(), devices) == (True, "1,0")  # both, because they share the cores of the machine
+    ((pid, device),) = said - {(os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES"))}
+    assert (pid != os.getpid(), device) == (True, "1")  # no other, because each that it sees takes time to start
+
+
+def test_processes_that_see_one_gpu_each_share_the_cores(two: OnDevices) -> None:
+    for tag in range(4):
+        two.submit(tag, shares, None)
+    said = {result.value for result in results(two, 4).values()}
+    assert {(1, processes_that_share()), (2, 2)} == {(2 if pid != os.getpid() else 1, n) for pid, n in said}
+
+
+def shares(argument: object) -> tuple[int, int]:
+    return os.getpid(), processes_that_share()
 
 
 def test_values_and_errors_come_back_by_tag(two: OnDevices) -> None:
@@ -215,7 +227,7 @@ def test_if_the_gpu_of_this_process_fails_another_process_uses_it() -> None:
         assert {type(result.error).__name__ for result in found.values()} == {"CUDARuntimeError", "WorkerLostError"}
         until(lambda: pool.capacity().workers == 2)
         said = set(of_both(pool).values())
-        assert {devices for _, devices in said} == {"0,1", "1,0"}
+        assert {device for _, device in said} == {"0", "1"}
         assert os.getpid() not in {pid for pid, _ in said}
 
 
@@ -241,7 +253,7 @@ def test_without_a_gpu_of_its_own_this_process_waits_for_the_first_of_the_others
         assert pool.capacity().workers >= 1
         until(lambda: pool.capacity().workers == 2)
         assert str(os.getpid()) not in {path.name for path in tmp_path.iterdir()}
-        assert {devices for _, devices in of_both(pool).values()} == {"4,5", "5,4"}
+        assert {device for _, device in of_both(pool).values()} == {"4", "5"}
 
 
 def start_once_told(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The four functions of NVML, NVIDIA's library of device counters, that the energy of a GPU needs.
+"""The functions of NVML, NVIDIA's library of device counters, that tell the number and the energy of GPUs.
 
 They are called through ctypes. The Python package for NVML declares all of its functions, and the import of that takes
 longer than many a search. Reference: https://docs.nvidia.com/deploy/nvml-api
@@ -13,6 +13,8 @@ __all__ = ["Nvml"]
 
 #: Bytes of the longest UUID, NVML_DEVICE_UUID_V2_BUFFER_SIZE.
 _UUID_BYTES = 96
+#: NVML_ERROR_NOT_SUPPORTED
+_NOT_SUPPORTED = 3
 
 
 class Nvml:
@@ -32,6 +34,24 @@ class Nvml:
     def __init__(self, library: Any = None):
         self._library = ctypes.CDLL("libnvidia-ml.so.1") if library is None else library
         self._call("nvmlInit_v2")
+
+    def count(self) -> int:
+        """How many devices the machine has, those included that this process may not use."""
+        found = ctypes.c_uint()
+        self._call("nvmlDeviceGetCount_v2", ctypes.byref(found))
+        return found.value
+
+    def device_at(self, number: int) -> ctypes.c_void_p:
+        """The device with this number, which need not be its number for CUDA."""
+        handle = ctypes.c_void_p()
+        self._call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(number), ctypes.byref(handle))
+        return handle
+
+    def is_divided(self, device: ctypes.c_void_p) -> bool:
+        """Whether a device is divided into instances (MIG)."""
+        now, later = ctypes.c_uint(), ctypes.c_uint()
+        words = (device, ctypes.byref(now), ctypes.byref(later))
+        return self._call("nvmlDeviceGetMigMode", *words, may_fail=_NOT_SUPPORTED) == 0 and bool(now.value)
 
     def device(self, bus: str) -> ctypes.c_void_p:
         """The device at this PCI bus address."""
@@ -57,9 +77,11 @@ class Nvml:
         self._call("nvmlDeviceGetPowerUsage", device, ctypes.byref(found))
         return found.value
 
-    def _call(self, name: str, *arguments: Any) -> None:
-        code = getattr(self._library, name)(*arguments)
-        if code:
+    def _call(self, name: str, *arguments: Any, may_fail: int = 0) -> int:
+        """Call a function. Returns its code, which is 0 or `may_fail`."""
+        code = int(getattr(self._library, name)(*arguments))
+        if code not in (0, may_fail):
             text = self._library.nvmlErrorString
             text.restype = ctypes.c_char_p
             raise OSError(f"{name}: {text(code).decode()}")
+        return code
