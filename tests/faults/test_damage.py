@@ -32,6 +32,7 @@ from schemas.jobs import job_of
 from schemas.manifest import PLAN
 from schemas.options import RunLimits, RunOptions
 from schemas.search import Mode, Search
+from tests.support.examples import examples
 from tests.support.runs import (
     answer,
     bicliques,
@@ -238,7 +239,9 @@ def test_steps_that_were_interrupted(stopped: Stopped, tmp_path: Path) -> None:
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=examples(12),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(seed=st.integers(0, 10**6))
 def test_any_missing_entries_and_parts_are_mined_again(

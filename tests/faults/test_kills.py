@@ -196,7 +196,7 @@ def fill(path: Path) -> None:
             raise
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("2", marks=pytest.mark.exhaustive)])
 def test_a_full_disk(small_disk: Path, tmp_path: Path, expected: tuple[int, int], workers: str) -> None:
     out = small_disk / "out"
     process = start(tmp_path, out, "--workers", workers)
