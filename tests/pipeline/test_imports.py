@@ -137,7 +137,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("words", IMPORTS)
+#: They read or mine a run as others do.
+ALIKE = (
+    "sizes RUN",
+    "sample RUN",
+    "count SOURCE --quiet --workers 0",
+    "mine SOURCE -o NEW --quiet --workers 0 --no-report",
+)
+
+
+@pytest.mark.parametrize(
+    "words", [pytest.param(words, marks=[pytest.mark.exhaustive] * (words in ALIKE)) for words in IMPORTS]
+)
 def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, tmp_path: Path) -> None:
     given = {"RUN": run, "NEW": tmp_path / "new", "SOURCE": run.parent / "g.parquet"}
     code = (

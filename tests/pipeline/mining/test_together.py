@@ -36,6 +36,7 @@ from tests.support.pools import SharedInProcess
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(120, 70, 0.35, 5)
+FEWER = random_edges(90, 60, 0.35, 5)
 THREADS = 3
 
 
@@ -48,8 +49,8 @@ def a_process_that_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("crew")], "threads are left"
 
 
-def prepared(tmp_path: Path, search: Search | None = None, engine: str = "cpu") -> RunFolder:
-    return prepared_run(tmp_path, EDGES, search, engine)
+def prepared(tmp_path: Path, search: Search | None = None, engine: str = "cpu", edges: np.ndarray = EDGES) -> RunFolder:
+    return prepared_run(tmp_path, edges, search, engine)
 
 
 def task_of(folder: RunFolder, limits: Limits, work: Subtrees | None = None) -> SliceTask:
@@ -100,7 +101,7 @@ def test_every_question_has_the_answer_of_one_thread(tmp_path: Path, search: Sea
     totals = []
     for name, pool in {"one": InProcess(), "shared": SharedInProcess(THREADS)}.items():
         (tmp_path / name).mkdir()
-        run = Run(prepared(tmp_path / name, search))
+        run = Run(prepared(tmp_path / name, search, edges=FEWER))
         assert driver.mine_run(run, pool, RunLimits(), quiet, 0.05).outcome == "complete"
         total = load_ledger(run.path).total.to_json()
         total.pop("seen", None)  # a search for the largest may pass others

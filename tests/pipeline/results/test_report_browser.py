@@ -86,6 +86,7 @@ def test_tooltips(visit: Any, section: str) -> None:
     assert page.locator(".tip:visible").count() == 0
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("section", SAID)
 def test_tooltips_by_keyboard(visit: Any, section: str, width: int) -> None:
@@ -148,6 +149,7 @@ def test_the_cells_of_the_heat_map_are_squares(visit: Any) -> None:
         assert box["width"] > 3
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_the_page_fits_the_screen_in_light_and_dark(visit: Any, scheme: str, width: int) -> None:

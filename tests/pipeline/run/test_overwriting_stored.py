@@ -98,7 +98,9 @@ def test_the_driver_of_the_old_run_adds_nothing(
     assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
 
 
-@pytest.mark.parametrize("listing", ["true", "empty", "of the old run alone"])
+@pytest.mark.parametrize(
+    "listing", ["true", "of the old run alone", pytest.param("empty", marks=pytest.mark.exhaustive)]
+)
 def test_a_listing_that_lags_lets_another_run_take_the_place(machines: Machines, source: Path, listing: str) -> None:
     """What it leaves out stays and counts nowhere; what it names though it is gone is no error."""
     if listing == "empty":

@@ -250,7 +250,10 @@ def test_a_store_that_replaces_objects_is_refused(
         begun(machines, source)
 
 
-@pytest.mark.parametrize("listing", ["true", "empty", "of the beginning", "of another run"])
+@pytest.mark.parametrize(
+    "listing",
+    ["true", "of the beginning", *(pytest.param(k, marks=pytest.mark.exhaustive) for k in ("empty", "of another run"))],
+)
 def test_a_listing_that_lags_changes_nothing(machines: Machines, source: Path, listing: str) -> None:
     """A part that no entry names is removed where it is listed, and counts nowhere."""
     if listing == "of another run":

@@ -36,7 +36,15 @@ def folder_of(machines: Machines) -> RunFolder:
     return RunFolder(driven(Path(machines.url)))
 
 
-@pytest.mark.parametrize("name", ["ABSOLUTE", "../../../../victim", "graph/../../../../../victim", "graph/else.txt"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ABSOLUTE",
+        "graph/../../../../../victim",
+        "graph/else.txt",
+        pytest.param("../../../../victim", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_record_in_the_store_writes_no_file_of_others(
     machines: Machines, source: Path, tmp_path: Path, name: str
 ) -> None:
