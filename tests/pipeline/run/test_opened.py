@@ -61,15 +61,24 @@ def test_what_does_not_change_is_read_once(planned: Run, monkeypatch: pytest.Mon
 
 def test_what_a_step_makes_anew_is_read_anew(planned: Run) -> None:
     plan, graph, tables, hashes = planned.plan, planned.graph, planned.tables, planned.hashes
+    planned.finish("build", planned.built)
+    assert planned.has_made("build")
+    assert planned.plan is not plan
+    assert planned.graph is not graph
+    assert planned.tables is not tables
+    assert planned.hashes is not hashes
+
+
+def test_a_plan_that_is_made_anew_leaves_the_graph_alone(planned: Run) -> None:
+    plan, graph, tables, hashes = planned.plan, planned.graph, planned.tables, planned.hashes
     before = planned.planned
     assert not planned.has_made("plan")
     planned.finish("plan", dict(before) | {"n_roots": 1})
     assert planned.has_made("plan")
     assert planned.planned["n_roots"] == 1
     assert planned.plan is not plan
-    assert planned.graph is not graph
-    assert planned.tables is not tables
-    assert planned.hashes is not hashes
+    assert (planned.graph, planned.tables, planned.hashes) == (graph, tables, hashes)
+    assert planned.graph is graph
 
 
 def test_the_ledger_is_read_anew_while_others_mine(planned: Run) -> None:
