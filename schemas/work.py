@@ -140,6 +140,7 @@ class Subtrees:
     @classmethod
     def concat(cls, parts: list[Subtrees]) -> Subtrees:
         """All nodes of `parts`, in order."""
+        parts = [part for part in parts if len(part)]
         if len(parts) == 1:
             return parts[0]
         if not parts:

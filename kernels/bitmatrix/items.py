@@ -133,7 +133,7 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     nodes += [_ranged(items.compress((kind == k) & below & ~listed), k, pool) for k in (PATH, HUB)]
     nodes.append(_first_level(graph, items.compress(first_level)))
     nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))
-    return Subtrees.concat([part for part in nodes if len(part)])
+    return Subtrees.concat(nodes)
 
 
 def _runs(items: np.ndarray) -> np.ndarray:

@@ -52,7 +52,7 @@ HUB_FRAMES = SIEVE_FRAMES = 256
 #: Bicliques with fewer members on both sides are counted in a table. The others are noted one by one.
 USUAL = 256
 #: Bits of the weight of a base vertex, which has a bit vector for each.
-MAX_PLANES = 63
+_MAX_PLANES = 63
 #: Bicliques that beat the bound are handed out when there are so many, as a fraction of those wanted, rounded up.
 _HANDED_OUT = 8
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
@@ -301,7 +301,7 @@ def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
     """The sieve's arrays. They are empty if nothing prunes."""
     n_roots, n_base = (graph.n_roots, graph.n_base) if search.prunes else (0, 0)
     n_words = -(-n_base // WORD_BITS)
-    bits = min(sizes.hub_bits, SIEVE_FRAMES * n_words * (MAX_PLANES + n_roots))
+    bits = min(sizes.hub_bits, SIEVE_FRAMES * n_words * (_MAX_PLANES + n_roots))
     rows = n_roots + min(sizes.hub_list, SIEVE_FRAMES * n_roots)
     sieve = Sieve(
         state=np.zeros(1, SIEVE_STATE),

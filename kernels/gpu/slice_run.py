@@ -53,8 +53,7 @@ def nothing(search: Search) -> Slice:
 
 
 def _concat(parts: Sequence[Subtrees | Callable[[], Subtrees]]) -> Subtrees:
-    made = [part() if callable(part) else part for part in parts]
-    return Subtrees.concat([part for part in made if len(part)])
+    return Subtrees.concat([part() if callable(part) else part for part in parts])
 
 
 @dataclass

@@ -26,7 +26,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?|)B?\s*")
 
 
 def pool_bytes(device_memory: str) -> int:
-    """Bytes of CuPy's pool for a size such as 16GB, 12.5GiB or 4000000000, which the rest of the process is taken from.
+    """Bytes that are left for CuPy's pool of a size such as 16GB, 12.5GiB or 4000000000.
 
     Raises
     ------
