@@ -18,7 +18,7 @@ def test_it_writes_a_graph_that_can_be_mined(tmp_path: Path, capsys: pytest.Capt
     assert main.main(["generate", *GRAPH, "--output", str(place), "--quiet"]) == 0
     said = capsys.readouterr()
     assert said.err == ""
-    assert "3,000 edges in 1 file" in said.out
+    assert "3,000 edges in 1 file\n" in said.out
     assert "planted: 9 x 12, 108 edges" in said.out
     assert f"bicliques mine '{place}' --output OUT" in said.out
     same = pipeline.generate(tmp_path / "h", n_left=300, n_right=200, edges=3000, seed=1, plant=[(9, 12), (20, 5)])
