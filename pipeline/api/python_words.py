@@ -15,7 +15,7 @@ from dataclasses import fields, replace
 from functools import cache, wraps
 from inspect import getattr_static
 from types import FunctionType, GeneratorType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast, get_args
 
 from schemas.errors import BicliqueError
 
@@ -145,9 +145,11 @@ def _options() -> dict[str, tuple[bool, tuple[str, ...]]]:
     """For every option: whether it is a switch, and its words. Those of `pipeline.generate` are not in the table."""
     from pipeline.api.table import TABLE
     from pipeline.synthetic.wanted import Wanted
+    from schemas.options import Where
 
     found: dict[str, tuple[bool, tuple[str, ...]]]
     found = {name: (False, ()) for name in (*(each.name for each in fields(Wanted)), "part_edges", "threads")}
+    found |= {"generate_on": (False, get_args(Where))}
     found |= {entry.name: (entry.is_switch, entry.choices or ()) for entry in TABLE}
     return {name.replace("_", "-"): told for name, told in found.items()}
 

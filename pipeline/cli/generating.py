@@ -6,12 +6,13 @@ import argparse
 import re
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet
 from pipeline.run.progress import number, size
 from schemas.errors import InputError
+from schemas.options import Where
 
 if TYPE_CHECKING:
     from pipeline.synthetic.generated import Generated
@@ -24,7 +25,7 @@ _GRAPH = (
     *("n_left", "n_right", "edges", "model", "left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),
     *("quadrants", "plant", "noise", "labels", "seed"),
 )
-_HOW = ("part_edges", "threads")
+_HOW = ("part_edges", "threads", "generate_on")
 
 
 def _add_generate(command: argparse.ArgumentParser) -> None:
@@ -74,6 +75,12 @@ def _add_generate(command: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="equal seeds give equal graphs anywhere (default: 0)")
     add("--part-edges", type=int, default=1 << 22, metavar="N", help="edges of a file, about (default: 4194304)")
     add("--threads", type=int, metavar="N", help="parts that are drawn at a time (default: one per core)")
+    add(
+        "--generate-on",
+        choices=get_args(Where),
+        default="auto",
+        help="where the edges are drawn; the files are the same everywhere (default: auto, the GPU for a large graph)",
+    )
     add("--overwrite", action="store_true", help="replace a generated graph (default: keep it)")
     add("--dry-run", action="store_true", help="say what it would take, and write nothing (default: write)")
     add_quiet(command)
@@ -108,12 +115,15 @@ def _generate(arguments: argparse.Namespace) -> int:
 
 def estimate_card(expected: Estimate) -> str:
     """What generating a graph would take."""
-    return (
-        f"would draw {number(expected.edges, 'edge')} into {number(expected.parts, 'file')}\n"
-        f"disk: about {size(expected.disk_bytes)}\n"
-        f"memory: about {size(expected.memory_bytes)}\n"
-        f"time: about {expected.seconds:.0f} s with {expected.threads} threads"
-    )
+    lines = [
+        f"would draw {number(expected.edges, 'edge')} into {number(expected.parts, 'file')}",
+        f"drawn on: {expected.drawn_on}",
+        f"disk: about {size(expected.disk_bytes)}",
+        f"memory: about {size(expected.memory_bytes)}",
+        *([f"device memory: about {size(expected.device_bytes)}"] if expected.device_bytes else []),
+        f"time: about {expected.seconds:.0f} s with {expected.threads} threads",
+    ]
+    return "\n".join(lines)
 
 
 def graph_card(found: Generated) -> str:

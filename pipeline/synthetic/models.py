@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.compiled.random_edges import CHANCE_BITS, MOST_LEVELS, draw_by_quadrants, draw_by_stubs, split
+from kernels.compiled.random_rows import Quadrants, Rows, Stubs
 from pipeline.synthetic.degrees import power_law, usual_largest
 from pipeline.synthetic.planting import Planted
 from pipeline.synthetic.streams import key_of
@@ -54,20 +55,17 @@ class Drawn(NamedTuple):
     right: np.ndarray
 
 
-class Target(NamedTuple):
-    """Where a model draws into, and what it finds there.
+class Room(NamedTuple):
+    """Where a model draws into.
 
     Parameters
     ----------
-    planted : (ndarray, ndarray)
-        See `pipeline.synthetic.planting.Planted.rows`.
     table : ndarray of int32
         Room for a set of neighbours.
     indptr, right : ndarray
         See `Drawn`.
     """
 
-    planted: tuple[np.ndarray, np.ndarray]
     table: np.ndarray
     indptr: np.ndarray
     right: np.ndarray
@@ -79,11 +77,19 @@ class RandomGraph(ABC):
     Parameters
     ----------
     graph : Wanted
+
+    Attributes
+    ----------
+    key : int
+        Of the draws.
+    model : Stubs or Quadrants
     """
+
+    model: Stubs | Quadrants
 
     def __init__(self, graph: Wanted):
         self.graph, self.planted = graph, Planted(graph)
-        self._key = key_of(graph.seed, "rows")
+        self.key = key_of(graph.seed, "rows")
 
     @abstractmethod
     def parts(self, edges: int) -> list[Part]:
@@ -91,24 +97,25 @@ class RandomGraph(ABC):
 
     @abstractmethod
     def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
-        """Left vertices of a part (int64, ascending), how many neighbours each draws (int64), and what `draw` needs."""
+        """Left vertices of a part (int64, ascending), how many neighbours each draws, and its first stub (int64)."""
 
     @abstractmethod
-    def draw(self, rows: tuple[np.ndarray, ...], target: Target) -> None:
-        """Draw the neighbours of the rows of `degrees`."""
+    def draw(self, rows: Rows, room: Room) -> None:
+        """Draw the neighbours of rows."""
 
-    def drawn(self, part: Part) -> Drawn:
-        """The neighbours of a part."""
-        rows = self.degrees(part)
-        vertices, degrees = rows[0], rows[1]
-        starts, values = planted = self.planted.rows(vertices)
-        stays = np.concatenate([[0], np.cumsum(values >= 0)])[starts]
-        indptr = np.concatenate([[0], np.cumsum(degrees + np.diff(stays))]).astype(np.int64)
-        most = int((degrees + np.diff(starts)).max(initial=1))
+    def rows(self, part: Part) -> Rows:
+        """What the neighbours of a part are drawn from."""
+        vertices, degrees, stubs = self.degrees(part)
+        return Rows(vertices, degrees, stubs, self.planted.rows(vertices))
+
+    def drawn(self, rows: Rows) -> Drawn:
+        """The neighbours of rows."""
+        indptr, spaces = rows.indptr, rows.spaces
+        most = int(np.diff(spaces).max(initial=1))
         table = np.empty(max(1 << (2 * most - 1).bit_length(), 4), VERTEX)
         right = np.empty(int(indptr[-1]), VERTEX)
-        self.draw(rows, Target(planted, table, indptr, right))
-        return Drawn(vertices, indptr, right)
+        self.draw(rows, Room(table, indptr, right))
+        return Drawn(rows.vertices, indptr, right)
 
 
 class _ChungLu(RandomGraph):
@@ -126,10 +133,9 @@ class _ChungLu(RandomGraph):
         ]
         self._left = power_law("left", graph.n_left, n, Decimal(graph.left_exponent), largest[0])
         right = power_law("right", graph.n_right, n, Decimal(graph.right_exponent), largest[1])
-        self._classes, self._shift = right.classes()
-        self._keys = np.array([key_of(graph.seed, "stubs", k) for k in range(_KEYS)], np.uint64)
+        keys = np.array([key_of(graph.seed, "stubs", k) for k in range(_KEYS)], np.uint64)
         height = isqrt(n - 1) + 1
-        self._grid = (height, -(-n // height), n)
+        self.model = self._stubs = Stubs(keys, (height, -(-n // height), n), *right.classes())
 
     def parts(self, edges: int) -> list[Part]:
         """See `RandomGraph`."""
@@ -142,17 +148,15 @@ class _ChungLu(RandomGraph):
         return [Part(a, b, n) for (a, b), n in zip(pairwise(ends.tolist()), drawn, strict=True)]
 
     def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
-        """See `RandomGraph`. The first stub of each vertex comes last."""
+        """See `RandomGraph`."""
         stubs, degrees = self._left.of(part.first, part.stop)
         return np.arange(part.first, part.stop, dtype=np.int64), degrees, stubs
 
-    def draw(self, rows: tuple[np.ndarray, ...], target: Target) -> None:
+    def draw(self, rows: Rows, room: Room) -> None:
         """See `RandomGraph`."""
-        vertices, degrees, stubs = rows
-        rows = (vertices, stubs, degrees)
-        n_right = self.graph.n_right
-        planted, *room = target
-        draw_by_stubs(self._key, self._keys, self._grid, rows, planted, self._classes, self._shift, n_right, *room)
+        keys, grid, classes, shift = self._stubs
+        own = (rows.vertices, rows.firsts, rows.degrees)
+        draw_by_stubs(self.key, keys, grid, own, rows.planted, classes, shift, self.graph.n_right, *room)
 
 
 class _RMat(RandomGraph):
@@ -165,7 +169,7 @@ class _RMat(RandomGraph):
         d = whole - a - b - c
         self._first_left = a + b
         halves = (a * whole // max(a + b, 1), c * whole // max(c + d, 1), a + c)
-        self._quadrants = np.array(halves, np.int64)
+        self.model = self._quadrants = Quadrants(np.array(halves, np.int64))
         self._split_key = key_of(graph.seed, "split")
 
     def _split(self, nodes: tuple[np.ndarray, ...], until: int, room: int) -> tuple[np.ndarray, ...]:
@@ -196,22 +200,23 @@ class _RMat(RandomGraph):
         return Part(int(own[0][0]), int(own[0][-1] + own[1][-1]), int(own[3].sum()), own)
 
     def degrees(self, part: Part) -> tuple[np.ndarray, ...]:
-        """See `RandomGraph`. Only vertices with neighbours are there."""
+        """See `RandomGraph`. Only vertices with neighbours are there, and there are no stubs."""
         vertices, _, _, degrees = self._split(part.nodes, -1, part.edges)
         planted = self.planted.between(part.first, part.stop)
+        none = np.zeros(0, np.int64)
         if not len(planted):
-            return vertices, degrees
+            return vertices, degrees, none
         both = np.union1d(vertices, planted)
         found = np.zeros(len(both), np.int64)
         found[np.searchsorted(both, vertices)] = degrees
-        return both, found
+        return both, found, none
 
-    def draw(self, rows: tuple[np.ndarray, ...], target: Target) -> None:
+    def draw(self, rows: Rows, room: Room) -> None:
         """See `RandomGraph`."""
         chances = np.empty(MOST_LEVELS, np.int64)
         n_left, n_right = self.graph.n_left, self.graph.n_right
-        planted, *room = target
-        draw_by_quadrants(self._key, self._quadrants, rows, planted, n_left, n_right, chances, *room)
+        own = (rows.vertices, rows.degrees)
+        draw_by_quadrants(self.key, *self._quadrants, own, rows.planted, n_left, n_right, chances, *room)
 
 
 def random_graph(graph: Wanted) -> RandomGraph:

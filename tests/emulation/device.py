@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 #: Bytes that belong to nobody, on either side of a buffer: enough for what a warp writes at a time.
 GUARD = np.full(512, 0x5C, dtype=np.uint8)
 #: How far g++ optimises. The other kernels have so many variants that it would take longer than they run.
-_OPTIMISED = {"cumbe": "-O1", "pack": "-O1"}
+_OPTIMISED = {"cumbe": "-O1", "pack": "-O1", "random_edges": "-O1"}
 #: Macros that kernels use as numbers and nothing else. Here they are variables, so that one library serves for all of
 #: their values: to compile one takes as long as several tests that run it.
 _NUMBERS = (

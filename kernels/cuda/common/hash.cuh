@@ -2,8 +2,10 @@
 #pragma once
 #include "common/types.cuh"
 
+#define STREAM_STEP 0x9E3779B97F4A7C15ull  // between the counters of a stream of random numbers
+
 __device__ __forceinline__ u64 mix64(u64 x) {  // splitmix64, as in schemas/bicliques.py
-    x += 0x9E3779B97F4A7C15ull;
+    x += STREAM_STEP;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
     x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
     return x ^ (x >> 31);

@@ -168,7 +168,7 @@ CASES = {
 
 def edges_of(graph: Wanted, part_edges: int) -> list[tuple[int, int]]:
     drawn = random_graph(graph)
-    found = [drawn.drawn(part) for part in drawn.parts(part_edges)]
+    found = [drawn.drawn(drawn.rows(part)) for part in drawn.parts(part_edges)]
     pairs = [
         pair
         for each in found

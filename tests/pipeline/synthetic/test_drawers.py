@@ -1,0 +1,253 @@
+"""A device draws the very edges that the cores draw. It is emulated; tests/gpu has a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import pipeline
+from kernels.compiled.random_rows import Rows
+from kernels.gpu import device as gpu
+from pipeline.synthetic import generate_on, generating
+from pipeline.synthetic.drawers import DeviceDrawer, HostDrawer
+from pipeline.synthetic.generate_on import choose_drawer
+from pipeline.synthetic.models import random_graph
+from pipeline.synthetic.wanted import Wanted
+from schemas.errors import DeviceMemoryError, InputError, ResourceError
+from tests.emulation.device import EmulatedDevice, why_not
+from tests.pipeline.synthetic.test_drawing import CASES, graph_of, key, mix, word
+from tests.support.examples import examples
+
+emulated = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
+
+DEVICE = EmulatedDevice(3)
+SMALL: dict[str, Any] = {"n_left": 300, "n_right": 200, "edges": 3000, "plant": [(9, 12), (20, 5)], "seed": 1}
+HUBS = {"n_left": 3000, "n_right": 2500, "edges": 30_000, "left_exponent": "2.1", "max_left_degree": 2000}
+BROAD = {"n_left": 70_000, "n_right": 70_000, "edges": 90_000}
+LAST = ("0.1", "0.1", "0.1", "0.7")
+
+
+def assert_same(graph: Wanted, part_edges: int) -> int:
+    """Draws every part on both. Returns how many rows the device left to the host."""
+    drawn = random_graph(graph)
+    host, device, redrawn = HostDrawer(drawn), DeviceDrawer(drawn, DEVICE), 0
+    redraw = device._redrawn
+
+    def noted(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        nonlocal redrawn
+        redrawn += len(rows.vertices)
+        return redraw(rows)
+
+    device._redrawn = noted  # type: ignore[method-assign]
+    for part in drawn.parts(part_edges):
+        expected, found = host.edges(part), device.edges(part)
+        host.count(expected.neighbours)
+        device.count(found.neighbours)
+        assert np.array_equal(found.left, expected.left)
+        assert np.array_equal(found.right, expected.right)
+        assert np.array_equal(found.left_degrees, expected.left_degrees)
+        assert found.fingerprint == expected.fingerprint
+        assert (found.left.dtype, found.right.dtype) == (np.int32, np.int32)
+    assert np.array_equal(device.right_degrees(), host.right_degrees())
+    return redrawn
+
+
+@emulated
+@pytest.mark.parametrize("model", ["chung-lu", "rmat"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_device_draws_the_edges_of_the_host_in_parts_of_any_size(case: str, model: str) -> None:
+    graph = graph_of(model=model, **CASES[case])
+    assert assert_same(graph, 1 << 22) == assert_same(graph, 97)
+
+
+@emulated
+@pytest.mark.parametrize(
+    "options",
+    [HUBS, BROAD, BROAD | {"model": "rmat"}, {"model": "rmat", "n_left": 900, "n_right": 4000, "edges": 60_000}],
+)
+def test_hubs_and_vertices_with_one_edge_are_drawn_as_on_the_host(options: dict[str, Any]) -> None:
+    assert_same(graph_of(**options), 20_000)
+
+
+@emulated
+@pytest.mark.parametrize(("edges", "quadrants"), [(100, LAST), (140, LAST), (130, ("0", "0", "0", "1"))])
+def test_rows_that_the_order_decides_are_left_to_the_host(edges: int, quadrants: tuple[str, ...]) -> None:
+    graph = graph_of(model="rmat", n_left=13, n_right=11, edges=edges, quadrants=quadrants)
+    assert assert_same(graph, 30) > 0
+
+
+def repeats_of(graph: Wanted, right_stubs: list[int]) -> int:
+    """Repeats before the last draw of left vertex 0, which has two neighbours."""
+    own = mix(key(graph.seed, "rows") ^ 0)
+    return next(k for k in range(10_000) if right_stubs[word(own, k) % len(right_stubs)] == 1)
+
+
+@emulated
+@pytest.mark.parametrize("repeats", [62, 63, 64, 65])
+def test_the_number_of_tries_is_that_of_the_host(repeats: int) -> None:
+    """One left vertex has two neighbours, and one of the two right vertices has one end of 201."""
+    stubs = [0] * 200 + [1]
+    seed = next(s for s in range(10**5) if repeats_of(graph_of(**TWO, seed=s), stubs) == repeats and meets_only_0(s))
+    assert assert_same(graph_of(**TWO, seed=seed), 1 << 22) == (repeats >= 64)
+
+
+TWO = {"n_left": 200, "n_right": 2, "edges": 201, "max_right_degree": 200, "max_left_degree": 2}
+
+
+def meets_only_0(seed: int) -> bool:
+    """Whether both stubs of left vertex 0 lead to right vertex 0, so that it draws."""
+    graph = graph_of(**TWO, seed=seed)
+    own = random_graph(graph)
+    first = own.rows(own.parts(1)[0])
+    return first.degrees[0] == 2 and 200 not in [leads_to(graph, stub) for stub in (0, 1)]
+
+
+def leads_to(graph: Wanted, x: int) -> int:
+    keys, (height, width, n), *_ = random_graph(graph).model
+    i, j = divmod(x, width)
+    for k in (0, 2):
+        i = (i + ((mix(int(keys[k]) ^ j) >> 32) * height >> 32)) % height
+        j = (j + ((mix(int(keys[k + 1]) ^ i) >> 32) * width >> 32)) % width
+    return leads_to(graph, i * width + j) if i * width + j >= n else i * width + j
+
+
+@emulated
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    sizes=st.tuples(st.integers(1, 70), st.integers(1, 70)),
+    share=st.floats(0.01, 1),
+    model=st.sampled_from(["chung-lu", "rmat"]),
+    plant=st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9)), max_size=3),
+    noise=st.sampled_from(["0", "0.2", "1"]),
+    exponent=st.sampled_from([None, "1.3", "2.1", "4"]),
+    quadrants=st.sampled_from([None, LAST, ("0.9", "0.05", "0.05", "0"), ("0.25", "0.25", "0.25", "0.25")]),
+    part_edges=st.sampled_from([1, 50, 1 << 22]),
+    seed=st.integers(0, 2**64 - 1),
+)
+def test_any_graph_is_that_of_the_host(
+    sizes: tuple[int, int],
+    share: float,
+    model: str,
+    plant: list[tuple[int, int]],
+    noise: str,
+    exponent: str | None,
+    quadrants: tuple[str, ...] | None,
+    part_edges: int,
+    seed: int,
+) -> None:
+    n_left, n_right = sizes
+    own = {"right_exponent": exponent} if model == "chung-lu" else {"quadrants": quadrants}
+    edges = max(round(share * n_left * n_right), 1)
+    try:
+        graph = graph_of(
+            model=model,
+            n_left=n_left,
+            n_right=n_right,
+            edges=edges,
+            plant=plant,
+            noise=noise if plant else 0,
+            seed=seed,
+            **own,
+        )
+        random_graph(graph)
+    except InputError:
+        assume(False)
+    assert_same(graph, part_edges)
+
+
+@pytest.fixture
+def one_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """This machine has a GPU, which is emulated."""
+    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(gpu, "CudaDevice", lambda: DEVICE)
+
+
+def content(place: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in place.iterdir()}
+
+
+@emulated
+@pytest.mark.usefixtures("one_device")
+@pytest.mark.parametrize("labels", ["integers", "text"])
+@pytest.mark.parametrize("model", ["chung-lu", "rmat"])
+def test_all_files_are_those_of_the_cpu(model: Any, labels: Any, tmp_path: Path) -> None:
+    options: dict[str, Any] = SMALL | {"model": model, "labels": labels, "part_edges": 400, "progress": False}
+    for on, threads in (("cpu", 1), ("gpu", 3)):
+        pipeline.generate(tmp_path / on, **options, threads=threads, generate_on=on)  # type: ignore[arg-type]
+    assert len(content(tmp_path / "gpu")) > 8
+    assert content(tmp_path / "gpu") == content(tmp_path / "cpu")
+
+
+def choose(on: str, **options: Any) -> generate_on.Choice:
+    graph = graph_of(**(SMALL | options))
+    return choose_drawer(on, graph, random_graph(graph).parts(1 << 22))  # type: ignore[arg-type]
+
+
+@pytest.mark.usefixtures("one_device")
+def test_auto_takes_a_gpu_for_a_large_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose("auto") == (None, "cpu: a GPU pays from 50,000,000 edges on", 0)
+    assert choose("cpu") == (None, "cpu: asked for", 0)
+    assert choose("gpu")[:2] == (DEVICE, "gpu")
+    monkeypatch.setattr(generate_on, "WORTH_EDGES", 3000)
+    assert choose("auto")[:2] == (DEVICE, "gpu")
+    assert choose("auto", edges=2999).device is None
+    assert choose("gpu", labels="text").device_bytes == choose("gpu").device_bytes > 3000 * 48
+
+
+@pytest.mark.parametrize(
+    ("why", "free", "says"),
+    [
+        ("there is no CUDA device", 1 << 33, "there is no CUDA device"),
+        (None, 100_000, "it has 0 MiB free, and 0 MiB are needed; --part-edges makes it less"),
+    ],
+)
+def test_a_gpu_that_cannot_be_used_is_refused_or_not_taken(
+    why: str | None, free: int, says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    device = EmulatedDevice()
+    device.free_bytes = lambda: free  # type: ignore[method-assign]
+    monkeypatch.setattr(gpu, "why_no_gpu", lambda: why)
+    monkeypatch.setattr(gpu, "CudaDevice", lambda: device)
+    monkeypatch.setattr(generate_on, "WORTH_EDGES", 1)
+    assert choose("auto") == (None, f"cpu: {says}", 0)
+    with pytest.raises(ResourceError, match=f"^the graph cannot be drawn on a GPU: {says}; choose --generate-on cpu$"):
+        choose("gpu")
+    with pytest.raises(ResourceError, match=r"choose generate_on='cpu'$"):
+        pipeline.generate(tmp_path / "g", **SMALL, generate_on="gpu", progress=False)
+    assert not (tmp_path / "g").exists()
+    with pytest.raises(InputError, match=r"^--generate-on is 'gpus'; choose one of auto, cpu, gpu$"):
+        choose("gpus")
+
+
+@pytest.mark.parametrize(("when", "what"), [("empty", "a part of 3,000 edges"), ("zeros", "200 right vertices")])
+def test_a_device_that_is_full_says_what_to_do(
+    when: str, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(*_: Any) -> Callable[..., Any]:
+        raise DeviceMemoryError("toy GPU has 1 MiB free, 9 MiB more are needed; use engine='cpu'")
+
+    device = EmulatedDevice()
+    monkeypatch.setattr(device, when, full)
+    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(gpu, "CudaDevice", lambda: device)
+    says = f"^the GPU has too little memory to draw {what}; choose generate_on='cpu', or a smaller part_edges$"
+    with pytest.raises(ResourceError, match=says):
+        pipeline.generate(tmp_path / "g", **SMALL, generate_on="gpu", progress=False)
+    assert not (tmp_path / "g").exists()
+
+
+@pytest.mark.usefixtures("one_device")
+def test_an_estimate_tells_of_the_device() -> None:
+    of_model = dict.fromkeys(("left_exponent", "right_exponent", "max_left_degree", "max_right_degree", "quadrants"))
+    options = SMALL | of_model | {"model": "chung-lu", "noise": 0, "labels": "integers", "threads": 2}
+    on_cpu, on_gpu = (generating.estimate(**options, generate_on=on) for on in ("cpu", "gpu"))  # type: ignore[arg-type]
+    assert (on_cpu.drawn_on, on_cpu.device_bytes) == ("cpu: asked for", 0)
+    assert (on_gpu.drawn_on, on_gpu.device_bytes) == ("gpu", choose("gpu").device_bytes)
+    assert on_gpu.seconds < on_cpu.seconds
+    assert on_gpu.memory_bytes == on_cpu.memory_bytes
