@@ -213,6 +213,7 @@ def test_a_full_disk(small_disk: Path, tmp_path: Path, expected: tuple[int, int]
     check(out, expected)
 
 
+@pytest.mark.exhaustive  # while it counts: see below
 def test_sigterm_while_it_mines(tmp_path: Path, expected: tuple[int, int]) -> None:
     out = tmp_path / "out"
     process = start(tmp_path, out, "--workers", "2")

@@ -73,6 +73,7 @@ def test_cut_off_while_another_run_takes_the_place(machines: Machines, source: P
     assert objects_at(machines.url).size("sessions/1.json") is not None
 
 
+@pytest.mark.exhaustive
 def test_killed_while_another_run_takes_the_place(machines: Machines, source: Path, tmp_path: Path) -> None:
     """The same with processes that are killed."""
     words = ["mine", str(source), "-o", machines.url, "--quiet", "--workers", "0", "--no-report", "--overwrite"]

@@ -96,20 +96,16 @@ def test_a_worker_is_killed_when_a_part_is_put(
     check(machines)
 
 
+@pytest.mark.exhaustive  # without workers of Dask: tests/faults/test_stored.py
 @pytest.mark.parametrize(
     ("kind", "at", "before"),
     [
         ("ledger", 1, False),
-        *(
-            pytest.param(*case, marks=pytest.mark.exhaustive)
-            for case in [
-                ("ledger", 2, True),
-                ("bicliques", 1, True),
-                ("bicliques", 2, False),
-                ("sessions", 3, True),
-                ("summary", 1, False),
-            ]
-        ),
+        ("ledger", 2, True),
+        ("bicliques", 1, True),
+        ("bicliques", 2, False),
+        ("sessions", 3, True),
+        ("summary", 1, False),
     ],
 )
 def test_the_driver_is_killed_while_workers_put_parts(

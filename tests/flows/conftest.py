@@ -28,6 +28,17 @@ HOME = tempfile.mkdtemp(prefix="prefect-home-")
 os.environ["PREFECT_HOME"] = HOME  # before the test modules import Prefect
 os.environ["PREFECT_API_SSL_CERT_FILE"] = str(one_authority(Path(HOME)))
 os.environ["PREFECT_LOGGING_TO_API_BATCH_INTERVAL"] = "0.2"  # 2 s by default, and tests wait for what is logged
+for service in (
+    "CANCELLATION_CLEANUP",
+    "FOREMAN",
+    "LATE_RUNS",
+    "PAUSE_EXPIRATIONS",
+    "REPOSSESSOR",
+    "SCHEDULER",
+    "TRIGGERS",
+):
+    # of deployments, workers and automations, which are tested with servers of their own: tests/flows/deployed.py
+    os.environ[f"PREFECT_SERVER_SERVICES_{service}_ENABLED"] = "false"
 atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 
 

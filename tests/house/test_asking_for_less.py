@@ -40,6 +40,7 @@ def count_of(card: str) -> str:
     return match[1]
 
 
+@pytest.mark.exhaustive
 def test_the_numbers_of_the_page_are_those_of_the_commands(said: dict[str, str]) -> None:
     whole, gimp, *_, two_left, two_right, none = [text for line, text in said.items() if line != "python"]
     assert f"It finds {count_of(gimp)} of the {count_of(whole)} bicliques" in MEMBERS
@@ -49,6 +50,7 @@ def test_the_numbers_of_the_page_are_those_of_the_commands(said: dict[str, str])
     assert said["python"].splitlines()[0] == f"{count_of(two_right)} True"
 
 
+@pytest.mark.exhaustive
 def test_the_largest_of_the_page_are_those_of_the_commands(tmp_path: Path) -> None:
     said = outputs(LARGEST, tmp_path)
     first, verified, last, program = said.values()

@@ -139,6 +139,7 @@ def test_known_programs_need_only_their_place(name, tmp_path, monkeypatch, capsy
     assert f"| {name}, s | / search | / both |" in capsys.readouterr().out
 
 
+@pytest.mark.exhaustive
 def test_whole_commands_are_timed_with_their_steps(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     file = program(tmp_path, SAID["AdaMBE"])

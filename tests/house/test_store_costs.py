@@ -10,6 +10,7 @@ import pytest
 from benchmarks import store
 
 
+@pytest.mark.exhaustive
 def test_requests_of_a_store_are_counted_beside_a_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "store.json"
     store.main(["unicode_languages", "--repeats", "1", "--output", str(file)])

@@ -25,6 +25,7 @@ def texts(notebook: Any, kind: str) -> list[str]:
     return ["".join(text) for text in found]
 
 
+@pytest.mark.exhaustive
 def test_it_shows_what_is_stored(tmp_path: Path) -> None:
     """Ids, counts, tables and the picture to the letter, in whatever order the rows were found."""
     done, empty = tmp_path / "done.ipynb", tmp_path / "empty"

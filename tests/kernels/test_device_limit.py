@@ -42,6 +42,7 @@ class LimitedDevice(EmulatedDevice):
         return made
 
 
+@pytest.mark.values
 @pytest.mark.parametrize(
     "search", [Search("list"), Search("fingerprint", min_left=9, min_right=3)], ids=["all", "some"]
 )

@@ -94,7 +94,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         assert sorted(rows) == sorted(truth.rows)
         assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
 
-    @pytest.mark.parametrize("wanted", [1, 2, 10, 40])
+    @pytest.mark.parametrize("wanted", [1, *(pytest.param(n, marks=pytest.mark.exhaustive) for n in (2, 10)), 40])
     def test_what_a_launch_emits_raises_its_bound_also_for_several(self, wanted):
         graph = graph_of(random_edges(np.random.default_rng(0), 60, 40, 0.5))
         engine, search = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(records=1 << 14)), Search(largest=wanted)
@@ -183,6 +183,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
             found = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
             assert found.stats.counters["given"] < found.stats.counters["tests"]
 
+    @pytest.mark.exhaustive
     def test_slices_search_no_more_than_one_launch_does(self):
         """A slice writes the candidates of hubs down as lists, and these are sorted like ranges."""
         graph = graph_of(random_edges(np.random.default_rng(1), 250, 50, 0.35), BuildOptions(root_side="right"))
@@ -225,7 +226,7 @@ def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:
 def test_large_roots_without_common_neighbours_are_not_paired(words, limits, monkeypatch):
     monkeypatch.setattr(items, "FEW_ITEMS", 1)  # a range has all ranks behind its root, as in a large graph
     monkeypatch.setattr(items, "LONG_CHUNK", 1 << 20)
-    graph = graph_of(sparse_hubs(300, 5), BuildOptions(root_side="right"))
+    graph = graph_of(sparse_hubs(160, 5), BuildOptions(root_side="right"))
     assert np.mean(np.diff(graph.root_indptr) > 64) > 0.9
     expected = run(CpuEngine(), graph, Search("fingerprint"))
     sizes = BITMATRIX["usual"]._replace(window_words=words, list_cap=4096, give_min=0)
@@ -290,7 +291,7 @@ def test_hubs_deeper_than_the_stack_of_a_warp_are_finished():
 
 
 def test_a_pool_that_fills_up_is_cleared_and_the_slice_goes_on():
-    graph = graph_of(np.argwhere(np.random.default_rng(5).random((36, 36)) < 0.7))
+    graph = graph_of(np.argwhere(np.random.default_rng(5).random((30, 30)) < 0.7))
     expected = run(CpuEngine(), graph, Search("fingerprint"))
     sizes = BITMATRIX["usual"]._replace(pool=1 << 12, poll=2, give_min=0)
     found = BitMatrixEngine(EmulatedDevice(5, n_multiprocessors=4), sizes).mine(

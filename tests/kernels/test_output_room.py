@@ -36,9 +36,9 @@ class WatchedDevice(EmulatedDevice):
 
 def test_a_launch_ends_while_there_is_room_for_open_work():
     """Otherwise each node that waits to be emitted is left over, and the next launch opens it again."""
-    graph = graph_of(np.argwhere(np.random.default_rng(5).random((40, 40)) < 0.6))
+    graph = graph_of(np.argwhere(np.random.default_rng(5).random((36, 36)) < 0.6))
     device = WatchedDevice(5)
-    engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 20, records=1 << 14, poll=1))
+    engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(values=1 << 19, records=1 << 13, poll=1))
     found = engine.mine(graph, everything(graph), Search("list"), Limits(), nowhere)
     left = np.concatenate(device.items)
     assert found.stats.launches > 5

@@ -102,6 +102,7 @@ def graphs():
     ]
 
 
+@pytest.mark.exhaustive
 def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
     device = UselessDevice()
     for graph in graphs():

@@ -62,6 +62,7 @@ def peaks(source: Path, out: Path, most: int) -> tuple[int, int, int]:
     return before, mining, whole
 
 
+@pytest.mark.exhaustive
 def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: Path) -> None:
     engines.compile_engine("cpu")  # else the first child does, and compiling is not part of the bound
     engines.compile_proof()

@@ -131,7 +131,7 @@ def test_thresholds_under_which_there_is_next_to_nothing(tmp_path: Path, monkeyp
         return 0.0 if len(tried) < 2 else whole(self, 1e9)
 
     monkeypatch.setattr(Walker, "whole", not_of_all)
-    found = estimate(run, budget_s=10.0)
+    found = estimate(run, budget_s=2.0)
     large = [cell for cell in found.table if cell.min_left >= 20 and cell.min_right >= 10]
     assert large
     assert sum(at_least(sizes, cell) for cell in large) > 0

@@ -33,6 +33,7 @@ def test_workers_are_busy_and_the_driver_keeps_up(workers: int, seconds: float, 
     assert found.driver_busy < 0.95
 
 
+@pytest.mark.exhaustive
 def test_a_driver_without_pacing_is_less_efficient() -> None:
     nodes = draw(RECORDINGS["bookcrossing_core"], 5120, 30 * 256, seed=3)
     minded = simulate(nodes, World(256), Policy(event_seconds=0.003), seed=3)

@@ -52,8 +52,9 @@ def cut_off(run: Path, bucket: Bucket, at: int, prefix: str = PREFIX) -> bool:
     return changes >= at
 
 
-def test_before_every_change_of_an_empty_place(run: Path, bucket: Bucket) -> None:
-    for at in count(1):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_before_changes_of_an_empty_place(run: Path, bucket: Bucket, step: int) -> None:
+    for at in count(1, step):
         prefix = f"{PREFIX}-{at}"
         was_cut_off = cut_off(run, bucket, at, prefix)
         check_honest(there(bucket, prefix), run)
@@ -65,8 +66,9 @@ def test_before_every_change_of_an_empty_place(run: Path, bucket: Bucket) -> Non
     assert at > len(contents(run))
 
 
-def test_before_every_change_from_one_run_to_another(run: Path, other: Path, bucket: Bucket) -> None:
-    """Some changes of one direction, and others of the other: first each, then every second one of many alike.
+@pytest.mark.parametrize("step", [6, pytest.param(2, marks=pytest.mark.exhaustive)])
+def test_before_changes_from_one_run_to_another(run: Path, other: Path, bucket: Bucket, step: int) -> None:
+    """Some changes of one direction, and others of the other: first each, then some of many alike.
 
     The changes at the end are those of an empty place, of which none is left out.
     """
@@ -74,7 +76,7 @@ def test_before_every_change_from_one_run_to_another(run: Path, other: Path, buc
     was_cut_off, at = True, 0
     new, old = run, other
     while was_cut_off:
-        at += 1 if at < 4 else 2
+        at += 1 if at < 4 else step
         was_cut_off = cut_off(new, bucket, at)
         check_honest(there(bucket), new, old)
         is_marked = at == 1 or not was_cut_off

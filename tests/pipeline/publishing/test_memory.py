@@ -38,7 +38,8 @@ def published(run: Path, url: str) -> tuple[int, int]:
     return size, peak
 
 
-@pytest.mark.parametrize("place", [pytest.param("local", marks=pytest.mark.exhaustive), "store"], indirect=True)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("place", ["local", "store"], indirect=True)
 def test_memory_does_not_follow_the_size_of_files(run: Path, place: Somewhere, tmp_path: Path) -> None:
     found = []
     for size in (12 * MB, 36 * MB):
@@ -53,7 +54,8 @@ def test_memory_does_not_follow_the_size_of_files(run: Path, place: Somewhere, t
     assert after - before < 32 * MB
 
 
-@pytest.mark.parametrize("place", [pytest.param("local", marks=pytest.mark.exhaustive), "store"], indirect=True)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("place", ["local", "store"], indirect=True)
 def test_memory_does_not_follow_the_number_of_files(
     run: Path, place: Somewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

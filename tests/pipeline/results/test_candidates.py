@@ -23,6 +23,7 @@ from pipeline.results.parts import Parts
 from pipeline.results.surprise import UNIT, Surprise
 from schemas.bicliques import Bicliques
 from schemas.search import MEASURES
+from tests.support.examples import examples
 from tests.support.oracles import cliques, random_edges
 
 #: A row: left members, right members, id, and place.
@@ -162,7 +163,7 @@ def test_best_and_distinct_rows_are_those_of_plain_python(
     tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(candidates, "count_cores", lambda: threads)
-    for rng, parts in _graphs(threads, 400 if threads == 1 else 60):
+    for rng, parts in _graphs(threads, examples(400 if threads == 1 else 60)):
         by, (score, plain) = list(_scores(parts, tmp_path).items())[rng.integers(6)]
         n, most = int(rng.integers(1, 12)), float(rng.choice(SHARES))
         ordered = sorted(parts.plain(), key=lambda row: _rank(row, plain(row)), reverse=True)
@@ -173,7 +174,7 @@ def test_best_and_distinct_rows_are_those_of_plain_python(
 
 
 def test_distinct_rows_are_those_that_the_page_shows() -> None:
-    for rng, parts in _graphs(11, 100):
+    for rng, parts in _graphs(11, examples(100)):
         most = float(rng.choice(SHARES))
         rows = parts.plain()
         ordered = sorted(rows, key=lambda row: _rank(row, _measure(row, "edges")), reverse=True)
@@ -184,7 +185,7 @@ def test_distinct_rows_are_those_that_the_page_shows() -> None:
 
 
 def test_no_score_exceeds_the_bound_of_its_sizes_or_of_larger_ones(tmp_path: Path) -> None:
-    for _, parts in _graphs(7, 150):
+    for _, parts in _graphs(7, examples(150)):
         for score, _ in _scores(parts, tmp_path).values():
             for part, group, _ in parts.groups():
                 sizes = parts.sizes(part, group)
@@ -201,14 +202,15 @@ FEW_VERTICES = pytest.mark.parametrize("few", [0, cover._FEW_VERTICES])
 def test_a_cover_is_the_greedy_one_of_plain_python(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cover, "_FEW_VERTICES", few)
     ended_early = 0
-    for rng, parts in _graphs(2, 800):
+    for rng, parts in _graphs(2, examples(800)):
         n = int(rng.integers(1, 12))
         found = cover_rows(parts, n)
         assert [(one.place, one.new) for one in found] == _cover(parts.plain(), n)
         ended_early += len(found) < n
-    assert ended_early > 50
+    assert ended_early > examples(50)
 
 
+@pytest.mark.values
 @FEW_VERTICES
 @pytest.mark.parametrize("sides", [(200, 200), (260, 150), (70, 280)])
 def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges(
