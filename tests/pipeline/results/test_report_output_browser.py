@@ -30,9 +30,10 @@ def run_pandas(lines: str) -> pd.DataFrame:
     "place",
     [
         "",
-        "#cell=3-4.5-9",
-        "#label=left%3Ayelp",
-        "#find=gnome",
+        *(
+            pytest.param(place, marks=pytest.mark.exhaustive)
+            for place in ("#cell=3-4.5-9", "#label=left%3Ayelp", "#find=gnome")
+        ),
         "#cell=1-99.2-9&label=right%3Arole%3A%3Aprogram&find=perl",
     ],
 )
