@@ -60,10 +60,8 @@ class Fate:
                 self._workers.end(self._random.choice(sorted(self._workers.pids)), number)
 
 
-@pytest.mark.parametrize(
-    ("n", "threads", "entries_each"),
-    [(6, 2, 10), *(pytest.param(n, 1, each, marks=pytest.mark.exhaustive) for n, each in ((8, 10), (64, 5)))],
-)
+@pytest.mark.exhaustive  # two workers, of which one ends: tests/faults/test_shared_slices.py
+@pytest.mark.parametrize(("n", "threads", "entries_each"), [(6, 2, 10), (8, 1, 10), (64, 1, 5)])
 def test_workers_join_and_end_at_random(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, threads: int, entries_each: int
 ) -> None:

@@ -64,8 +64,8 @@ def prepared(model: Path, place: Path, case: str) -> tuple[list[str], set[str]]:
     return go_on, set() if case == "resume" else damage_entry(out)
 
 
-CASES = ("mine", "resume", "overwrite", "an entry of a complete run is damaged")
-MORE_CASES = ("an entry is damaged",)
+CASES = ("mine", "resume", "overwrite")
+MORE_CASES = ("an entry is damaged", "an entry of a complete run is damaged")
 
 
 def looks_of(place: Path, damaged: set[str]) -> list[dict[str, Any]]:

@@ -14,7 +14,6 @@ import pytest
 from PIL import Image
 
 import pipeline
-from flows.pictures import pictures_of
 from pipeline.results.report.content import Content, content_of
 from pipeline.results.report.figures import BUSY, LEFT, RIGHT, WRITING
 from pipeline.results.report.timeline import Block, Lane, Stretch, Timeline
@@ -24,6 +23,8 @@ from tests.support.runs import random_edges, write_edges
 
 def drawn(content: Content) -> dict[str, np.ndarray]:
     """Points of each picture, as (height, width, red green blue)."""
+    from flows.pictures import pictures_of  # Matplotlib; every process imports this module
+
     start = "data:image/png;base64,"
     addresses = pictures_of(content)
     assert all(address.startswith(start) for address in addresses.values())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
@@ -27,12 +28,14 @@ class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
 
 
+@pytest.mark.values
 class TestLargestOfTheReferenceEngine(LargestSuite):
     subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
 
     questions = 20
 
 
+@pytest.mark.values
 class TestThresholdsOfTheReferenceEngine(ThresholdSuite):
     # every slice takes all work in its hands, so slices of one node each would take seconds
     subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True, short_s=0.02)

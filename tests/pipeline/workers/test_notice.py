@@ -26,7 +26,10 @@ EDGES = random_edges(40, 30, 0.3, seed=5)
 LIMIT_S = 120.0
 
 
-@pytest.mark.parametrize("words", [(), ("--no-nanny",)], ids=["nanny", "no nanny"])
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param((), id="nanny"), pytest.param(("--no-nanny",), id="no nanny", marks=pytest.mark.exhaustive)],
+)
 def test_a_worker_that_is_told_to_end_hands_its_slice_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:

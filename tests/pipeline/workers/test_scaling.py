@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from benchmarks.scaling import measure, random_graph
 from kernels import engines
 
 
+@pytest.mark.exhaustive
 def test_two_workers_find_what_one_finds(tmp_path: Path) -> None:
     engines.compile_engine("cpu")
     engines.compile_proof()
