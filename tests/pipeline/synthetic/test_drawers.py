@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import pipeline
 from kernels.compiled.random_rows import Rows
 from kernels.gpu import device as gpu
+from kernels.gpu.random_edges import EdgeDrawer
 from pipeline.synthetic import generate_on, generating
 from pipeline.synthetic.drawers import DeviceDrawer, HostDrawer
 from pipeline.synthetic.generate_on import choose_drawer
@@ -115,6 +116,53 @@ def leads_to(graph: Wanted, x: int) -> int:
         i = (i + ((mix(int(keys[k]) ^ j) >> 32) * height >> 32)) % height
         j = (j + ((mix(int(keys[k + 1]) ^ i) >> 32) * width >> 32)) % width
     return leads_to(graph, i * width + j) if i * width + j >= n else i * width + j
+
+
+ROW: dict[str, Any] = {"model": "rmat", "n_left": 1, "n_right": 1 << 20, "edges": 180}
+ROW["quadrants"] = ("0.46875", "0.015625", "0.5", "0.015625")
+
+
+def draws_of(graph: Wanted) -> Iterator[int]:
+    """Right vertices that the only left vertex draws, one after the other; a first half has 62 of 64 chances."""
+    own, k = mix(key(graph.seed, "rows")), 0
+    while True:
+        v, size, level = 0, graph.n_right, 0
+        while size > 1:
+            bits = word(own, 16 * k + level // 2) >> (40 if level % 2 == 0 else 16) & (1 << 24) - 1
+            half = (size + 1) // 2
+            v, size = (v, half) if bits < 62 << 18 else (v + half, size - half)
+            level += 1
+        yield v
+        k += 1
+
+
+@emulated
+def test_rows_are_left_to_the_host_if_and_only_if_64_draws_are_repeats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And every set keeps the first draw of each vertex. So neither depends on which thread comes to a vertex first."""
+    sets: list[np.ndarray] = []
+    enqueue = EdgeDrawer._enqueue
+
+    def noted(drawer: EdgeDrawer, phase: int, n: int, fields: dict[str, Any], *rest: int, **numbers: int) -> None:
+        if "sets" in fields and "done" in fields:
+            sets[:] = [DEVICE.read(fields["sets"], np.uint64, 0, 2 * ROW["edges"])]
+        enqueue(drawer, phase, n, fields, *rest, **numbers)
+
+    monkeypatch.setattr(EdgeDrawer, "_enqueue", noted)
+    outcomes = []
+    for seed in range(20):
+        graph = graph_of(**ROW, seed=seed)
+        first, in_vain, most = dict[int, int](), 0, 0
+        for k, v in enumerate(draws_of(graph)):
+            in_vain = in_vain + 1 if v in first else 0
+            most = max(most, in_vain)
+            first.setdefault(v, k)
+            if len(first) == graph.edges or most == 64:
+                break
+        outcomes.append(most == 64)
+        assert assert_same(graph, 1 << 22) == outcomes[-1]
+        found = {int(entry) >> 32: (int(entry) & 0xFFFFFFFF) - 2 for entry in sets[0] if int(entry) != 2**64 - 1}
+        assert {v: found[v] for v in first} == first
+    assert 3 < sum(outcomes) < 17
 
 
 @emulated
