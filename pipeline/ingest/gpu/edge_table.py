@@ -24,6 +24,9 @@ __all__ = ["PIECE", "DeviceEdgeTable", "edges_of_a_chunk"]
 
 #: Device memory per edge of a chunk, in bytes, for labels, codes, words, and sorting.
 _EDGE_BYTES = 160
+#: Bytes of text of a side that are numbered at a time, per edge of a chunk. Numbering takes some 14 bytes of the device
+#: per byte of text (docs/lab/large.md), and the labels that are known already need room, too.
+_TEXT_OF_AN_EDGE = 10
 #: Most bytes of text of a side that are numbered at a time, because a column of libcudf has offsets of 32 bits, or of
 #: 64 if that is turned on. Larger batches of the input are numbered alone.
 TEXT_BYTES = 2**31 - 1
@@ -88,6 +91,7 @@ class DeviceEdgeTable:
         self.arrays = arrays
         self.n_rows = self.n_chunks = 0
         self.capacity = capacity
+        self.most_text = min(TEXT_BYTES, _TEXT_OF_AN_EDGE * capacity)
         self._left, self._right = _Side("left", arrays, integers[0]), _Side("right", arrays, integers[1])
         self._waiting: list[tuple[Any, Any]] = []
         self._waiting_bytes = np.zeros(2, np.int64)  # of text, left and right
@@ -103,7 +107,7 @@ class DeviceEdgeTable:
     def add(self, left: Any, right: Any) -> None:
         """Append edges: two columns of labels, on the device."""
         n_bytes = np.array([self._text_bytes(column) for column in (left, right)])
-        if (self._waiting_bytes + n_bytes > TEXT_BYTES).any():
+        if (self._waiting_bytes + n_bytes > self.most_text).any():
             self._number()
         self._waiting.append((left, right))
         self._waiting_bytes += n_bytes

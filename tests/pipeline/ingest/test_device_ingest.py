@@ -133,17 +133,22 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
     assert (text_of_log in caplog.text) == (told > 1)
 
 
-@pytest.mark.parametrize("capacity", [1 << 20, 450])
+@pytest.mark.parametrize(
+    ("capacity", "most", "of_an_edge"),
+    [(1 << 20, 1000, 10), (450, 1000, 10), (450, 1 << 31, 2)],
+    ids=["offsets", "chunks", "memory"],
+)
 def test_text_is_numbered_before_a_column_has_too_many_bytes(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, capacity: int
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, capacity: int, most: int, of_an_edge: int
 ) -> None:
-    """A column of libcudf may have offsets of 32 bits. Words of a chunk wait for one another all the same."""
+    """A column of libcudf may have offsets of 32 bits, and a device little memory. Words of a chunk wait all the same."""
     rng = np.random.default_rng(2)
     left, right = (
         pa.array([f"{side}-{k:0{width}}" for k in rng.integers(0, 50, 900)]) for side, width in (("a", 18), ("b", 5))
     )
     pq.write_table(pa.table({"u": left, "v": right}), tmp_path / "x.parquet", row_group_size=16)
-    monkeypatch.setattr(edge_table, "TEXT_BYTES", 1000)
+    monkeypatch.setattr(edge_table, "TEXT_BYTES", most)
+    monkeypatch.setattr(edge_table, "_TEXT_OF_AN_EDGE", of_an_edge)
     monkeypatch.setattr(edge_table, "SLICE", 64)
     monkeypatch.setattr(reading, "ROWS", 16)
     longest: list[int] = []
