@@ -141,7 +141,7 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
 def test_text_is_numbered_before_a_column_has_too_many_bytes(
     tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, capacity: int, most: int, of_an_edge: int
 ) -> None:
-    """A column of libcudf may have offsets of 32 bits, and a device little memory. Words of a chunk wait all the same."""
+    """A column of libcudf may have offsets of 32 bits, or a device little memory. Words wait all the same."""
     rng = np.random.default_rng(2)
     left, right = (
         pa.array([f"{side}-{k:0{width}}" for k in rng.integers(0, 50, 900)]) for side, width in (("a", 18), ("b", 5))
