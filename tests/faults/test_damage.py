@@ -348,6 +348,7 @@ def test_a_copied_ledger_entry_is_refused(stopped: Stopped, tmp_path: Path) -> N
     check_resumed(out)
 
 
+@pytest.mark.exhaustive
 def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     """A limit on the size of files stands for a full disk, because a test cannot make a file system."""
     edges = random_edges(200, 80, 0.35, 3)

@@ -36,7 +36,14 @@ def check(folder: RunFolder) -> None:
     assert pipeline.verify(folder.path, progress=False).count == manifest.count
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=["killed", "told"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGKILL, id="killed"),
+        # one of one thread is told to end: tests/pipeline/workers/test_notice.py
+        pytest.param(signal.SIGTERM, id="told", marks=pytest.mark.exhaustive),
+    ],
+)
 def test_a_worker_that_ends_while_its_threads_mine_costs_nothing_but_its_slice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:

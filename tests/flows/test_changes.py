@@ -84,6 +84,7 @@ def test_little_change_is_not_told(tmp_path: Path, told: list[dict[str, str]]) -
     assert len(told) == 1
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_compared_needs_attention(tmp_path: Path, told: list[dict[str, str]]) -> None:
     run(tmp_path, "2026-01-01", EDGES)
     numbers = {(int(user == "user 1"), film) for user, film in EDGES}

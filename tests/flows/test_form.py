@@ -82,6 +82,7 @@ def test_what_is_deployed_fits() -> None:
         assert flow.validate_parameters(given)
 
 
+@pytest.mark.exhaustive
 def test_pictures_are_imported_when_there_are_some() -> None:
     """They cost a run a second, and a run without a page draws none."""
     drawing = {"matplotlib", "pipeline.results.report.figures"}

@@ -152,6 +152,7 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
     assert not set(attempts[0]) & set(attempts[1]), "what was committed before the failure is not mined again"
 
 
+@pytest.mark.exhaustive
 def test_counting_only_by_size(tmp_path: Path, source: Path) -> None:
     state = run(source, tmp_path / "out", count_only=True, sizes=True)
     assert (state.result()["count"], int(state.result()["fingerprint"])) == answer(EDGES)
@@ -232,6 +233,7 @@ def test_corrected_input_of_the_same_day_makes_a_new_run_and_the_same_input_none
     assert read(corrected).name == f"g.parquet to {second}"
 
 
+@pytest.mark.exhaustive
 def test_a_backfill_is_one_parameter_and_removes_nothing(tmp_path: Path) -> None:
     for day in ("2026-11-21", "2026-11-22", "2026-10-01"):
         write_edges(tmp_path / f"{day}.parquet", EDGES)

@@ -116,6 +116,7 @@ def test_a_store_that_refuses_loses_no_run_and_the_same_flow_publishes_it_later(
         assert secret not in everything(state)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("prefect_server")
 def test_a_store_that_is_back_soon_is_tried_again_by_the_task(tmp_path: Path, source: Path, bucket: Bucket) -> None:
     refused: list[str] = []
@@ -132,6 +133,7 @@ def test_a_store_that_is_back_soon_is_tried_again_by_the_task(tmp_path: Path, so
     check_complete(below(bucket, "night"), tmp_path / "out")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("prefect_server")
 def test_a_place_without_a_day_has_the_newest_night(tmp_path: Path) -> None:
     """Corrected input of a day replaces it; a night that is made up for does not."""
@@ -154,6 +156,7 @@ def test_a_place_without_a_day_has_the_newest_night(tmp_path: Path) -> None:
     check_complete(files_below(place), tmp_path / "runs" / "2026-01-03")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("prefect_server")
 def test_what_cannot_be_published_to_is_left_alone_and_needs_attention(tmp_path: Path, source: Path) -> None:
     """Also a place below the run, and one on the web."""

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pydantic import BaseModel
 
 import pipeline
@@ -41,6 +42,7 @@ def test_nobody_is_called(tmp_path: Path) -> None:
     assert settings(tmp_path) == [False, False, 120]
 
 
+@pytest.mark.exhaustive
 def test_the_users_environment_goes_first(tmp_path: Path) -> None:
     assert settings(tmp_path, PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS="7") == [False, False, 7]
 

@@ -22,7 +22,7 @@ def golden_graphs():
     """Those that are counted in a few seconds are in `make test`."""
     for name in GOLDEN:
         marks = [] if name in SHIPPED else [pytest.mark.golden]
-        slow = [pytest.mark.exhaustive] if GOLDEN[name]["bicliques"] > 10**8 else []
+        slow = [pytest.mark.exhaustive] if GOLDEN[name]["bicliques"] > 10**7 else []
         yield pytest.param(name, marks=[*marks, *slow], id=name)
 
 

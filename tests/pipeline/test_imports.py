@@ -141,8 +141,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 ALIKE = (
     "sizes RUN",
     "sample RUN",
+    "explain RUN",
     "count SOURCE --quiet --workers 0",
     "mine SOURCE -o NEW --quiet --workers 0 --no-report",
+    "report RUN --quiet",
 )
 
 

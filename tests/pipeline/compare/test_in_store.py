@@ -113,7 +113,13 @@ def test_every_machine_knows_it_until_a_run_is_another(machines: Machines, monke
     assert changes_in(machines, "2026-01-03") == {}
 
 
-@pytest.mark.parametrize("lost", CHANGES_FILES)
+@pytest.mark.parametrize(
+    "lost",
+    [
+        pytest.param(name, marks=[pytest.mark.exhaustive] * (name not in ("gone.parquet", "diff.json")))
+        for name in CHANGES_FILES
+    ],
+)
 def test_a_comparison_that_does_not_get_there_is_made_again(machines: Machines, lost: str) -> None:
     """The one that was there is withdrawn first. So no machine takes the files of two for one."""
     of_series(machines, "2026-01-01", EDGES)

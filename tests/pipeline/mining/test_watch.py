@@ -77,7 +77,7 @@ def test_log_records_have_the_facts_of_slices(source: Path, tmp_path: Path, capl
     assert sum(fact["rows"] for fact in facts) == len(results)
 
 
-@pytest.mark.parametrize("has_bokeh", [True, False])
+@pytest.mark.parametrize("has_bokeh", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
 def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bokeh: bool
 ) -> None:

@@ -54,7 +54,7 @@ pipeline.mine(sys.argv[1], sys.argv[2], workers=0, progress=False, report=False,
 """
 
 
-@pytest.mark.parametrize("order", ["degree", "two-hop"])
+@pytest.mark.parametrize("order", [pytest.param("degree", marks=pytest.mark.exhaustive), "two-hop"])
 def test_no_step_imports_anything_or_loads_machine_code(tmp_path: Path, order: str) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
     words = [sys.executable, "-c", WATCH, str(source), str(tmp_path / "out"), order]
