@@ -123,7 +123,7 @@ class LedgerEntry:
         result = {name: getattr(self.result, name) for name in _OF_RESULT}
         return (
             result
-            | {"parts": [asdict(part) for part in self.result.parts], "stats": asdict(self.result.stats)}
+            | {"parts": [vars(part) for part in self.result.parts], "stats": self.result.stats.to_json()}
             | self.result.total.to_json()
             | {"took": self.took, "weight": self.weight, "left_over": base64.b64encode(left_over).decode()}
         )

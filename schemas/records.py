@@ -28,7 +28,7 @@ from typing import (
 
 from schemas.errors import IncompleteError, InputError
 
-__all__ = ["check_facts", "checked", "read_as", "with_checksum"]
+__all__ = ["check_facts", "checked", "one_line", "read_as", "with_checksum"]
 
 _CHECKSUM = "crc32"
 #: A field of a ledger entry that is large and plain text, so that it need not be encoded again.
@@ -42,6 +42,16 @@ Reader = Callable[[Any, str], Any]
 def with_checksum(data: Mapping[str, Any]) -> dict[str, Any]:
     """A record with its CRC-32, which `checked` compares."""
     return {**data, _CHECKSUM: _crc32(data)}
+
+
+def one_line(data: Mapping[str, Any]) -> bytes:
+    """A record that is not empty, with its CRC-32, as a line of JSON. `with_checksum` has the same record as an object.
+
+    What the checksum is computed from is what is written, so it is put into words once.
+    """
+    text, plain = _words(data)
+    end = {_PLAIN_TEXT: plain} if _PLAIN_TEXT in data else {}
+    return f"{text[:-1]}, {json.dumps(end | {_CHECKSUM: _crc32_of(text, plain)})[1:]}\n".encode()
 
 
 def checked(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,8 +68,17 @@ def checked(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _crc32(data: Mapping[str, Any]) -> int:
+    return _crc32_of(*_words(data))
+
+
+def _words(data: Mapping[str, Any]) -> tuple[str, str]:
+    """What the checksum is computed from: the record in JSON, and its field of plain text."""
     rest = {key: value for key, value in data.items() if key not in (_PLAIN_TEXT, _CHECKSUM)}
-    return zlib.crc32(json.dumps(rest, sort_keys=True).encode(), zlib.crc32(str(data.get(_PLAIN_TEXT, "")).encode()))
+    return json.dumps(rest, sort_keys=True), str(data.get(_PLAIN_TEXT, ""))
+
+
+def _crc32_of(text: str, plain: str) -> int:
+    return zlib.crc32(text.encode(), zlib.crc32(plain.encode()))
 
 
 def read_as(kind: type[T], data: object, name: str) -> T:

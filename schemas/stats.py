@@ -76,6 +76,8 @@ class SliceStats:
         Energy and peak power of the worker's GPU. None where they cannot be read.
     threads : int
         Threads that shared the slice.
+    pieces : int
+        Pieces in which they were given its work.
     idle_seconds : float
         Seconds in which threads that shared the slice had nothing to do, of all of them together.
     """
@@ -88,7 +90,12 @@ class SliceStats:
     joules: float | None = None
     peak_watts: float | None = None
     threads: int = 1
+    pieces: int = 1
     idle_seconds: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """A dictionary for a ledger entry, whose values are those of this object. To copy them would take longer."""
+        return vars(self) | {"engine": vars(self.engine)}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SliceStats:

@@ -31,14 +31,13 @@ from pipeline.run.plan import BandOf
 from pipeline.run.progress import OnProgress, Progress, number
 from pipeline.run.session import MiningSession, how_it_ended, remember
 from pipeline.run.stored import keep_steps
-from pipeline.slices.left_over import LeftOver, Packed
+from pipeline.slices.left_over import LeftOver, Packed, Roots
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
 from pipeline.workers.pool import Pool, Result, Sharing, WorkerLostError
 from schemas.errors import BicliqueError, ResourceError
 from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from schemas.options import RunLimits
 from schemas.search import Limits
-from schemas.work import Subtrees
 
 __all__ = ["GROW_AFTER_S", "GROW_FOR_S", "LOOK_S", "LOOK_SOON_S", "NO_WORKERS_S", "mine_run"]
 
@@ -259,9 +258,9 @@ class _Driver:
             write_on=self.write_on,
         )
 
-    def _nodes(self, source: int, first: int, last: int) -> Packed:
+    def _nodes(self, source: int, first: int, last: int) -> Packed | Roots:
         if source == PLAN:
-            return Subtrees.of_roots(self.plan.roots[first:last]).to_bytes(), 0, last - first
+            return Roots.of(self.plan.roots[first:last])
         return self.left_overs[source].some(first, last)
 
     def _band(self, start: Start) -> int:

@@ -49,6 +49,8 @@ class Incumbent:
         return Gap(best, max([best, *rest]))
 
     def _count(self, source: int, ranges: Iterable[tuple[int, int]], sign: int) -> None:
+        if not self._ceilings:
+            return  # nobody asks
         within = self._plan.within_bands(ranges) if source == PLAN else ranges
         for start, stop in within:
             self._open[self._band_of(source, start)] += sign * (stop - start)

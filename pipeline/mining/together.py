@@ -109,6 +109,7 @@ class _Shared:
         self._is_over = self._is_told_to_stop = False
         self._seats: list[_Seat] = []
         self.parts: list[Part] = []
+        self.pieces = 0
         self._machine.add_source(PLAN, shares, [(0, len(work))], is_plan=True)
         with self._changed:
             self._carry_out(self._machine.set_slots(self.threads))
@@ -167,6 +168,7 @@ class _Shared:
                 writing_seconds=sum(seat.session.writing + seat.closing for seat in self._seats) / self.threads,
                 peak_rss=peak_rss(),
                 threads=self.threads,
+                pieces=self.pieces,
                 idle_seconds=max(seconds * self.threads - sum(seat.busy + seat.closing for seat in self._seats), 0.0),
             ),
             timed=tuple(timed for seat in self._seats for timed in seat.session.timed),
@@ -214,6 +216,7 @@ class _Shared:
         left_over = left_over.spread(self._machine.pieces_wanted())  # before its turn, because this takes as long
         weights = self.weights.of(left_over)
         with self._changed:
+            self.pieces += 1
             if len(left_over):
                 self._sources[start.slice] = left_over
             if self._is_told_to_stop:

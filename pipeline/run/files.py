@@ -25,7 +25,6 @@ __all__ = [
     "create",
     "disk_errors",
     "flush",
-    "json_bytes",
     "read_json",
     "replace_file",
     "settle",
@@ -138,9 +137,13 @@ def create(path: Path) -> IO[bytes]:
     OSError
         If the file cannot be made.
     """
-    path.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return os.fdopen(os.open(path, flags, 0o666), "wb")
+    try:
+        descriptor = os.open(path, flags, 0o666)
+    except FileExistsError:
+        path.unlink()
+        descriptor = os.open(path, flags, 0o666)
+    return os.fdopen(descriptor, "wb")
 
 
 @contextmanager
@@ -163,7 +166,10 @@ def whole_file(target: Path, flush_names: Callable[[], None] | None = None) -> I
         try:
             with create(temporary) as file:
                 yield file
-            replace_file(temporary, target, flush_names)
+                file.flush()
+                if _is_to_last(temporary):
+                    os.fsync(file.fileno())
+            _rename(temporary, target, flush_names)
         except BaseException:
             with suppress(OSError):  # an error here would hide the one that ended the block
                 temporary.unlink(missing_ok=True)
@@ -176,6 +182,10 @@ def replace_file(temporary: Path, target: Path, flush_names: Callable[[], None] 
     `flush_names` does that for the name, as a `SharedFlush` of the folder. None: its folder is flushed.
     """
     flush(temporary)
+    _rename(temporary, target, flush_names)
+
+
+def _rename(temporary: Path, target: Path, flush_names: Callable[[], None] | None) -> None:
     temporary.replace(target)
     if flush_names is None:
         flush(target.parent)
@@ -228,13 +238,18 @@ def flush(path: Path) -> None:
 
     Nothing is done inside a `temporary_folder`, because a disk takes milliseconds for each.
     """
-    if not _temporary.isdisjoint(path.parents):
+    if not _is_to_last(path):
         return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _is_to_last(path: Path) -> bool:
+    """Whether a file has to survive a loss of power, because it is in no `temporary_folder`."""
+    return not _temporary or _temporary.isdisjoint(path.parents)
 
 
 def write_json(target: Path, data: dict[str, Any]) -> None:
@@ -246,12 +261,7 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
         If the disk is full, or the file cannot be written for another reason.
     """
     with whole_file(target) as file:
-        file.write(json_bytes(data))
-
-
-def json_bytes(data: dict[str, Any]) -> bytes:
-    """A record with its checksum, as it is written."""
-    return json.dumps(with_checksum(data), indent=1).encode()
+        file.write(json.dumps(with_checksum(data), indent=1).encode())
 
 
 def _read(file: Path) -> bytes:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.run.files import SharedFlush, disk_errors, flush, json_bytes, read_json, whole_file
+from pipeline.run.files import SharedFlush, disk_errors, flush, read_json, whole_file
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import is_entry, refuse_links
 from pipeline.run.pending import admit, pending_there, place_of
@@ -25,6 +25,7 @@ from pipeline.run.stored import sizes_of, store_of
 from schemas.errors import IncompleteError
 from schemas.jobs import Job
 from schemas.manifest import PLAN, LedgerEntry, Part
+from schemas.records import one_line
 from schemas.totals import Total
 from schemas.work import Subtrees
 
@@ -179,7 +180,7 @@ class Ledger:
         ResourceError
             If the disk is full. The slice does not count then, unless its entry is there already.
         """
-        file, record = self.file(entry.result.slice), json_bytes(entry.to_json(left_over))
+        file, record = self.file(entry.result.slice), one_line(entry.to_json(left_over))
         if self.journal is None:
             with whole_file(file, self._flush_names) as stream:
                 stream.write(record)

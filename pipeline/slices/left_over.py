@@ -14,9 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from pipeline.prepare.weights import SHAPE, shapes_of
+from schemas.dtypes import VERTEX
 from schemas.work import Subtrees
 
-__all__ = ["LeftOver", "Packed", "unpacked"]
+__all__ = ["LeftOver", "Packed", "Roots", "unpacked"]
 
 #: Nodes ``start`` to ``stop - 1`` of a list that `Subtrees.to_bytes` packed: (packed, start, stop).
 Packed = tuple[bytes, int, int]
@@ -24,6 +25,30 @@ Packed = tuple[bytes, int, int]
 #: A list of at most so many bytes is sent whole to a worker that takes some of its nodes. The driver cuts nodes out of
 #: longer lists.
 _PASSED_ON = 1 << 16
+
+
+@dataclass(frozen=True)
+class Roots:
+    """Whole first-level subtrees for a worker. To pack them as nodes would take longer than to send them.
+
+    Parameters
+    ----------
+    ranks : bytes
+        Their roots, an array of int32.
+    """
+
+    ranks: bytes
+
+    @classmethod
+    def of(cls, ranks: np.ndarray) -> Roots:
+        """The subtrees of these roots, in order."""
+        return cls(np.asarray(ranks, VERTEX).tobytes())
+
+    def nodes(self) -> Subtrees:
+        """The nodes."""
+        return Subtrees.of_roots(
+            np.frombuffer(self.ranks, VERTEX).copy()
+        )  # compiled code wants arrays that may be changed
 
 
 @dataclass(frozen=True)
@@ -72,6 +97,10 @@ class LeftOver:
         return Subtrees.from_bytes(self.packed)
 
 
-def unpacked(work: Sequence[Packed]) -> Subtrees:
+def unpacked(work: Sequence[Packed | Roots]) -> Subtrees:
     """The nodes that a worker was sent, in order."""
-    return Subtrees.concat([Subtrees.from_bytes(packed).take(start, stop) for packed, start, stop in work])
+    return Subtrees.concat([some.nodes() if isinstance(some, Roots) else _some(*some) for some in work])
+
+
+def _some(packed: bytes, start: int, stop: int) -> Subtrees:
+    return Subtrees.from_bytes(packed).take(start, stop)

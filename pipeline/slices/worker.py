@@ -31,7 +31,7 @@ from pipeline.run.version import __version__
 from pipeline.slices import crew, engine_turns
 from pipeline.slices.ending import may_end
 from pipeline.slices.engine_turns import Server, turn
-from pipeline.slices.left_over import LeftOver, Packed, unpacked
+from pipeline.slices.left_over import LeftOver, Packed, Roots, unpacked
 from pipeline.slices.power import COUNTERS, PowerMeter, Usage
 from pipeline.slices.run_in_worker import close_in_worker, open_in_worker
 from pipeline.slices.slice_search import SliceSearch
@@ -77,7 +77,7 @@ class SliceTask:
     slice, attempt : int
     band : int
         The band that the nodes are of; see `pipeline.run.opened.Run.bands`.
-    work : tuple of Packed
+    work : tuple of Packed or Roots
         The nodes to search; see `pipeline.slices.left_over.unpacked`.
     limits : Limits
     write_on : WriteOn
@@ -88,7 +88,7 @@ class SliceTask:
     slice: int
     attempt: int
     band: int
-    work: tuple[Packed, ...]
+    work: tuple[Packed | Roots, ...]
     limits: Limits
     write_on: WriteOn = "auto"
 

@@ -21,7 +21,7 @@ from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.jobs import AllMaximal
 from schemas.manifest import LedgerEntry
 from schemas.options import RunLimits, RunOptions
-from schemas.records import checked, read_as, with_checksum
+from schemas.records import checked, one_line, read_as, with_checksum
 from schemas.search import Search
 from schemas.sizes import SizeCounts
 from tests.support.runs import (
@@ -256,6 +256,9 @@ def test_records_of_an_earlier_version_have_no_checksum(out: Path) -> None:
     for name in (*RECORDS, "ledger/0.json"):
         data = json.loads((out / name).read_text())
         (out / name).write_text(json.dumps({key: value for key, value in data.items() if key != "crc32"}))
+    entry = read_json(out / "ledger" / "0.json")
+    del entry["stats"]["pieces"]
+    (out / "ledger" / "0.json").write_text(json.dumps(with_checksum(entry), indent=1))
     data = read_json(out / "manifest.json")
     (out / "manifest.json").write_text(json.dumps({k: v for k, v in data.items() if k != "compared_rows"}))
     assert pipeline.open_run(out).manifest.compared_rows == 0
@@ -272,6 +275,11 @@ def test_a_record_is_read_as_it_was_written() -> None:
     for changes in ({"a": 2}, {"left_over": "y"}, {"more": 0}, {"crc32": None}):
         with pytest.raises(IncompleteError, match="its checksum is another"):
             checked(with_checksum(data) | changes)
+    for one in (data, {"a": 1}):
+        line = one_line(one)
+        assert json.loads(line) == with_checksum(one)
+        assert line.endswith(b"}\n")
+        assert line.count(b"\n") == 1
 
 
 COUNTING = AllMaximal(Search("count"))

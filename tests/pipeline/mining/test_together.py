@@ -224,13 +224,14 @@ def test_threads_that_have_nothing_to_do_ask_for_a_share_of_a_long_piece(
     largest = Subtrees.of_roots(Run(folder).plan.roots[:1])
     done = mined(task_of(folder, Limits(), largest))
     assert len(pieces) > 1
+    assert done.result.stats.pieces == len(pieces)
     expected = CpuEngine().mine(Run(folder).graph, largest, Search("fingerprint"), Limits(), nowhere)
     assert (done.result.total.seen, done.result.total.fingerprint) == (expected.count, expected.fingerprint)
 
 
 def test_one_thread_mines_a_slice_as_it_always_did(tmp_path: Path) -> None:
     done = mined(task_of(prepared(tmp_path), Limits()), threads=1)
-    assert done.result.stats.threads == 1
+    assert (done.result.stats.threads, done.result.stats.pieces) == (1, 1)
     assert done.result.total.seen == answer(EDGES)[0]
     assert crew._kept is None
 

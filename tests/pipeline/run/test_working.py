@@ -11,7 +11,6 @@ import pytest
 import pipeline
 from pipeline.cli.cards import run_card
 from pipeline.remote.objects import objects_at
-from pipeline.run.files import json_bytes
 from pipeline.run.folder import RunFolder
 from pipeline.run.keeping import keep_steps
 from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
@@ -19,7 +18,7 @@ from pipeline.run.stored import driven
 from pipeline.slices.run_in_worker import open_in_worker
 from pipeline.slices.worker import forget
 from schemas.errors import IncompleteError, InputError
-from schemas.records import checked
+from schemas.records import checked, one_line
 from tests.support.runs import answer
 from tests.support.stored import EDGES, PREFIX, Machines, check_whole
 
@@ -55,7 +54,7 @@ def test_a_record_in_the_store_writes_no_file_of_others(
     there = machines.there()
     good, identity = there["steps/build.json"], json.loads(there["options.json"])["origin"]["run"]
     record = checked(json.loads(good))
-    bad = json_bytes(record | {"files": record["files"] | {name: 0}})
+    bad = one_line(record | {"files": record["files"] | {name: 0}})
     said = f"/steps/build.json names {name}, which is no file of a run; remove it, then continue with: "
     machines.put("steps/build.json", bad)
     if name == str(victim):

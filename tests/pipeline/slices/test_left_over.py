@@ -9,7 +9,7 @@ from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from pipeline.prepare.weights import RootWeights
 from pipeline.slices import left_over
-from pipeline.slices.left_over import LeftOver, unpacked
+from pipeline.slices.left_over import LeftOver, Roots, unpacked
 from schemas.emit import nowhere
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
@@ -67,3 +67,11 @@ def test_what_cannot_be_divided_stays_as_it_came() -> None:
     assert roots.spread(100) is roots
     assert LeftOver().spread(100) == LeftOver.of(Subtrees.empty()) == LeftOver()
     assert len(LeftOver()) == len(LeftOver().shapes) == 0
+
+
+def test_roots_of_the_plan_come_as_whole_subtrees_beside_packed_nodes() -> None:
+    first, packed = np.array([7, 3, 5], np.int32), Subtrees.of_roots(np.array([1, 2])).to_bytes()
+    nodes = unpacked([Roots.of(first), (packed, 1, 2)])
+    assert nodes.to_bytes() == Subtrees.of_roots(np.array([7, 3, 5, 2])).to_bytes()
+    alone = unpacked([Roots.of(first)])
+    assert alone.path.flags.writeable, "compiled code would be compiled again for arrays that cannot be written"
