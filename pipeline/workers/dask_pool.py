@@ -28,7 +28,8 @@ from pipeline.process.logs import tell
 from pipeline.slices import worker
 from pipeline.workers.dask_client import check_environment, client_of
 from pipeline.workers.dask_cuda import start_cluster
-from pipeline.workers.dask_sharing import DaskSharing
+from pipeline.workers.dask_pushing import unlisten
+from pipeline.workers.dask_sharing import DaskSharing, could_share
 from pipeline.workers.dask_tasks import DaskTasks
 from pipeline.workers.notice import bring_notice
 from pipeline.workers.options import Scheduler, address_of
@@ -89,7 +90,7 @@ class DaskPool:
         self._name = name
         self._platform = platform
         self._closes = closes
-        self._has_worked = False
+        self._has_worked = self._is_advised = False
         self._here: set[str] = set()  # addresses of the workers
         self._names: dict[str, str] = {}  # by address: host and process of every worker, also of those that have gone
         self._tasks = DaskTasks(client, platform.fatal_errors, lambda address: self._names.get(address, address))
@@ -217,6 +218,7 @@ class DaskPool:
             return Capacity(in_hand * len(threads), len(threads))
         engines = sum(threads.values())
         if engines == len(threads):
+            self._is_advised = self._is_advised or (self.cluster is None and could_share(threads))
             return Capacity(in_hand * engines, engines)
         self._sharing.look(threads)
         return Capacity(in_hand * engines, engines, self._sharing)
@@ -300,6 +302,7 @@ class DaskPool:
                 for address in self._threads() if self._has_worked else ():
                     asked = self.client.submit(worker.forget, workers=[address], pure=False)
                     distributed.fire_and_forget(asked)  # else Dask drops it, because nobody waits for it
+        unlisten(self.client)
         if self._closes:
             self.client.close()
         if self.cluster is not None:

@@ -6,14 +6,37 @@ which worker gets a slice.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+from distributed.comm import get_address_host
+
+from pipeline.process.logs import tell
 from pipeline.workers.dask_tasks import DaskTasks
 from pipeline.workers.pool import Result
 
-__all__ = ["DaskSharing"]
+__all__ = ["MANY", "DaskSharing", "could_share"]
+
+logger = logging.getLogger(__name__)
+
+#: So many workers of one thread each a driver serves without losing much (docs/multi-gpu.md).
+MANY = 64
+
+
+def could_share(addresses: Collection[str]) -> bool:
+    """Whether there are too many workers of one thread, some of them on the same host. If so, say what is better."""
+    hosts = {get_address_host(address) for address in addresses}
+    if len(addresses) <= MANY or len(hosts) == len(addresses):
+        return False
+    text = (
+        f"{len(addresses)} workers of one thread are on {len(hosts)} host{'s' if len(hosts) > 1 else ''}, and wait for "
+        "the driver between slices; start one worker per host, whose threads share slices (dask worker --nworkers 1 "
+        "--nthreads CORES)"
+    )
+    tell(logger, "apart", text, logging.WARNING, workers=len(addresses), hosts=len(hosts))
+    return True
 
 
 class DaskSharing:

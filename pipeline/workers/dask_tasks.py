@@ -20,6 +20,7 @@ from typing import Any
 import distributed
 
 from pipeline.slices.crew import having_threads
+from pipeline.workers import dask_pushing
 from pipeline.workers.device_failure import guarded
 from pipeline.workers.notice import OURS
 from pipeline.workers.pool import Result, WorkerLostError
@@ -45,6 +46,7 @@ class DaskTasks:
         self._is_coming = False  # whether `_send` will be called
         self._futures: dict[int, distributed.Future] = {}
         self._ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+        dask_pushing.listen(client)
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, where: str | None = None) -> None:
         """Have Dask run ``function(argument)``. `wait` returns the result with `tag`.
@@ -98,6 +100,7 @@ class DaskTasks:
                 continue
             for (tag, _), future in zip(tasks, futures, strict=True):
                 self._futures[tag] = future
+                dask_pushing.expect(future.key)
                 self._client.loop.add_callback(self._collect, tag, future)
 
     def _mapped(
@@ -112,6 +115,7 @@ class DaskTasks:
         if where is not None:
             function = partial(_with_its_threads, function)
             there = {"workers": [where], "allow_other_workers": True}
+        function = partial(dask_pushing.push, function)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="Sending large graph")  # left-overs of some MB are usual
             futures: list[distributed.Future] = self._client.map(
@@ -120,11 +124,17 @@ class DaskTasks:
         return futures
 
     async def _collect(self, tag: int, future: distributed.Future) -> None:
-        """Fetch how a task ended, as soon as it has, in the thread of Dask's loop."""
+        """Find out how a task ended, as soon as it has, in the thread of Dask's loop. What did not come is fetched."""
+        value: Any = None
+        error: BaseException | None = None
         try:
-            value, error = await future, None
+            await future.exception()  # which waits, and fetches nothing
+            came = dask_pushing.came(future.key)
+            value = came[0] if came is not None and future.status == "finished" else await future
         except (Exception, asyncio.CancelledError) as raised:  # Dask's own errors of a task that it gave up, too
-            value, error = None, raised
+            error = raised
+        finally:
+            dask_pushing.forget(future.key)
         self._ended.put((tag, value, error))
 
     def _result(self, tag: int, value: Any, error: BaseException | None) -> Result:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import distributed
 import pytest
@@ -14,7 +15,7 @@ from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.slices.crew import threads_here
 from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.dask_sharing import DaskSharing
+from pipeline.workers.dask_sharing import MANY, DaskSharing, could_share
 from pipeline.workers.pool import Result
 from schemas.options import RunLimits
 from tests.support.runs import FOR_TWO, answer, load_ledger, prepared_run, quiet
@@ -44,6 +45,28 @@ def test_no_worker_gets_a_second_slice_while_another_one_has_none() -> None:
     sharing.look(["a", "b", "c", "d"])
     sharing.submit(4, str, None)
     assert told.where[4] == "d"
+
+
+@pytest.mark.parametrize(
+    ("workers", "hosts", "says"),
+    [(MANY, 1, False), (MANY + 1, MANY + 1, False), (MANY + 1, 1, True), (MANY + 1, MANY, True)],
+)
+def test_many_workers_of_one_thread_on_shared_hosts_are_told_of(
+    workers: int, hosts: int, says: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert could_share([f"tls://10.0.0.{k % hosts}:{5000 + k}" for k in range(workers)]) == says
+    assert ["one worker per host" in record.message for record in caplog.records] == [True] * says
+
+
+def test_that_is_said_once_and_not_of_workers_with_threads(caplog: pytest.LogCaptureFixture) -> None:
+    with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as theirs:
+        pool = DaskPool.connect(theirs.scheduler_address)
+        for threads, times in ((2, 0), (1, 1), (1, 1)):
+            there = {f"tls://h:{k}": threads for k in range(MANY + 1)}
+            with mock.patch.object(pool, "_threads", return_value=there), mock.patch.object(pool, "_meet"):
+                pool.capacity()
+            assert sum("one worker per host" in record.message for record in caplog.records) == times
+        pool.close()
 
 
 def threads_there(argument: object) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import distributed
@@ -23,12 +24,15 @@ class BusyClient:
     def add_callback(self, function: Callable[..., Any], *arguments: Any) -> None:
         self.waiting.append((function, arguments))
 
+    def subscribe_topic(self, topic: str, handler: object) -> None:
+        pass
+
     def sync(self, function: Callable[[], Any]) -> Any:
         return asyncio.run(function())
 
     def map(self, function: Any, arguments: list[Any], **how: Any) -> list[Any]:
         self.sent += arguments
-        return [object() for _ in arguments]
+        return [SimpleNamespace(key=key) for key in how["key"]]
 
     async def cancel(self, futures: list[Any]) -> None:
         self.cancelled += futures
