@@ -2,12 +2,17 @@
 
     python -m benchmarks.events
     python -m benchmarks.events --workers 4 --slices 4000 --place FOLDER
+    python -m benchmarks.events movielens_100k --workers 2 --threads 16 --slices 100
 
 The driver, the ledger and Dask are the real ones: a Dask scheduler and its workers are started as processes of their
 own. Only the search is left out. A slice ends at once, writes no parts, and leaves over as many nodes as a real one
 does. So the driver is never idle, and what it reaches is the most it can. The processor time of the driver is told
 apart by thread: the loop of the driver, that of Dask's client, and the threads that write entries. The processor time
 of the Dask scheduler is told, too.
+
+With ``--threads`` a worker has several threads, which share each slice. Then slices are real, and take up to a second
+each: what they are for is that threads get pieces of them, of which the driver knows nothing. So the processor time of
+a piece is told, too. The graph has to be large enough for so many slices.
 """
 
 from __future__ import annotations
@@ -18,7 +23,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -36,12 +41,15 @@ from pipeline.slices.left_over import LeftOver, unpacked
 from pipeline.slices.run_in_worker import open_in_worker
 from pipeline.slices.worker import SliceDone, SliceTask, identity
 from pipeline.workers.dask_pool import DaskPool
-from schemas.manifest import SliceResult
+from schemas.errors import InputError
+from schemas.manifest import LedgerEntry, SliceResult
 from schemas.options import RunLimits, RunOptions
 from schemas.search import Search
 
 #: Nodes that a slice leaves over. The CPU engine leaves some ten to some hundred.
 _LEFT_OVER = 100
+#: Longest time of a slice in seconds, of one thread and of several.
+_SLICE_S, _SHARED_S = 0.01, 1.0
 
 
 def idle_slice(task: SliceTask) -> SliceDone:
@@ -63,7 +71,7 @@ def idle_slice(task: SliceTask) -> SliceDone:
 
 
 @contextmanager
-def _dask(workers: int) -> Iterator[tuple[str, psutil.Process]]:
+def _dask(workers: int, threads: int) -> Iterator[tuple[str, psutil.Process]]:
     """A scheduler with workers, as processes. Gives its address and its process."""
     file = "import sys; from dask.__main__ import main; sys.exit(main())"
     started: list[subprocess.Popen[str]] = []
@@ -79,7 +87,8 @@ def _dask(workers: int) -> Iterator[tuple[str, psutil.Process]]:
         address = next(line.split()[-1] for line in scheduler.stderr if "Scheduler at:" in line)
         threading.Thread(target=scheduler.stderr.read, daemon=True).start()
         for _ in range(workers):
-            process = start("worker", address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0", "--no-dashboard")
+            words = ("--nthreads", str(threads), "--no-nanny", "--memory-limit", "0", "--no-dashboard")
+            process = start("worker", address, *words)
             assert process.stderr is not None
             threading.Thread(target=process.stderr.read, daemon=True).start()
         with distributed.Client(address, set_as_default=False) as client:
@@ -91,26 +100,27 @@ def _dask(workers: int) -> Iterator[tuple[str, psutil.Process]]:
             process.wait()
 
 
-def measure(graph: Path, workers: int, slices: int, place: Path | None) -> dict[str, Any]:
-    """Let the driver deal so many slices that end at once.
+def measure(graph: Path, workers: int, slices: int, place: Path | None, threads: int = 1) -> dict[str, Any]:
+    """Let the driver deal so many slices: of one thread, which end at once, or of several, which are mined.
 
     Returns
     -------
     dict
         Per event: milliseconds by the clock (``event_ms``), and of processor time of the driver, in all (``driver_ms``)
-        and in the thread of its loop (``loop_ms``), and of the Dask scheduler (``scheduler_ms``).
+        and in the thread of its loop (``loop_ms``), and of the Dask scheduler (``scheduler_ms``). Also ``pieces``, the
+        number of pieces in which threads were given the work of the slices.
     """
     options = RunOptions(source=str(graph), engine="cpu", search=Search(mode="count"))
-    with prepared_run(graph, options, place) as folder, _dask(workers) as (address, scheduler):
+    with prepared_run(graph, options, place) as folder, _dask(workers, threads) as (address, scheduler):
         pool = DaskPool.connect(address)
         stop, began = threading.Event(), dict[str, float]()
 
         def watch(progress: Progress) -> None:
-            done = len(ledger.entries) if (ledger := mining.get("ledger")) else 0
-            if done >= slices // 10 and not began:  # what the first slices load does not count
-                began.update(_clocks(scheduler), slices=done)
-            if done >= slices and not stop.is_set():
-                ended.update(_clocks(scheduler), slices=done)
+            entries = list(ledger.entries.values()) if (ledger := mining.get("ledger")) else []
+            if len(entries) >= slices // 10 and not began:  # what the first slices load does not count
+                began.update(_clocks(scheduler), **_counts(entries))
+            if len(entries) >= slices and not stop.is_set():
+                ended.update(_clocks(scheduler), **_counts(entries))
                 stop.set()
 
         mining: dict[str, Any] = {}
@@ -121,13 +131,20 @@ def measure(graph: Path, workers: int, slices: int, place: Path | None) -> dict[
             mining["ledger"] = real(self)
             return mining["ledger"]
 
-        with mock.patch.object(driver, "mine_slice", idle_slice), mock.patch.object(Run, "repaired_ledger", remember):
-            driver.mine_run(Run(folder), pool, RunLimits(), watch, 0.01, stop)
+        with mock.patch.object(Run, "repaired_ledger", remember), ExitStack() as patched:
+            if threads == 1:
+                patched.enter_context(mock.patch.object(driver, "mine_slice", idle_slice))
+            driver.mine_run(Run(folder), pool, RunLimits(), watch, _SLICE_S if threads == 1 else _SHARED_S, stop)
         pool.close()
-    n = ended.pop("slices") - began["slices"]
-    return {"workers": workers, "slices": n} | {
-        f"{name}_ms": round(1e3 * (ended[name] - began[name]) / n, 4) for name in ended
-    }
+    if not ended:
+        raise InputError(f"{graph} was mined before {slices} slices had ended; take a larger graph, or fewer --slices")
+    done = {name: ended.pop(name) - began[name] for name in ("slices", "pieces")}
+    each = {f"{name}_ms": round(1e3 * (ended[name] - began[name]) / done["slices"], 4) for name in ended}
+    return {"workers": workers, "threads": threads} | done | each
+
+
+def _counts(entries: list[LedgerEntry]) -> dict[str, int]:
+    return {"slices": len(entries), "pieces": sum(entry.result.stats.pieces for entry in entries)}
 
 
 def _clocks(scheduler: psutil.Process) -> dict[str, float]:
@@ -145,6 +162,7 @@ def parser() -> argparse.ArgumentParser:
     parser = new_parser("events", __doc__)
     parser.add_argument("graph", nargs="?", default="bookcrossing_core", metavar="GRAPH")
     parser.add_argument("--workers", type=int, nargs="+", default=[2])
+    parser.add_argument("--threads", type=int, default=1, help="threads of a worker, which share its slices")
     parser.add_argument("--slices", type=int, default=2000)
     parser.add_argument("--place", type=Path, metavar="FOLDER", help="where runs are made (default: temporary files)")
     add_output(parser, "events.json")
@@ -156,13 +174,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = parser().parse_args(arguments)
     output = output_file(words, "events")
     graph = find(words.graph).path
-    print("| workers | slices | an event | driver | of it its loop | Dask scheduler |\n|--:|--:|--:|--:|--:|--:|")
+    print("| workers | slices | an event | driver | of it its loop | Dask scheduler | pieces | driver, a piece |")
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     lines = []
     for workers in words.workers:
-        found = measure(graph, workers, words.slices, words.place)
+        found = measure(graph, workers, words.slices, words.place, words.threads)
         lines.append(found)
         cells = " | ".join(f"{found[f'{name}_ms']:.2f} ms" for name in ("event", "driver", "loop", "scheduler"))
-        print(f"| {workers} | {found['slices']:,.0f} | {cells} |", flush=True)
+        piece_ms = found["driver_ms"] * found["slices"] / found["pieces"]
+        of = f"{workers}" if words.threads == 1 else f"{workers} of {words.threads} threads"
+        print(f"| {of} | {found['slices']:,.0f} | {cells} | {found['pieces']:,.0f} | {piece_ms:.3f} ms |", flush=True)
     write(output, lines)
     print(f"numbers: {output}")
 

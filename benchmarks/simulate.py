@@ -19,6 +19,7 @@ work is the time that it took. A worker has two slices in hand, or one if severa
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from collections.abc import Sequence
@@ -101,6 +102,7 @@ def parser() -> argparse.ArgumentParser:
     running.add_argument(
         "--threads", type=int, default=1, help="so many of the workers are one process, and share slices"
     )
+    running.add_argument("--draws", type=int, nargs="+", default=[1], help="seeds of the draws of roots")
     running.add_argument("--drivers", type=int, default=1, help="drivers that share workers and roots")
     add_output(running, "simulated.json")
     return parser
@@ -120,30 +122,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _table(words: argparse.Namespace) -> list[dict[str, Any]]:
     lines = []
     print(
-        "| graph | workers | work / worker | time | efficiency | slices | driver busy |\n|---|--:|--:|--:|--:|--:|--:|"
+        "| graph | workers | work / worker | draw | time | efficiency | slices | pieces | driver busy |\n"
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|"
     )
-    for name, recorded in numbers(words.roots).items():
-        for minutes in words.minutes:
-            for workers in words.workers:
-                seconds = 60 * minutes * workers
-                nodes = draw(recorded, max(recorded["roots"], 20 * workers), seconds, 1)
-                world = World(workers, commit_s=words.event_ms / 1e3)
-                policy = Policy(words.slice_seconds, event_seconds=world.commit_s)
-                if words.threads > 1:
-                    world = replace(world, workers=workers // words.threads, in_hand=1, threads=words.threads)
-                    policy = policy.of_sharing()
-                if words.drivers > 1:
-                    least, most = simulate_apart(nodes, world, policy, words.drivers)
-                    lines.append({"graph": name, "workers": workers, "minutes": minutes, "least": least, "most": most})
-                    print(f"| {name} | {workers:,} | {60 * minutes:.0f} s | | {least:.3f}-{most:.3f} | | |", flush=True)
-                    continue
-                found = simulate(nodes, world, policy)
-                lines.append({"graph": name, "workers": workers, "minutes": minutes} | vars(found))
-                print(
-                    f"| {name} | {workers:,} | {60 * minutes:.0f} s | {found.seconds:.1f} s | {found.efficiency:.3f} "
-                    f"| {found.slices:,} | {found.driver_busy:.2f} |",
-                    flush=True,
-                )
+    each = itertools.product(numbers(words.roots).items(), words.minutes, words.workers, words.draws)
+    for (name, recorded), minutes, workers, seed in each:
+        seconds = 60 * minutes * workers
+        nodes = draw(recorded, max(recorded["roots"], 20 * workers), seconds, seed)
+        world = World(workers, commit_s=words.event_ms / 1e3)
+        policy = Policy(words.slice_seconds, event_seconds=world.commit_s)
+        if words.threads > 1:
+            world = replace(world, workers=workers // words.threads, in_hand=1, threads=words.threads)
+            policy = policy.of_sharing()
+        line: dict[str, Any] = {"graph": name, "workers": workers, "minutes": minutes}
+        line |= {"draw": seed} if len(words.draws) > 1 else {}
+        begin = f"| {name} | {workers:,} | {60 * minutes:.0f} s | {seed} "
+        if words.drivers > 1:
+            least, most = simulate_apart(nodes, world, policy, words.drivers, seed - 1)
+            lines.append(line | {"least": least, "most": most})
+            print(f"{begin}| | {least:.3f}-{most:.3f} | | | |", flush=True)
+            continue
+        found = simulate(nodes, world, policy, seed - 1)
+        lines.append(line | vars(found))
+        print(
+            f"{begin}| {found.seconds:.1f} s | {found.efficiency:.3f} | {found.slices:,} | {found.pieces:,} "
+            f"| {found.driver_busy:.2f} |",
+            flush=True,
+        )
     return lines
 
 

@@ -87,6 +87,8 @@ class Outcome:
         Real seconds that the scheduler took.
     driver_busy : float
         Share of the time in which the driver served events, 0 to 1.
+    pieces : int
+        Pieces that threads worked on. Where a worker has one thread, these are the slices.
     """
 
     seconds: float
@@ -95,6 +97,7 @@ class Outcome:
     retries: int
     scheduler_s: float
     driver_busy: float
+    pieces: int
 
 
 @dataclass
@@ -155,7 +158,7 @@ class _Simulation:
         self.ends: list[tuple[float, int, _Running]] = []  # events on their way to the driver
         self.numbers = itertools.count()
         self.finish: Finish | None = None
-        self.slices = 0
+        self.slices = self.pieces = 0
         self.deciding = 0.0
 
     def run(self) -> Outcome:
@@ -178,7 +181,10 @@ class _Simulation:
             self._carry_out(lambda ended=ended: self._end(ended), driver_free)
             self._recall(driver_free)
         capacity = now * self.world.workers * self.world.threads
-        return Outcome(now, self.done / capacity, self.slices, self.machine.retries, self.deciding, driver_busy / now)
+        pieces = self.slices if self.world.threads == 1 else self.pieces
+        return Outcome(
+            now, self.done / capacity, self.slices, self.machine.retries, self.deciding, driver_busy / now, pieces
+        )
 
     @property
     def left(self) -> Nodes:
@@ -249,7 +255,9 @@ class _Simulation:
         policy = Policy(seconds, min(together.SHORTEST_S, seconds), event_seconds=together.EVENT_S)
         until = max(seconds - self.world.slice_s, 0.0)
         within = _Simulation(nodes, self.world.within, policy, self.rng, until, self.spread)
-        return within.run().seconds + self.world.slice_s, within.left
+        found = within.run()
+        self.pieces += found.pieces
+        return found.seconds + self.world.slice_s, within.left
 
     def _work(self, nodes: Nodes, seconds: float) -> tuple[float, Nodes]:
         order = np.argsort(-nodes.weights, kind="stable")
