@@ -154,7 +154,8 @@ def whole_file(target: Path, flush_names: Callable[[], None] | None = None) -> I
     ----------
     target : Path
     flush_names : callable or None
-        See `replace_file`.
+        Makes sure that the name survives a loss of power, as a `SharedFlush` of the folder does. None: the folder is
+        flushed.
 
     Raises
     ------
@@ -176,16 +177,13 @@ def whole_file(target: Path, flush_names: Callable[[], None] | None = None) -> I
             raise
 
 
-def replace_file(temporary: Path, target: Path, flush_names: Callable[[], None] | None = None) -> None:
-    """Give a finished file its name, and make sure that its content and its name survive a loss of power.
-
-    `flush_names` does that for the name, as a `SharedFlush` of the folder. None: its folder is flushed.
-    """
+def replace_file(temporary: Path, target: Path) -> None:
+    """Give a finished file its name, and make sure that its content and its name survive a loss of power."""
     flush(temporary)
-    _rename(temporary, target, flush_names)
+    _rename(temporary, target)
 
 
-def _rename(temporary: Path, target: Path, flush_names: Callable[[], None] | None) -> None:
+def _rename(temporary: Path, target: Path, flush_names: Callable[[], None] | None = None) -> None:
     temporary.replace(target)
     if flush_names is None:
         flush(target.parent)

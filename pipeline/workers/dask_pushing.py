@@ -49,7 +49,7 @@ def listen(client: distributed.Client) -> None:
 
 def unlisten(client: distributed.Client) -> None:
     """Have them come no more."""
-    with suppress(ValueError):  # nobody has listened
+    with suppress(Exception):  # nobody has listened, or the client is closed or has lost its scheduler
         client.unsubscribe_topic(_TOPIC)
 
 

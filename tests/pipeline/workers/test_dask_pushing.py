@@ -91,3 +91,10 @@ def test_nothing_of_a_task_is_kept(client: distributed.Client) -> None:
         tasks.submit(tag, int, text)
     results(tasks, 3)
     assert len(dask_pushing._came) == before
+
+
+def test_a_client_that_is_closed_has_nothing_to_end() -> None:
+    cluster = distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0")
+    with cluster, distributed.Client(cluster, set_as_default=False) as client:
+        tasks_of(client)
+    dask_pushing.unlisten(client)
