@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import defaultdict
 from collections.abc import Iterable
 from itertools import combinations
@@ -47,13 +48,22 @@ def spread_products(items: Iterable[pytest.Item]) -> list[pytest.Item]:
 
 
 def _cover(meetings: list[set[Any]], kept: set[int]) -> set[int]:
-    """The cases `kept`, and others until all that meets in any case meets in one of them."""
+    """The cases `kept`, and others until all that meets in any case meets in one of them.
+
+    What a case brings only becomes less. So the first one that brings as much as was known of it brings most.
+    """
     kept = set(kept)
     missing = set().union(*meetings).difference(*(meetings[k] for k in kept))
+    known = [(-len(each), k) for k, each in enumerate(meetings)]
+    heapq.heapify(known)
     while missing:
-        best = max(range(len(meetings)), key=lambda k: len(missing & meetings[k]))
-        missing -= meetings[best]
-        kept.add(best)
+        brings, k = known[0]
+        now = -len(missing & meetings[k])
+        if now == brings:
+            missing -= meetings[k]
+            kept.add(k)
+        else:
+            heapq.heapreplace(known, (now, k))
     return kept
 
 

@@ -60,7 +60,7 @@ def methods(home: type) -> dict[str, Callable[..., Any]]:
     return found
 
 
-HOMES = (pipeline.Results, Rows, Forms, ById, pipeline.Difference, pipeline.MaximalBicliques, Changed, *RECORDS)
+HOMES = (pipeline.Results, Rows, Forms, ById, pipeline.Difference, Changed, *RECORDS)
 METHODS = {name: one for home in HOMES for name, one in methods(home).items()}
 CALLS = FUNCTIONS | METHODS
 
@@ -125,8 +125,20 @@ def test_a_record_says_what_its_fields_are(record: type) -> None:
 
 @pytest.mark.parametrize("name", [name for name in CALLS if "Raises" in sections(CALLS[name])])
 def test_errors_that_are_told_exist(name: str) -> None:
-    for told in entries(sections(CALLS[name])["Raises"]):
+    check_errors(CALLS[name])
+
+
+def check_errors(call: Callable[..., Any]) -> None:
+    """Every error that its docstring names is one."""
+    for told in entries(sections(call)["Raises"]):
         assert issubclass(getattr(errors, told, None) or getattr(builtins, told), BaseException)
+
+
+def test_the_estimator_says_as_much() -> None:
+    """It is not among `CALLS`, because scikit-learn would be imported wherever tests are collected."""
+    for call in methods(pipeline.MaximalBicliques).values():
+        assert undocumented(call) == []
+        check_errors(call)
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
