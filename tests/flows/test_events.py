@@ -78,6 +78,7 @@ def night(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) ->
 
 
 @pytest.mark.usefixtures("prefect_server")
+@pytest.mark.exhaustive
 def test_a_run_tells_what_changed_if_that_is_much(tmp_path: Path) -> None:
     """All events of a process are sent in order, so that once the last night's is there, those before it are, too."""
     edges = {(f"user {a}", f"film {b}") for a, b in EDGES.tolist()}

@@ -16,6 +16,7 @@ from pipeline.output import part_writer, stretch
 from pipeline.proof import read_back
 from schemas.bicliques import stated
 from tests.support.compared import QUIET, changes, maximal_bicliques, night, rows_of
+from tests.support.examples import examples
 from tests.support.runs import ROOT, random_edges
 
 Edges = set[tuple[Any, Any]]
@@ -48,7 +49,7 @@ def changed(edges: Edges, rng: np.random.Generator, n: int, n_left: int, n_right
 def test_pairs_of_random_graphs_one_by_one(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     edges, last = {(0, 0)}, None
-    for k in range(25):
+    for k in range(examples(25)):
         n_left, n_right = int(rng.integers(1, 8)), int(rng.integers(1, 8))
         if k % 3 == 0:  # otherwise a few edges change
             edges = {(int(a), int(b)) for a, b in random_edges(n_left, n_right, rng.random(), k)}

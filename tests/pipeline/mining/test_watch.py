@@ -97,6 +97,7 @@ def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
     assert all(page.startswith("200 http://") and page.endswith("/status") for page in seen)
 
 
+@pytest.mark.exhaustive
 def test_a_stuck_worker_is_named_and_then_a_dead_one(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -277,6 +277,7 @@ def test_a_run_that_no_worker_joins_ends_with_an_error(tmp_path: Path, monkeypat
         driver.mine_run(Run(prepared(tmp_path)), FakePool(0), RunLimits(), quiet)
 
 
+@pytest.mark.exhaustive
 def test_local_workers_are_started_when_the_work_takes_long(
     tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -82,6 +82,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.exhaustive
 def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def facts(results: pipeline.Results) -> tuple[object, ...]:
         told = results.manifest
