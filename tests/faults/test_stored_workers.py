@@ -17,6 +17,8 @@ from tests.support.dask_commands import dask_scheduler, start_worker
 from tests.support.runs import ROOT, answer, environment
 from tests.support.stored import EDGES, PREFIX, Machines, check_whole, source_in
 
+#: Without workers of Dask: tests/faults/test_stored.py. Without kills: tests/pipeline/run/test_stored.py.
+pytestmark = pytest.mark.exhaustive
 #: Milliseconds, so that there is more than one slice for each worker.
 SLICE_S = 0.002
 
@@ -81,7 +83,7 @@ def check(machines: Machines) -> None:
     assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
 
 
-@pytest.mark.parametrize(("at", "before"), [(1, True), pytest.param(2, False, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(("at", "before"), [(1, True), (2, False)])
 def test_a_worker_is_killed_when_a_part_is_put(
     machines: Machines, tmp_path: Path, cluster: Cluster, at: int, before: bool
 ) -> None:
@@ -96,7 +98,6 @@ def test_a_worker_is_killed_when_a_part_is_put(
     check(machines)
 
 
-@pytest.mark.exhaustive  # without workers of Dask: tests/faults/test_stored.py
 @pytest.mark.parametrize(
     ("kind", "at", "before"),
     [
