@@ -6,19 +6,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
 from pipeline.run.folder import RunFolder
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
+from schemas.hashes import vertex_hashes
+from schemas.search import Side
 
-__all__ = ["LABEL_FILES", "Tables", "ids_of", "open_labels"]
+__all__ = ["LABEL_FILES", "Tables", "hashes_of", "ids_of", "open_labels"]
 
 #: Labels by dense id, left and right; None where the rows of a run hold dense ids.
 Tables = tuple[pa.Array, pa.Array] | None
 
 #: Labels that are looked up together, so that there is no second copy of all of them.
 _PART = 1 << 17
+#: Labels that a thread hashes at a time.
+_HASHED = 1 << 20
+#: A table of all labels is made for more than one text per so many labels.
+_TABLE = 10
 #: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
 LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
@@ -44,6 +52,15 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
     return pa.concat_arrays(table["label"].chunks) if table["label"].num_chunks != 1 else table["label"].chunk(0)
 
 
+def hashes_of(labels: pa.Array, side: Side) -> np.ndarray:
+    """`schemas.hashes.vertex_hashes` of labels, by a thread per core where there are more than a million."""
+    parts = [labels.slice(start, _HASHED) for start in range(0, len(labels), _HASHED)]
+    if len(parts) < 2:
+        return vertex_hashes(labels, side)
+    threads = min(count_cores(), len(parts))
+    return np.concatenate(list(in_order(lambda part: vertex_hashes(part, side), parts, threads)))
+
+
 def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     """Dense ids of labels.
 
@@ -66,7 +83,8 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     Notes
     -----
     Every distinct value is looked up once, because labels repeat. If the labels are consecutive integers, an id is the
-    difference to the first label, and nothing is looked up.
+    difference to the first label, and nothing is looked up. Few texts are searched among the sorted labels, and for
+    many a table of all labels is made, which takes 0.2 s for a million.
     """
     if pa.types.is_integer(labels.type) and _is_range(labels):
         return _places(values.to_numpy(), labels[0].as_py() if len(labels) else 0, len(labels))
@@ -77,12 +95,31 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
         found = np.minimum(np.searchsorted(known, distinct.to_numpy()), len(known) - 1)
         missing = np.flatnonzero(known[found] != distinct.to_numpy())
     else:
-        found = pc.fill_null(pc.index_in(distinct, value_set=labels), -1).to_numpy()
+        found = _find_texts(distinct, labels)
         missing = np.flatnonzero(found < 0)
     if len(missing):
         raise _unknown(distinct[int(missing[0])].as_py())
     ids: np.ndarray = found.astype(VERTEX)[encoded.indices.to_numpy()]
     return ids
+
+
+def _find_texts(wanted: pa.Array, labels: pa.Array) -> np.ndarray:
+    """The position of each text among sorted labels. -1 where it is none of them."""
+    if len(wanted) * _TABLE > len(labels):
+        return pc.fill_null(pc.index_in(wanted, value_set=labels), -1).to_numpy()
+    from kernels.compiled.texts import find_texts  # imported only here, because most commands look up no text
+
+    found = np.empty(len(wanted), VERTEX)
+    find_texts(*_bytes_of(labels), *_bytes_of(wanted), found)
+    return found
+
+
+def _bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of all texts, uint8, and where each of them begins and ends, int32 or int64."""
+    width = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    _, places, text = texts.buffers()
+    offsets = np.frombuffer(places, width, len(texts) + 1, texts.offset * width.itemsize)
+    return np.frombuffer(text or b"", np.uint8), offsets
 
 
 def _is_range(labels: pa.Array) -> bool:

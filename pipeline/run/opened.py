@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.run.folder import RunFolder
-from pipeline.run.labels import Tables, open_labels
+from pipeline.run.labels import Tables, hashes_of, open_labels
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
@@ -18,7 +18,7 @@ from schemas.bands import Band
 from schemas.bicliques import Provenance
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from schemas.graph import MiningGraph
-from schemas.hashes import VertexHashes, vertex_hashes
+from schemas.hashes import VertexHashes
 from schemas.jobs import Job, job_of
 from schemas.options import RunOptions, RunOrigin
 from schemas.search import Search
@@ -162,7 +162,7 @@ class Run:
         with self._hashing:  # threads that prove parts at the same time all ask for the hashes
             if self._hashes is None:
                 left, right = self.labels
-                self._hashes = vertex_hashes(left, "left"), vertex_hashes(right, "right")
+                self._hashes = hashes_of(left, "left"), hashes_of(right, "right")
             return self._hashes
 
     @cached_property
