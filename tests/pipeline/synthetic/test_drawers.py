@@ -22,8 +22,8 @@ from pipeline.synthetic.models import random_graph
 from pipeline.synthetic.wanted import Wanted
 from schemas.errors import DeviceMemoryError, InputError, ResourceError
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.pipeline.synthetic.test_drawing import CASES, graph_of, key, mix, word
 from tests.support.examples import examples
+from tests.support.random_graphs import CASES, graph_of, key, mix, word
 
 emulated = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 
