@@ -49,8 +49,8 @@ def moments(changes: list[Asked], most: int) -> list[int]:
     return sorted({1, sum(options) // 2, len(changes), *range(1, len(changes), max(1, len(changes) // most))})
 
 
-@pytest.mark.parametrize("most", [3, pytest.param(16, marks=pytest.mark.exhaustive)])
-def test_cut_off_while_another_run_takes_the_place(machines: Machines, source: Path, most: int) -> None:
+@pytest.mark.exhaustive  # without faults: tests/pipeline/run/test_overwriting_stored.py
+def test_cut_off_while_another_run_takes_the_place(machines: Machines, source: Path) -> None:
     """Either run is there, or none. The same command goes on from any machine.
 
     By turns it is cut off before a change and after one, and never hears of that.
@@ -58,7 +58,7 @@ def test_cut_off_while_another_run_takes_the_place(machines: Machines, source: P
     states = set()
     few = len(mine(machines, source, min_left=2))
     there = machines.there()
-    for number, at in enumerate(moments(changes_of(machines, source), most)):
+    for number, at in enumerate(moments(changes_of(machines, source), 16)):
         machines.put_all(there)
         machines.change()
         machines.bucket.fault = Gone(at, before=number % 2 == 0)

@@ -101,6 +101,7 @@ def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
         assert results.manifest.options["engine"] == engine
 
 
+@pytest.mark.exhaustive
 def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=64, rows=7, members=40)
     for name, value in (("GROUP_MEMBERS", 60), ("GROUP_ROWS", 9), ("STRETCH_ROWS", 20)):

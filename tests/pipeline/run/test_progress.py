@@ -140,6 +140,7 @@ def test_ipython_is_not_imported(source: Path) -> None:
     assert "mining" in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_real_notebook_shows_one_output_per_call(source: Path, tmp_path: Path) -> None:
     cells = [
         f"import pipeline; source = {str(source)!r}",
