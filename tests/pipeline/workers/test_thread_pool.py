@@ -96,21 +96,31 @@ def test_threads_that_a_last_slice_does_not_need_are_idle(tmp_path: Path) -> Non
     assert sharing.idle() == 3
 
 
-def wait_to_be_told(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Threads that mine wait after their first piece until they are told to stop. The event says that one waits."""
-    all_of, waits = SliceSearch.all_of, threading.Event()
+class Held:
+    """Threads that mine wait after their first piece until they are told to stop.
 
-    def held(self: SliceSearch, work: Subtrees, n_probes: int) -> None:
-        all_of(self, work.take(0, 1), n_probes)
-        self._unfinished.append(work.take(1, len(work)))
-        waits.set()
-        until = time.monotonic() + 60
-        while not self._is_asked_to_stop:
-            assert time.monotonic() < until, "nobody has ended the slice"
-            time.sleep(0.005)
+    Attributes
+    ----------
+    waits : Event
+        One of them waits.
+    is_forgotten : bool
+        Nobody has told one of them for half a minute.
+    """
 
-    monkeypatch.setattr(SliceSearch, "all_of", held)
-    return waits
+    def __init__(self, patch: pytest.MonkeyPatch):
+        self.waits, self.is_forgotten = threading.Event(), False
+        all_of = SliceSearch.all_of
+
+        def held(search: SliceSearch, work: Subtrees, n_probes: int) -> None:
+            all_of(search, work.take(0, 1), n_probes)
+            search._unfinished.append(work.take(1, len(work)))
+            self.waits.set()
+            until = time.monotonic() + 30
+            while not search._is_asked_to_stop and not self.is_forgotten:
+                self.is_forgotten = time.monotonic() > until
+                time.sleep(0.005)
+
+        patch.setattr(SliceSearch, "all_of", held)
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "time_limit"])
@@ -119,17 +129,18 @@ def test_slices_end_when_the_run_stops_and_what_they_leave_over_is_mined_later(
 ) -> None:
     run, pool, stop = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(2), threading.Event()
     with monkeypatch.context() as patch:
-        waits = wait_to_be_told(patch)
+        slices = Held(patch)
         limits = RunLimits(time_limit_s=0.3 if outcome == "time_limit" else None)
 
         def watch(progress: object) -> None:
-            if outcome == "interrupted" and waits.is_set():
+            if outcome == "interrupted" and slices.waits.is_set():
                 stop.set()
 
         try:
             assert driver.mine_run(run, pool, limits, watch, stop=stop).outcome == outcome
         finally:
             pool.close()
+    assert not slices.is_forgotten
     assert any(entry.result.n_left_over for entry in load_ledger(run.path).entries.values())
     pool = InThreads(2)
     try:
@@ -143,15 +154,16 @@ def test_slices_end_when_the_run_stops_and_what_they_leave_over_is_mined_later(
 def test_slices_end_when_the_pool_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a second Ctrl-C."""
     run, pool = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(2)
-    waits = wait_to_be_told(monkeypatch)
+    slices = Held(monkeypatch)
 
     def watch(progress: object) -> None:
-        if waits.is_set():
+        if slices.waits.is_set():
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         driver.mine_run(run, pool, RunLimits(), watch)
     pool.close()
+    assert not slices.is_forgotten
     assert not [thread for thread in threading.enumerate() if thread.name.startswith(("crew", "leading"))]
 
 
