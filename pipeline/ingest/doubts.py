@@ -30,7 +30,7 @@ class Variants:
     count : int
         How many fewer labels there would be without blanks and capitals.
     example : (str, str)
-        Two labels that would be one. Empty if there are none.
+        The first two labels in order that would be one, whatever the order of the input. Empty if there are none.
     """
 
     count: int
@@ -62,9 +62,9 @@ def variants_of(labels: pa.Array) -> Variants | None:
     if count == 0:
         return Variants(0)
     counted = keys.value_counts()
-    shared = counted.field("values")[pc.index(pc.greater(counted.field("counts"), 1), True).as_py()]
-    same = labels.filter(pc.equal(keys, shared).combine_chunks())
-    return Variants(count, (same[0].as_py(), same[1].as_py()))
+    shared = min(counted.field("values").filter(pc.greater(counted.field("counts"), 1)).to_pylist())
+    same = sorted(labels.filter(pc.equal(keys, shared).combine_chunks()).to_pylist())
+    return Variants(count, (same[0], same[1]))
 
 
 def _key(labels: pa.Array) -> pa.Array:
