@@ -27,6 +27,8 @@ _PART = 1 << 17
 _HASHED = 1 << 20
 #: A table of all labels is made for more than one text per so many labels.
 _TABLE = 10
+#: And for fewer labels than this, because it is made sooner than compiled code is loaded.
+_MANY = 1 << 17
 #: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
 LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
@@ -83,8 +85,8 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     Notes
     -----
     Every distinct value is looked up once, because labels repeat. If the labels are consecutive integers, an id is the
-    difference to the first label, and nothing is looked up. Few texts are searched among the sorted labels, and for
-    many a table of all labels is made, which takes 0.2 s for a million.
+    difference to the first label, and nothing is looked up. Few texts are searched among many sorted labels. Otherwise
+    a table of all labels is made, which takes 0.2 s for a million.
     """
     if pa.types.is_integer(labels.type) and _is_range(labels):
         return _places(values.to_numpy(), labels[0].as_py() if len(labels) else 0, len(labels))
@@ -105,7 +107,7 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
 
 def _find_texts(wanted: pa.Array, labels: pa.Array) -> np.ndarray:
     """The position of each text among sorted labels. -1 where it is none of them."""
-    if len(wanted) * _TABLE > len(labels):
+    if len(labels) < _MANY or len(wanted) * _TABLE > len(labels):
         return pc.fill_null(pc.index_in(wanted, value_set=labels), -1).to_numpy()
     from kernels.compiled.texts import find_texts  # imported only here, because most commands look up no text
 

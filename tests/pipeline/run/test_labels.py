@@ -32,6 +32,7 @@ def test_texts_are_found_by_search_and_by_a_table(
     wanted = data.draw(st.lists(st.sampled_from(sorted(texts | others)), max_size=20))
     expected = [known.to_pylist().index(one) if one in texts else -1 for one in wanted]
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(labels, "_MANY", 0)
         for least in (0, 1 << 30):  # always by search, always by a table
             patch.setattr(labels, "_TABLE", least)
             assert labels._find_texts(pa.array(wanted, kind), known).tolist() == expected
@@ -44,12 +45,20 @@ def test_texts_are_found_by_search_and_by_a_table(
 
 def test_a_few_texts_are_searched_without_a_table_of_all_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     known = stored({f"{k:05d}" for k in range(1000)}, pa.string())
+    monkeypatch.setattr(labels, "_MANY", 1000)
     monkeypatch.setattr(labels.pc, "index_in", None)
     assert ids_of(pa.array(["00999", "00000", "00500", "00500"]), known).tolist() == [999, 0, 500, 500]
+    assert ids_of(pa.array([], pa.string()), known).tolist() == []
+
+
+def test_no_code_is_loaded_to_find_texts_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = stored({f"{k:05d}" for k in range(1000)}, pa.string())
+    monkeypatch.setattr("kernels.compiled.texts.find_texts", None)
+    assert ids_of(pa.array(["00999", "00000"]), known).tolist() == [999, 0]
 
 
 @pytest.mark.parametrize("kind", [pa.int64(), pa.string()])
-@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 17, 1000, 1001])
 def test_hashes_of_ranges_are_those_of_all_labels(n: int, kind: pa.DataType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(labels, "_HASHED", 8)
     values = pa.array(range(n)).cast(kind)
