@@ -146,6 +146,7 @@ class EdgeDrawer:
         if device.read(fields["n_hard"], COUNT, 0, 1)[0]:
             fields |= self._redrawn(rows, spaces, fields, redraw)
         self._enqueue(_COLLECT, n_slots, fields, n)
+        fields.pop("fixed", None)
         del fields["done"], fields["missing"], fields["run"], fields["next_run"]
         device.view(sets, np.uint64, 0, n_slots).sort()
         out = {side: device.empty(n_edges, VERTEX) for side in ("out_left", "out_right")}

@@ -65,7 +65,8 @@ def choose_drawer(generate_on: Where, graph: Wanted, parts: list[Part]) -> Choic
     if reason is None:
         device, needed = CudaDevice(), _needed(graph, parts)
         if (free := device.free_bytes()) >= needed:
-            return Choice(device, "gpu", needed)
+            why = "asked for" if generate_on == "gpu" else f"it pays from {WORTH_EDGES:,} edges on"
+            return Choice(device, f"gpu: {why}", needed)
         reason = f"it has {free >> 20:,} MiB free, and {needed >> 20:,} MiB are needed; --part-edges makes it less"
     if generate_on == "gpu":
         raise ResourceError(f"the graph cannot be drawn on a GPU: {reason}; choose --generate-on cpu")

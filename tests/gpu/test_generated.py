@@ -51,7 +51,7 @@ def test_a_dense_graph_is_that_of_the_cpu(tmp_path: Path) -> None:
 def test_the_command_draws_on_the_gpu(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = "generate --n-left 20000 --n-right 30000 --edges 300000 --plant 20x15 --generate-on gpu --quiet".split()
     assert main.main([*words, "--dry-run"]) == 0
-    assert "drawn on: gpu\n" in capsys.readouterr().out
+    assert "drawn on: gpu: asked for\n" in capsys.readouterr().out
     assert main.main([*words, "--output", str(tmp_path / "gpu")]) == 0
     assert main.main([*words, "--generate-on", "cpu", "--output", str(tmp_path / "cpu")]) == 0
     assert content(tmp_path / "cpu") == content(tmp_path / "gpu")

@@ -92,7 +92,7 @@ def test_a_dry_run_tells_of_the_gpu_and_what_it_takes(
     monkeypatch.setattr(gpu, "CudaDevice", EmulatedDevice)
     assert main.main(["generate", *GRAPH, "--dry-run", "--generate-on", "gpu"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "drawn on: gpu"
+    assert lines[1] == "drawn on: gpu: asked for"
     assert lines[4].startswith("device memory: about ")
 
 

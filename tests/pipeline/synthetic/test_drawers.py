@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,10 @@ import pipeline
 from kernels.compiled.random_rows import Rows
 from kernels.gpu import device as gpu
 from kernels.gpu.random_edges import EdgeDrawer
-from pipeline.synthetic import generate_on, generating
 from pipeline.synthetic.drawers import DeviceDrawer, HostDrawer
-from pipeline.synthetic.generate_on import choose_drawer
 from pipeline.synthetic.models import random_graph
 from pipeline.synthetic.wanted import Wanted
-from schemas.errors import DeviceMemoryError, InputError, ResourceError
+from schemas.errors import InputError
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.examples import examples
 from tests.support.random_graphs import CASES, graph_of, key, mix, word
@@ -230,72 +228,3 @@ def test_all_files_are_those_of_the_cpu(model: Any, labels: Any, tmp_path: Path)
         pipeline.generate(tmp_path / on, **options, threads=threads, generate_on=on)  # type: ignore[arg-type]
     assert len(content(tmp_path / "gpu")) > 8
     assert content(tmp_path / "gpu") == content(tmp_path / "cpu")
-
-
-def choose(on: str, **options: Any) -> generate_on.Choice:
-    graph = graph_of(**(SMALL | options))
-    return choose_drawer(on, graph, random_graph(graph).parts(1 << 22))  # type: ignore[arg-type]
-
-
-@pytest.mark.usefixtures("one_device")
-def test_auto_takes_a_gpu_for_a_large_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choose("auto") == (None, "cpu: a GPU pays from 50,000,000 edges on", 0)
-    assert choose("cpu") == (None, "cpu: asked for", 0)
-    assert choose("gpu")[:2] == (DEVICE, "gpu")
-    monkeypatch.setattr(generate_on, "WORTH_EDGES", 3000)
-    assert choose("auto")[:2] == (DEVICE, "gpu")
-    assert choose("auto", edges=2999).device is None
-    assert choose("gpu", labels="text").device_bytes == choose("gpu").device_bytes > 3000 * 48
-
-
-@pytest.mark.parametrize(
-    ("why", "free", "says"),
-    [
-        ("there is no CUDA device", 1 << 33, "there is no CUDA device"),
-        (None, 100_000, "it has 0 MiB free, and 0 MiB are needed; --part-edges makes it less"),
-    ],
-)
-def test_a_gpu_that_cannot_be_used_is_refused_or_not_taken(
-    why: str | None, free: int, says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    device = EmulatedDevice()
-    device.free_bytes = lambda: free  # type: ignore[method-assign]
-    monkeypatch.setattr(gpu, "why_no_gpu", lambda: why)
-    monkeypatch.setattr(gpu, "CudaDevice", lambda: device)
-    monkeypatch.setattr(generate_on, "WORTH_EDGES", 1)
-    assert choose("auto") == (None, f"cpu: {says}", 0)
-    with pytest.raises(ResourceError, match=f"^the graph cannot be drawn on a GPU: {says}; choose --generate-on cpu$"):
-        choose("gpu")
-    with pytest.raises(ResourceError, match=r"choose generate_on='cpu'$"):
-        pipeline.generate(tmp_path / "g", **SMALL, generate_on="gpu", progress=False)
-    assert not (tmp_path / "g").exists()
-    with pytest.raises(InputError, match=r"^--generate-on is 'gpus'; choose one of auto, cpu, gpu$"):
-        choose("gpus")
-
-
-@pytest.mark.parametrize(("when", "what"), [("empty", "a part of 3,000 edges"), ("zeros", "200 right vertices")])
-def test_a_device_that_is_full_says_what_to_do(
-    when: str, what: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def full(*_: Any) -> Callable[..., Any]:
-        raise DeviceMemoryError("toy GPU has 1 MiB free, 9 MiB more are needed; use engine='cpu'")
-
-    device = EmulatedDevice()
-    monkeypatch.setattr(device, when, full)
-    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(gpu, "CudaDevice", lambda: device)
-    says = f"^the GPU has too little memory to draw {what}; choose generate_on='cpu', or a smaller part_edges$"
-    with pytest.raises(ResourceError, match=says):
-        pipeline.generate(tmp_path / "g", **SMALL, generate_on="gpu", progress=False)
-    assert not (tmp_path / "g").exists()
-
-
-@pytest.mark.usefixtures("one_device")
-def test_an_estimate_tells_of_the_device() -> None:
-    of_model = dict.fromkeys(("left_exponent", "right_exponent", "max_left_degree", "max_right_degree", "quadrants"))
-    options = SMALL | of_model | {"model": "chung-lu", "noise": 0, "labels": "integers", "threads": 2}
-    on_cpu, on_gpu = (generating.estimate(**options, generate_on=on) for on in ("cpu", "gpu"))  # type: ignore[arg-type]
-    assert (on_cpu.drawn_on, on_cpu.device_bytes) == ("cpu: asked for", 0)
-    assert (on_gpu.drawn_on, on_gpu.device_bytes) == ("gpu", choose("gpu").device_bytes)
-    assert on_gpu.seconds < on_cpu.seconds
-    assert on_gpu.memory_bytes == on_cpu.memory_bytes
