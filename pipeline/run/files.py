@@ -141,7 +141,7 @@ def create(path: Path) -> IO[bytes]:
     try:
         descriptor = os.open(path, flags, 0o666)
     except FileExistsError:
-        path.unlink()
+        path.unlink(missing_ok=True)  # somebody else may have removed it just now
         descriptor = os.open(path, flags, 0o666)
     return os.fdopen(descriptor, "wb")
 

@@ -5,8 +5,8 @@ as much processor time as all the rest of a task (docs/lab/scaling.md). An event
 news.
 
 The task is Dask's as before, and the result stays at the worker until the client lets it go. So an event that does not
-arrive, because a connection broke or another run on the same client has ended, costs nothing but time: the result is
-fetched.
+arrive, because the scheduler was started again or another run on the same client has ended, costs nothing but time: the
+result is fetched.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ __all__ = ["MOST_BYTES", "came", "expect", "forget", "listen", "push", "unlisten
 
 #: The events of all runs. The scheduler keeps the last 1,000 events of a topic, so each run must not have its own.
 _TOPIC = f"{OURS}results"
-#: Results of at most so many bytes are sent. The scheduler keeps 1,000 of them, which are 32 MB.
-MOST_BYTES = 32_000
+#: Results of at most so many bytes are sent, because Dask keeps what was sent lately, also after the run: the scheduler
+#: the last 1,000 events and the last 1,000 batches of messages to each client, and a worker its last 1,000 batches.
+MOST_BYTES = 16_000
 
 #: Results that came, by the key of their task, and None for those that are expected. Clients of one process share it,
 #: because a client has one handler for a topic.
@@ -33,12 +34,16 @@ _came: dict[str, bytes | None] = {}
 
 
 def push(function: Callable[[Any], Any], argument: Any) -> Any:
-    """Return ``function(argument)`` in a task, and send it to those who `listen` if it is small."""
+    """Return ``function(argument)`` in a task, and send it to those who `listen` if it is small.
+
+    If it is not, they are told that nothing comes, because Dask may have run the task before, on a worker that sent a
+    result and died.
+    """
     value = function(argument)
     packed = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
-    if len(packed) <= MOST_BYTES:
-        worker = distributed.get_worker()
-        worker.log_event(_TOPIC, {"key": worker.get_current_task(), "value": packed})
+    worker = distributed.get_worker()
+    sent = packed if len(packed) <= MOST_BYTES else None
+    worker.log_event(_TOPIC, {"key": worker.get_current_task(), "value": sent})
     return value
 
 

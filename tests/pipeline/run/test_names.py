@@ -231,6 +231,21 @@ def test_a_new_file_is_new(tmp_path: Path, thesis: Path) -> None:
     assert thesis.read_text() == TEXT
 
 
+def test_a_file_is_made_even_if_another_process_removes_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "new").touch()
+    real = Path.unlink
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        real(path)
+        real(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    create(tmp_path / "new").close()
+    assert (tmp_path / "new").exists()
+
+
 def test_a_file_that_cannot_be_finished_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         monkeypatch.setattr(Path, "unlink", refuse)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import distributed
 import pytest
 
 from pipeline.workers import dask_pushing
+from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.dask_tasks import DaskTasks
 
 
@@ -68,7 +70,7 @@ def test_results_are_fetched_if_another_run_on_the_client_has_ended(
     client: distributed.Client, asked: list[Any]
 ) -> None:
     tasks = tasks_of(client)
-    dask_pushing.unlisten(client)
+    DaskPool.connect(client).close()
     tasks.submit(0, letters, 3)
     assert results(tasks, 1) == {0: "xxx"}
     assert asked == [None]
@@ -82,6 +84,19 @@ def test_a_result_that_came_of_a_task_that_dask_lost_does_not_count(
     tasks = tasks_of(client)
     tasks.submit(0, int, "no number")
     assert isinstance(results(tasks, 1)[0], ValueError)
+
+
+def sent_before(n: int) -> str:
+    """A large result of a task whose result had come before, from a worker that died."""
+    worker = distributed.get_worker()
+    worker.log_event(dask_pushing._TOPIC, {"key": worker.get_current_task(), "value": pickle.dumps("before")})
+    return letters(n)
+
+
+def test_a_result_that_came_before_does_not_stand_for_a_large_one(client: distributed.Client) -> None:
+    tasks = tasks_of(client)
+    tasks.submit(0, sent_before, dask_pushing.MOST_BYTES)
+    assert results(tasks, 1) == {0: "x" * dask_pushing.MOST_BYTES}
 
 
 def test_nothing_of_a_task_is_kept(client: distributed.Client) -> None:
