@@ -75,8 +75,12 @@ def test_hubs_and_vertices_with_one_edge_are_drawn_as_on_the_host(options: dict[
 
 
 @emulated
-@pytest.mark.parametrize(("edges", "quadrants"), [(100, LAST), (140, LAST), (130, ("0", "0", "0", "1"))])
+@pytest.mark.parametrize(
+    ("edges", "quadrants"),
+    [(100, LAST), (140, LAST), (130, ("0", "0", "0", "1")), (60, ("0.7", "0", "0.3", "0"))],
+)
 def test_rows_that_the_order_decides_are_left_to_the_host(edges: int, quadrants: tuple[str, ...]) -> None:
+    """In the last case all draws lead to one vertex, and rows have different sizes."""
     graph = graph_of(model="rmat", n_left=13, n_right=11, edges=edges, quadrants=quadrants)
     assert assert_same(graph, 30) > 0
 
