@@ -14,7 +14,7 @@ import pipeline
 from pipeline.compare import partition, rows
 from pipeline.compare.partition import Partition, divide
 from pipeline.compare.rows import Marks
-from pipeline.run import opened
+from pipeline.run import labels
 from schemas.errors import IncompleteError, ResourceError
 from schemas.hashes import vertex_hashes
 from tests.support.compared import maximal_bicliques, night, rows_of
@@ -103,7 +103,7 @@ def test_equal_ids_with_other_members_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int
 ) -> None:
     """Hashes of labels have so few bits that ids collide; what is the same is found by the members all the same."""
-    monkeypatch.setattr(opened, "vertex_hashes", few_bits(bits))
+    monkeypatch.setattr(labels, "vertex_hashes", few_bits(bits))
     edges = {(int(a), int(b)) for a, b in random_edges(10, 10, 0.5, 3)}
     less = edges - set(sorted(edges)[::9])
     old, new = night(tmp_path / "old", edges), night(tmp_path / "new", less)

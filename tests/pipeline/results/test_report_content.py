@@ -284,7 +284,7 @@ def test_a_full_disk_leaves_the_old_page(out: Path, monkeypatch: pytest.MonkeyPa
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pipeline.run.files.replace_file", full)
+    monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(ResourceError, match=r"report.html \(No space left on device\)"):
         pipeline.report(out)
     assert (out / "report.html").read_bytes() == before
