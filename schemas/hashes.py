@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from schemas.search import Side
+from schemas.texts import bytes_of
 
 __all__ = ["LEFT_SALT", "RIGHT_SALT", "VertexHashes", "hashes_of_ids", "mixed", "splitmix64", "vertex_hashes"]
 
@@ -83,17 +84,15 @@ def hashes_of_ids(n_left: int, n_right: int) -> VertexHashes:
 
 def _folded(labels: pa.Array) -> np.ndarray:
     """64 bits of each text, uint64; see `vertex_hashes`."""
-    width = np.int64 if pa.types.is_large_string(labels.type) else np.int32
-    _, places, text = labels.buffers()
-    offsets = np.frombuffer(places, width, len(labels) + 1, labels.offset * np.dtype(width).itemsize).astype(np.int64)
+    text, ends = bytes_of(labels)
+    offsets = ends.astype(np.int64)
     folded, done = np.empty(len(labels), np.uint64), 0
     while done < len(labels):
         stop = int(np.searchsorted(offsets, offsets[done] + _BYTES, side="right")) - 1
         stop = min(max(stop, done + 1), len(labels))
         begin, end = int(offsets[done]), int(offsets[stop])
         own = np.zeros(end - begin + 16 & ~7, np.uint8)  # a word more, because the last word is read beyond its end
-        if end > begin:
-            own[: end - begin] = np.frombuffer(text, np.uint8, end - begin, begin)
+        own[: end - begin] = text[begin:end]
         folded[done:stop] = _fold(own.view("<u8"), offsets[done : stop + 1] - begin)
         done = stop
     return folded

@@ -15,6 +15,7 @@ from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 from schemas.hashes import vertex_hashes
 from schemas.search import Side
+from schemas.texts import bytes_of
 
 __all__ = ["LABEL_FILES", "Tables", "hashes_of", "ids_of", "open_labels"]
 
@@ -112,16 +113,8 @@ def _find_texts(wanted: pa.Array, labels: pa.Array) -> np.ndarray:
     from kernels.compiled.texts import find_texts  # imported only here, because most commands look up no text
 
     found = np.empty(len(wanted), VERTEX)
-    find_texts(*_bytes_of(labels), *_bytes_of(wanted), found)
+    find_texts(*bytes_of(labels), *bytes_of(wanted), found)
     return found
-
-
-def _bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of all texts, uint8, and where each of them begins and ends, int32 or int64."""
-    width = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
-    _, places, text = texts.buffers()
-    offsets = np.frombuffer(places, width, len(texts) + 1, texts.offset * width.itemsize)
-    return np.frombuffer(text or b"", np.uint8), offsets
 
 
 def _is_range(labels: pa.Array) -> bool:

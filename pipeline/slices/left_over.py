@@ -46,9 +46,8 @@ class Roots:
 
     def nodes(self) -> Subtrees:
         """The nodes."""
-        return Subtrees.of_roots(
-            np.frombuffer(self.ranks, VERTEX).copy()
-        )  # compiled code wants arrays that may be changed
+        ranks = np.frombuffer(self.ranks, VERTEX)
+        return Subtrees.of_roots(ranks.copy())  # compiled code wants arrays that may be changed
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kernels.compiled.random_rows import begins_of
 from schemas.errors import InputError
 
 __all__ = ["Degrees", "power_law", "usual_largest"]
@@ -42,12 +43,12 @@ class Degrees(NamedTuple):
     @property
     def stubs(self) -> np.ndarray:
         """First stub of every run, and the number of stubs. int64."""
-        return np.concatenate([[0], np.cumsum(self.degrees * self.counts)]).astype(np.int64)
+        return begins_of(self.degrees * self.counts)
 
     @property
     def vertices(self) -> np.ndarray:
         """First vertex of every run, and the number of vertices. int64."""
-        return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
+        return begins_of(self.counts)
 
     def classes(self) -> tuple[tuple[np.ndarray, ...], int]:
         """`classes` and `shift` of `kernels.compiled.random_edges.draw_by_stubs`."""

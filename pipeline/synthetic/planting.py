@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from kernels.compiled.random_rows import begins_of
 from pipeline.synthetic.streams import Relabelling, key_of, words
 from pipeline.synthetic.wanted import Wanted
 
@@ -64,7 +65,7 @@ class Planted:
             lists.append(own)
             sizes[row] = len(own)
         values = np.concatenate([np.zeros(0, np.int64), *lists])
-        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), values
+        return begins_of(sizes), values
 
     def _row(self, k: int, place: int) -> np.ndarray:
         """Right vertices of a biclique, for the left vertex at a place of it. Those that noise takes are ``~v``."""

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import BadLineError, shorten
 from schemas.errors import InputError
+from schemas.texts import bytes_of
 
 __all__ = [
     "INTEGER",
@@ -78,9 +79,7 @@ def _are_plain(texts: pa.Array) -> bool:
     """
     if len(texts) == 0:
         return True
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    digits = np.frombuffer(data, np.uint8)
+    digits, ends = bytes_of(texts)
     starts = digits[ends[:-1]]
     return bool(
         ((digits[ends[0] : ends[-1]] - np.uint8(ord("0"))) <= 9).all()

@@ -27,6 +27,7 @@ from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS, in_order
 from schemas.dtypes import MAX_VERTICES, VERTEX
 from schemas.edges import EDGES, label_schema
+from schemas.texts import bytes_of
 
 __all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
 
@@ -276,9 +277,8 @@ def digest_of(left: Labels, right: Labels, words: Iterable[np.ndarray]) -> str:
             for part in labels.slices():
                 digest.update(pc.binary_length(part).to_numpy().astype("<i4").tobytes())
             for part in labels.slices():
-                _, offsets, text = part.buffers()
-                first, last = np.frombuffer(offsets, np.int32, len(part) + 1, 4 * part.offset)[[0, -1]]
-                digest.update(memoryview(text)[first:last])
+                text, ends = bytes_of(part)
+                digest.update(text[ends[0] : ends[-1]].data)
         else:
             for part in labels.slices():
                 digest.update(part.to_numpy().astype("<i8").tobytes())
