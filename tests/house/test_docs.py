@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks import commands
-from kernels import engines
+from benchmarks import commands, tables
+from kernels import engines, shipped
 from pipeline.cli.program import parser
 from pipeline.ingest.readers import formats
 from tests.house.reader import printed
@@ -179,3 +179,29 @@ def test_speed_in_the_readme_is_the_recorded_one():
     shown = re.search(r"(?s)<!-- cpu table -->\n(.*?)\n<!-- end of cpu table -->", README)
     assert shown is not None
     assert shown[1] == run(ROOT, "-m", "benchmarks.cpu", "--table").strip()
+
+
+def test_the_ratios_of_one_gpu_that_pages_name_are_the_recorded_ones():
+    """Nobody sees them beside the table of docs/benchmarks.md, so each record made them stale."""
+    recorded = json.loads((ROOT / "benchmarks" / "h200.json").read_text())["graphs"]
+    rivals = json.loads((ROOT / "benchmarks" / "rivals.json").read_text())["graphs"]
+    ours = {name: tables.taken(entry) for name, entry in recorded.items()}
+    over = {
+        who: [rivals[name][who] / one["kernel_s"] for name, one in ours.items()]
+        for who in ("gmbe_s", "cumbe_s", "best_s")
+    }
+    gmbe, cumbe, best = (f"{tables.geometric_mean(ratios):.0f}" for ratios in over.values())
+    words = " ".join(re.sub(r"\[(\w+)\]\(\S+\)", r"\1", README).split())
+    assert f"{gmbe} times as fast as GMBE (SC 2023), {cumbe} times as fast as cuMBE, and {best} times as fast" in words
+    assert f"the least is {min(over['best_s']):.0f} times" in words
+    listing = sorted(recorded[name]["list"]["kernel_s"] / one["kernel_s"] for name, one in ours.items())
+    assert f"takes {listing[0]:.1f} to {listing[-1]:.1f} times as long as counting" in words
+    busy = sorted(round(100 * one["busy_ratio"]) for one in ours.values() if one["kernel_s"] < 0.0003)
+    assert f"busy for {busy[0]} to {busy[-1]} % of the time" in (ROOT / "docs/kernels.md").read_text()
+
+
+def test_the_kernels_of_a_wheel_are_counted_right():
+    operations = " ".join((ROOT / "docs/operations.md").read_text().split())
+    variants = shipped.shipped()
+    assert f"There are {len(variants)} kernels:" in operations
+    assert f"With the PTX these are {len(variants) * len(shipped.TARGETS)} files" in operations
