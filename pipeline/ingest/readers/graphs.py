@@ -28,7 +28,9 @@ def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
         for start in range(0, len(entries.data), ROWS):
             part = slice(start, start + ROWS)
             kept = entries.data[part] != 0
-            if options.min_weight is not None:
+            if options.min_weight is None:
+                _refuse_nan(name, entries, part)
+            else:
                 enough = entries.data[part] >= options.min_weight
                 stream.light += int((kept & ~enough).sum())
                 kept &= enough
@@ -36,6 +38,17 @@ def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
 
     stream = InMemory(name, "scipy", options, batches())
     return stream
+
+
+def _refuse_nan(name: str, entries: Any, part: slice) -> None:
+    """Refuse NaN, which stands for a missing entry: a dense matrix with it is sparse in name alone."""
+    missing = entries.data[part] != entries.data[part]
+    if missing.any():
+        k = part.start + int(missing.argmax())
+        raise InputError(
+            f"{name} has NaN in row {entries.row[k]}, column {entries.col[k]}, counted from 0; if there is no edge, "
+            "make it 0 (numpy.nan_to_num), or say from which weight on there is one with --min-weight"
+        )
 
 
 def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:

@@ -194,6 +194,17 @@ def test_sparse_layouts_and_stored_zeros(layout):
     assert edges_in(stored) == [(0, 2), (1, 1), (1, 1)]
 
 
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+def test_missing_entries_are_no_edges_of_a_sparse_matrix(layout, monkeypatch):
+    """A pivot table with NaN for what is missing would be a complete graph."""
+    monkeypatch.setattr("pipeline.ingest.readers.graphs.ROWS", 2)
+    ratings = scipy.sparse.csr_array(np.array([[5.0, 0, 3], [4, np.nan, 0]])).asformat(layout)
+    with pytest.raises(InputError, match="has NaN in row 1, column 1, counted from 0; if there is no edge, make it 0"):
+        edges_in(ratings)
+    assert sorted(edges_in(ratings, min_weight=4)) == [(0, 0), (1, 0)]
+    assert sorted(edges_in(np.nan_to_num(ratings.toarray()) > 0)) == [(0, 0), (0, 2), (1, 0)]
+
+
 def test_a_sparse_vector_is_refused():
     with pytest.raises(InputError, match=r"1 dimension\(s\)"):
         edges_in(scipy.sparse.coo_array(np.array([1, 0, 1])))
