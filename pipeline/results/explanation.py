@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pipeline.results.listing import aligned, columns_of, cut, shortened, shown
+from pipeline.results.listing import aligned, columns_of, cut, listed, shortened, shown
 from pipeline.rows.collection import Biclique
 from pipeline.rows.notebook import html_table
 from pipeline.run.progress import number
@@ -244,4 +244,4 @@ def _lines(part: _Part, width: int | None) -> list[str]:
 
 
 def _cell(labels: Cell, room: int | None) -> str:
-    return cut(labels, room) if room is not None else ", ".join(map(shown, labels.to_pylist()))
+    return cut(labels, room) if room is not None else ", ".join(map(listed, labels.to_pylist()))

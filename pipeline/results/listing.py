@@ -9,7 +9,18 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = ["aligned", "beginning", "columns_of", "cut", "shortened", "shown", "top_json", "top_table", "width"]
+__all__ = [
+    "aligned",
+    "beginning",
+    "columns_of",
+    "cut",
+    "listed",
+    "shortened",
+    "shown",
+    "top_json",
+    "top_table",
+    "width",
+]
 
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
@@ -56,7 +67,7 @@ def top_json(rows: pa.Table) -> list[dict[str, Any]]:
 def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:
     """Both sides in so many columns. Each side gets half of them, and the columns that the other side leaves free."""
     if room is None:
-        sides = [", ".join(shown(label) for label in labels.to_pylist()) for labels in (left, right)]
+        sides = [", ".join(map(listed, labels.to_pylist())) for labels in (left, right)]
     else:
         first = cut(left, room // 2)
         second = cut(right, room - columns_of(first))
@@ -66,11 +77,11 @@ def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:
 
 def cut(labels: pa.Array, room: int) -> str:
     """The labels that fit, and how many more there are. If not even the first one fits, its beginning."""
-    if len(labels) < room and columns_of(whole := ", ".join(map(shown, labels.to_pylist()))) <= room:
+    if len(labels) < room and columns_of(whole := ", ".join(map(listed, labels.to_pylist()))) <= room:
         return whole
     text = ""
     for k, rest in enumerate(range(len(labels) - 1, -1, -1)):
-        longer = f"{text}, {shown(labels[k].as_py())}" if text else shown(labels[k].as_py())
+        longer = f"{text}, {listed(labels[k].as_py())}" if text else listed(labels[k].as_py())
         more = f", {rest:,} more" if rest else ""
         if columns_of(longer + more) > room:
             return f"{text}, {rest + 1:,} more" if text else f"{beginning(longer, room - len(more))}{more}"
@@ -96,6 +107,12 @@ def shown(label: object) -> str:
     """A label without characters that break a line or move the cursor, which text from a file may contain."""
     text = str(label)
     return text if text.isprintable() else repr(text)
+
+
+def listed(label: object) -> str:
+    """A label between others, in quotes if it would be taken for two: ``{'milk, whole', tea}``."""
+    text = shown(label)
+    return repr(text) if ", " in text and text == str(label) else text
 
 
 def columns_of(text: str) -> int:

@@ -72,6 +72,25 @@ def test_all_members_are_shown_when_asked_for() -> None:
     assert line.endswith(f"{{{', '.join(NAMES)}}} x {{milk}}")
 
 
+def test_a_label_that_would_be_taken_for_two_is_in_quotes() -> None:
+    rows = pa.table(
+        {
+            "left": [["Smith, J", "x,y"]],
+            "right": [["milk, whole", "O'Hara, A", "tea\n, hot"]],
+            "n_left": [2],
+            "n_right": [3],
+        }
+    )
+    members = "{'Smith, J', x,y} x {'milk, whole', \"O'Hara, A\", 'tea\\n, hot'}"
+    assert [
+        listing.top_table(rows, width).splitlines()[1].partition("  ")[2][-len(members) :] for width in (120, None)
+    ] == [
+        members,
+        members,
+    ]
+    assert listing.cut(pa.array(["Smith, J"] * 9), 20) == "'Smith, J', 8 more"
+
+
 def test_show_and_sample_take_the_same_words(
     capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
