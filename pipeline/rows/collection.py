@@ -14,7 +14,7 @@ from pipeline.proof.selection import Place, rows_at
 from pipeline.rows.frames import Lists, to_pandas
 from pipeline.rows.notebook import html_table
 from pipeline.run.tables import open_part
-from schemas.errors import said
+from schemas.errors import InputError, said
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -103,7 +103,7 @@ class Rows:
         Raises
         ------
         InputError
-            If the run only counted.
+            If the run only counted, or there is no such column.
         IncompleteError
             If a file is missing or damaged.
         """
@@ -125,7 +125,7 @@ class Rows:
         Raises
         ------
         InputError
-            If the run only counted, or `lists` is another word.
+            If the run only counted, there is no such column, or `lists` is another word.
         IncompleteError
             If a file is missing or damaged.
         """
@@ -161,7 +161,7 @@ class Rows:
         Raises
         ------
         InputError
-            If the run only counted.
+            If the run only counted, or there is no such column.
         IncompleteError
             If a file is missing or damaged.
         """
@@ -175,6 +175,9 @@ class Rows:
         """A scanner of all files. What is wrong with a column or a filter shows here, before anything is read."""
         with self._all_read():
             dataset = self.dataset()
+        for name in how.get("columns") or ():
+            if name not in dataset.schema.names:
+                raise InputError(f"there is no column {name!r}; the columns are {', '.join(dataset.schema.names)}")
         return dataset.scanner(**how)
 
     @contextmanager

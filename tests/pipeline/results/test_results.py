@@ -71,6 +71,12 @@ def test_columns_and_rows_can_be_chosen(results: pipeline.Results) -> None:
     assert results.dataset().count_rows() == len(results)
 
 
+def test_a_column_that_is_not_there_is_named_with_those_that_are(results: pipeline.Results) -> None:
+    for call in (results.to_arrow, results.to_pandas, results.batches):
+        with pytest.raises(InputError, match="no column 'lft'; the columns are id, left, right, n_left, n_right, root"):
+            call(columns=["left", "lft"])
+
+
 def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*arguments: Any, **options: Any) -> None:
         raise AssertionError("a part was opened")
