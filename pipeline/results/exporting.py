@@ -86,6 +86,8 @@ def export(results: Results, run: Run, name: str, to: Path | IO[bytes]) -> None:
     first = next(pieces, b"")  # what is wrong is said before a file is touched
     if isinstance(to, Path):
         refuse_inside_run(to)
+        if to.is_dir():
+            raise InputError(f"{to} is a folder; name a file")
         if not to.absolute().parent.is_dir():
             raise InputError(f"the folder of {to} does not exist; make it or name another file")
         with whole_file(to) as file:

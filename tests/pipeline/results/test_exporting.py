@@ -164,6 +164,8 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, results: Results) ->
         results.export("xml", tmp_path / "x.xml")
     with pytest.raises(InputError, match="does not exist; make it or name another file"):
         results.export("csv", tmp_path / "no" / "x.csv")
+    with pytest.raises(InputError, match=f"{counted.path} is a folder; name a file"):  # and not "move it away"
+        results.export("csv", counted.path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["counted", "x.adj"]
 
 
