@@ -21,7 +21,7 @@ from pipeline.results.facts import (
 )
 from pipeline.results.listing import shown
 from pipeline.results.run_status import status
-from pipeline.run.progress import size
+from pipeline.run.progress import number, size
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import address_of, shown_place
 from schemas.options import RunOptions
@@ -106,7 +106,10 @@ def size_table(sizes: SizeCounts) -> str:
 
 def verify_card(found: Verification) -> str:
     """The facts that were proven, that were proven by a sample, and that were not proven."""
-    text = [f"verified: {found.count:,} bicliques, fingerprint {found.fingerprint}, in {found.seconds:.1f} s", ""]
+    text = [
+        f"verified: {number(found.count, 'biclique')}, fingerprint {found.fingerprint}, in {found.seconds:.1f} s",
+        "",
+    ]
     for title, statements in (
         ("for all rows", found.proven),
         ("in the sample", found.sampled_only),
@@ -123,11 +126,11 @@ def dry_run_card(dry: DryRun) -> str:
         ("input", input_words(dry.input)),
         *((f"degrees {side}", _degrees(graph["profile"][side])) for side in ("left", "right")),
         ("after reduction", reduced_words(graph)),
-        ("root side", f"{graph['root_side']} ({graph['wedges_left']:,} wedges left, {graph['wedges_right']:,} right)"),
+        ("root side", f"{graph['root_side']} (wedges: {graph['wedges_left']:,} left, {graph['wedges_right']:,} right)"),
         (
             "plan",
-            f"{plan['n_roots']:,} roots; {share(plan['heaviest_share'])} of the estimated work in the heaviest, "
-            f"{share(plan['top_share'])} in the heaviest hundredth",
+            f"{number(plan['n_roots'], 'root')}; {share(plan['heaviest_share'])} of the estimated work in the "
+            f"heaviest, {share(plan['top_share'])} in the heaviest hundredth",
         ),
         ("engine", f"{dry.engine.name} ({dry.engine.reason})"),
         ("memory", _dry_memory(dry)),

@@ -143,7 +143,8 @@ def verify_run(
         sampled=len(reading.wanted),
         proven=(
             f"the {files} that the manifest names, with its schema version",
-            f"their {reading.rows} rows have the count and the fingerprint that the engine reported while mining",
+            f"their {number(reading.rows, 'row has', 'rows have')} the count and the fingerprint that the engine "
+            "reported while mining",
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes and the id it states, within the limits of the run, and its members ascend",
             *(("every row contains the members that were asked for",) if search.is_containing else ()),
@@ -153,8 +154,8 @@ def verify_run(
             *certain,
         ),
         sampled_only=(
-            f"in {len(reading.wanted)} rows chosen at random (seed {seed}), every pair is an edge of the input, and no "
-            "vertex of the input can be added",
+            f"in {number(len(reading.wanted), 'row')} chosen at random (seed {seed}), every pair is an edge of the "
+            "input, and no vertex of the input can be added",
         ),
         not_proven=(
             "rows outside the sample were not compared with the input",

@@ -43,7 +43,7 @@ def _certificate(told: Mapping[str, Any]) -> str:
 
 
 def _root_side(manifest: Manifest) -> str:
-    roots = f"{manifest.plan['n_roots']:,} roots"
+    roots = number(manifest.plan["n_roots"], "root")
     if "bands" not in manifest.graph:
         return f"{manifest.graph['root_side']}, {roots}"
     sides = [band["root_side"] for band in manifest.graph["bands"]]
@@ -52,15 +52,15 @@ def _root_side(manifest: Manifest) -> str:
 
 
 _LEFT_OUT = (
-    ("duplicates", "duplicates removed"),
-    ("skipped_lines", "bad lines left out"),
-    ("light_rows", "edges below the smallest weight left out"),
+    ("duplicates", "duplicate", "removed"),
+    ("skipped_lines", "bad line", "left out"),
+    ("light_rows", "edge", "below the smallest weight left out"),
 )
 
 
 def input_words(facts: Mapping[str, Any]) -> str:
     """What was read, from the facts of the step ``ingest``."""
-    extra = "".join(f", {facts[key]:,} {word}" for key, word in _LEFT_OUT if facts.get(key))
+    extra = "".join(f", {number(facts[key], what)} {gone}" for key, what, gone in _LEFT_OUT if facts.get(key))
     left, right = (
         f"{facts[f'n_{side}']:,} {name}" + ("" if name == side else f" ({side})")
         for side, name in zip(("left", "right"), side_names(facts), strict=True)
