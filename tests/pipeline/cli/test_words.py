@@ -91,6 +91,18 @@ def test_a_label_that_would_be_taken_for_two_is_in_quotes() -> None:
     assert listing.cut(pa.array(["Smith, J"] * 9), 20) == "'Smith, J', 8 more"
 
 
+def test_one_of_a_kind_is_told_in_the_singular(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.csv").write_text("user,film,weight\na,b,2\na,b,2\na,,2\nc,d,1\n")
+    words = ("--skip-bad-lines", "--min-weight", "2", "-o", tmp_path / "out", *QUIET, "--no-report")
+    _, told, _ = run(capsys, "mine", tmp_path / "one.csv", *words)
+    assert ", 1 edge, 1 duplicate removed, 1 bad line left out, 1 edge below the smallest weight left out\n" in told
+    assert ", 1 root\n" in told
+    _, told, _ = run(capsys, "verify", tmp_path / "out", "--quiet")
+    assert told.startswith("verified: 1 biclique, ")
+    assert "  - their 1 row has the count " in told
+    assert "  - in 1 row chosen at random " in told
+
+
 def test_show_and_sample_take_the_same_words(
     capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,8 +134,6 @@ def test_the_card_says_which_column_is_which_side() -> None:
     assert input_words(facts) == f"r.csv: 4,009 left, 7,601 right, {words}", "a run of an earlier version"
     facts |= {"left_name": "user", "right_name": "item", "notes": []}
     assert input_words(facts) == f"r.csv: 4,009 user (left), 7,601 item (right), {words}"
-    one = input_words(facts | {"n_edges": 1, "duplicates": 1, "skipped_lines": 1})
-    assert one.endswith(", 1 edge, 1 duplicate removed, 1 bad line left out")
     assert input_words(facts | {"notes": ["it is odd"]}).endswith(f"{words}; note: it is odd")
     assert input_words(facts | {"left_name": "left", "right_name": "right"}).startswith(
         "r.csv: 4,009 left, 7,601 right"
