@@ -17,7 +17,17 @@ from kernels.graph.core import core_edges
 from kernels.graph.csr import from_sorted_pairs, select_rows
 from kernels.graph.facts import PrepareFacts
 from kernels.graph.prepare import Passes, graph_of_core
-from kernels.graph.sorting import EDGE_BYTES, ROUNDS, Csr, degrees_of, first_of_keys, groups_of, prepare_on, row_keys
+from kernels.graph.sorting import (
+    ROUNDS,
+    VERTEX_BYTES,
+    Csr,
+    degrees_of,
+    edges_of_a_whole,
+    first_of_keys,
+    groups_of,
+    prepare_on,
+    row_keys,
+)
 from kernels.graph.twins import group_twins
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
@@ -25,10 +35,10 @@ from schemas.hashes import VertexHashes
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 
-__all__ = ["PIECE_BYTES", "VERTEX_BYTES", "PieceDevice", "edges_of_a_piece", "prepare_in_pieces"]
+__all__ = ["PIECE_BYTES", "PieceDevice", "edges_of_a_piece", "prepare_in_pieces"]
 
-#: Device memory per edge of a piece, and per vertex of the larger side, in bytes, at the peak.
-PIECE_BYTES, VERTEX_BYTES = 120, 160
+#: Device memory per edge of a piece, in bytes, at the peak, besides `VERTEX_BYTES`.
+PIECE_BYTES = 120
 
 #: Edges in main memory, left and right ids, in order.
 _Edges = list[tuple[np.ndarray, np.ndarray]]
@@ -77,7 +87,8 @@ class PieceDevice:
         threads: int,
     ) -> PieceDevice:
         """A device with so much free memory, for a graph with so many left and right vertices."""
-        return cls(xp, upload, download, edges_of_a_piece(free_bytes, *sizes), free_bytes // EDGE_BYTES, threads)
+        edges = edges_of_a_piece(free_bytes, *sizes), edges_of_a_whole(free_bytes, *sizes)
+        return cls(xp, upload, download, *edges, threads)
 
     def transpose(
         self, indptr: np.ndarray, indices: np.ndarray, n_columns: int, _: int = 1
@@ -213,10 +224,13 @@ def prepare_in_pieces(
         edges, degrees = device.core(edges, degrees, min_left, min_right)
     if _number(edges) <= device.whole:
         del degrees  # their memory is needed
-        left, right = map(device.upload, _joined(edges))
-        rest = min_left, min_right, reductions
-        made = prepare_on(device.xp, left, right, n_left, n_right, options, *rest, known=known, to_host=device.download)
-        return *made, of_input
+        rest = n_left, n_right, options, min_left, min_right, reductions
+
+        def uploaded() -> tuple[Any, Any]:
+            left, right = map(device.upload, _joined(edges))
+            return left, right
+
+        return *prepare_on(device.xp, uploaded, *rest, known=known, to_host=device.download), of_input
     by_left, core = _compact(device, edges, degrees)
     del degrees
     passes, sizes = Passes(device.transpose, device.group_twins), (n_left, n_right)

@@ -23,10 +23,14 @@ from schemas.search import Side
 
 __all__ = [
     "EDGE_BYTES",
+    "PART",
+    "PART_BYTES",
     "ROUNDS",
+    "VERTEX_BYTES",
     "Csr",
     "Twins",
     "degrees_of",
+    "edges_of_a_whole",
     "first_of_keys",
     "from_sorted",
     "groups_of",
@@ -36,8 +40,10 @@ __all__ = [
     "twins_of",
 ]
 
-#: Device memory per edge, in bytes, at the peak.
-EDGE_BYTES = 120
+#: Edges that one step takes at a time, so that what it makes on the way does not grow with the graph.
+PART = 1 << 25
+#: Device memory in bytes, at the peak: per edge of the graph, per edge of a part, and per vertex of the larger side.
+EDGE_BYTES, PART_BYTES, VERTEX_BYTES = 40, 48, 160
 #: Rounds in which the core is looked for. A long chain would need as many as it has vertices, so the rest is left to
 #: `kernels.graph.core`, which takes a time that is linear in the edges.
 ROUNDS = 64
@@ -58,10 +64,16 @@ class Twins(NamedTuple):
     members: Any
 
 
+def edges_of_a_whole(free_bytes: int, n_left: int, n_right: int) -> int:
+    """The edges of the largest graph that a device with so much free memory makes. 0 or less if it has no room."""
+    room = free_bytes - VERTEX_BYTES * max(n_left, n_right)
+    in_one_part = room // (EDGE_BYTES + PART_BYTES)
+    return in_one_part if in_one_part <= PART else (room - PART_BYTES * PART) // EDGE_BYTES
+
+
 def prepare_on(
     xp: Any,
-    left: Any,
-    right: Any,
+    read: Callable[[], tuple[Any, Any]],
     n_left: int,
     n_right: int,
     options: BuildOptions,
@@ -78,8 +90,9 @@ def prepare_on(
     ----------
     xp : module
         cupy or numpy.
-    left, right
-        Arrays of `xp`, or of NumPy.
+    read : callable
+        () -> the edge table, left and right, as arrays of `xp` or of NumPy. If nothing else keeps them, they are freed
+        as soon as they have been used.
     known : VertexHashes or None
         In main memory.
     to_host : callable or None
@@ -87,28 +100,34 @@ def prepare_on(
 
     Notes
     -----
-    It synchronises. It takes O(m log m) time, and `EDGE_BYTES` per edge on the device.
+    It synchronises. It takes O(m log m) time. `edges_of_a_whole` says what the device has room for.
     """
     if "core" not in reductions:
         min_left = min_right = 1
     grouped = twins_of if "twins" in reductions else _each_alone
-    in_core = _core(xp, xp.asarray(left), xp.asarray(right), n_left, n_right, min_left, min_right)
-    if len(in_core[0]) == 0 and xp is not np:  # not all of CuPy takes empty arrays
-        nothing = np.zeros(0, VERTEX)
-        return prepare_on(np, nothing, nothing, n_left, n_right, options, 1, 1, reductions, known=known)
-    left_index, left_core = _compact(xp, in_core[0], n_left)
-    right_index, right_core = _compact(xp, in_core[1], n_right)
+    edges = [xp.asarray(ids) for ids in read()]
+    _reduce_to_core(xp, edges, n_left, n_right, min_left, min_right)
+    if len(edges[0]) == 0 and xp is not np:  # not all of CuPy takes empty arrays
+        nothing = np.zeros(0, VERTEX), np.zeros(0, VERTEX)
+        return prepare_on(np, lambda: nothing, n_left, n_right, options, 1, 1, reductions, known=known)
+    left_index, left_core = _compact(xp, edges.pop(0), n_left)
+    right_index, right_core = _compact(xp, edges.pop(0), n_right)
     n_core_edges = len(left_index)
-    by_left = from_sorted(xp, left_index, right_index, len(left_core))
+    in_core = by_left = from_sorted(xp, left_index, right_index, len(left_core))
+    del left_index, right_index
+    rest = n_left, n_right, options, min_left, min_right, reductions
     left_twins = grouped(xp, by_left)
     if left_twins is None:
-        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions, known=known)
-    by_right = _transpose(xp, _select(xp, by_left, left_twins.representatives), len(right_core))
+        return _compiled(xp, in_core, left_core, right_core, *rest, known=known)
+    by_left = _without_twins(xp, by_left, left_twins)
+    by_right = _transpose(xp, by_left, len(right_core))
     right_twins = grouped(xp, by_right)
     if right_twins is None:
-        return _compiled(left, right, n_left, n_right, options, min_left, min_right, reductions, known=known)
-    by_right = _select(xp, by_right, right_twins.representatives)
-    by_left = _transpose(xp, by_right, len(left_twins.representatives))
+        return _compiled(xp, in_core, left_core, right_core, *rest, known=known)
+    del in_core  # its memory is needed
+    if len(right_twins.representatives) < len(right_core):
+        by_right = _without_twins(xp, by_right, right_twins)
+        by_left = _transpose(xp, by_right, len(left_twins.representatives))
 
     root_side, cost = root_side_of(options, by_left.indptr, by_right.indptr)
     sides = {"left": (by_left, left_twins, left_core), "right": (by_right, right_twins, right_core)}
@@ -130,41 +149,81 @@ def prepare_on(
     )
 
 
-def _compiled(left: Any, right: Any, *rest: Any, known: VertexHashes | None) -> tuple[MiningGraph, PrepareFacts]:
+def _compiled(
+    xp: Any, in_core: Csr, left_core: Any, right_core: Any, *rest: Any, known: VertexHashes | None
+) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
 
+    left, right = left_core[_owners(xp, in_core.indptr)], right_core[in_core.indices]
     return prepare(on_host(left), on_host(right), *rest, known=known)
 
 
-def _core(xp: Any, left: Any, right: Any, n_left: int, n_right: int, min_left: int, min_right: int) -> tuple[Any, Any]:
-    """The edges of the (min_left, min_right) core. Each round removes all vertices that are too small."""
+def _reduce_to_core(xp: Any, edges: list[Any], n_left: int, n_right: int, min_left: int, min_right: int) -> None:
+    """Leave the edges of the (min_left, min_right) core. Each round removes all vertices that are too small."""
     if min_left <= 1 and min_right <= 1:
-        return left, right
+        return
     for _ in range(ROUNDS):
-        enough_left = degrees_of(xp, left, n_left) >= min_right
-        enough_right = degrees_of(xp, right, n_right) >= min_left
-        keep = enough_left[left] & enough_right[right]
-        if bool(keep.all()):
-            return left, right
-        left, right = left[keep], right[keep]
+        enough = degrees_of(xp, edges[0], n_left) >= min_right, degrees_of(xp, edges[1], n_right) >= min_left
+        kept: tuple[list[Any], list[Any]] = ([], [])
+        for start, stop in _cuts(len(edges[0])):
+            part = [ids[start:stop] for ids in edges]
+            keep = enough[0][part[0]] & enough[1][part[1]]
+            is_whole = bool(keep.all())
+            for side, ids in enumerate(part):
+                kept[side].append(ids if is_whole else ids[keep])
+        if sum(map(len, kept[0])) == len(edges[0]):
+            return
+        for side in (0, 1):
+            edges[side] = kept[side][0] if len(kept[side]) == 1 else xp.concatenate(kept[side])
+            kept[side].clear()
     from kernels.graph.core import core_edges  # not before it is needed: it imports a compiler
 
-    csr = from_sorted(xp, left, right, n_left)
+    csr = from_sorted(xp, edges[0], edges[1], n_left)
     keep = xp.asarray(core_edges(on_host(csr.indptr), on_host(csr.indices), n_right, min_left, min_right))
-    return left[keep], right[keep]
+    edges[:] = [ids[keep] for ids in edges]
 
 
 def _compact(xp: Any, ids: Any, n: int) -> tuple[Any, Any]:
     """Ids renumbered without gaps, and the old id of each new one."""
     used = xp.zeros(n, dtype=bool)
-    used[ids] = True
-    return (xp.cumsum(used, dtype=VERTEX) - 1)[ids].astype(VERTEX), xp.flatnonzero(used).astype(VERTEX)
+    for start, stop in _cuts(len(ids)):
+        used[ids[start:stop]] = True
+    old = xp.flatnonzero(used).astype(VERTEX)
+    if len(old) == n:
+        return ids.astype(VERTEX, copy=False), old
+    number = xp.cumsum(used, dtype=VERTEX) - 1
+    new = xp.empty(len(ids), VERTEX)
+    for start, stop in _cuts(len(ids)):
+        new[start:stop] = number[ids[start:stop]]
+    return new, old
+
+
+def _cuts(n: int) -> list[tuple[int, int]]:
+    """The beginning and the end of every part of `n` entries."""
+    return [(start, min(start + PART, n)) for start in range(0, n, PART)]
+
+
+def _rows_of_cuts(xp: Any, indptr: Any) -> list[tuple[int, int, int, int]]:
+    """The beginning and the end of every part of the entries of all rows, the row of its first entry, and the row
+    behind that of its last one.
+    """
+    n_entries, cuts = int(indptr[-1]), _cuts(int(indptr[-1]))
+    if len(cuts) <= 1:
+        return [(0, n_entries, 0, len(indptr) - 1)] if cuts else []
+    begins, ends = (xp.asarray(np.array(each, OFFSET)) for each in zip(*cuts, strict=True))
+    first = on_host(xp.searchsorted(indptr, begins, side="right") - 1).tolist()
+    behind = on_host(xp.searchsorted(indptr, ends, side="left")).tolist()
+    return [(*cut, *rows) for cut, *rows in zip(cuts, first, behind, strict=True)]
 
 
 def from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> Csr:
     """The rows of a graph whose edges are sorted."""
-    counts = degrees_of(xp, rows, n_rows)
-    return Csr(xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(counts, dtype=OFFSET)]), columns.astype(VERTEX))
+    return Csr(_begins(xp, degrees_of(xp, rows, n_rows)), columns.astype(VERTEX, copy=False))
+
+
+def _begins(xp: Any, lengths: Any) -> Any:
+    """Where rows of these lengths begin, and where the last one ends."""
+    return xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(lengths, dtype=OFFSET)])
 
 
 def degrees_of(xp: Any, ids: Any, n: int) -> Any:
@@ -172,28 +231,41 @@ def degrees_of(xp: Any, ids: Any, n: int) -> Any:
     return xp.bincount(ids, minlength=n) if len(ids) else xp.zeros(n, OFFSET)
 
 
-def _owners(xp: Any, indptr: Any) -> Any:
-    """Row of every entry, for rows of which none is empty."""
-    starts = xp.zeros(int(indptr[-1]), dtype=VERTEX)
-    starts[indptr[1:-1]] = 1
-    return xp.cumsum(starts, dtype=VERTEX)
+def _owners(xp: Any, indptr: Any, cut: tuple[int, int, int, int] | None = None) -> Any:
+    """Row of every entry, or of those of one of `_rows_of_cuts`, for rows of which none is empty."""
+    start, stop, first, behind = cut or (0, int(indptr[-1]), 0, len(indptr) - 1)
+    starts = xp.zeros(stop - start, dtype=VERTEX)
+    starts[indptr[first + 1 : behind] - start] = 1
+    owner = xp.cumsum(starts, dtype=VERTEX)
+    owner += first
+    return owner
 
 
 def _transpose(xp: Any, csr: Csr, n_columns: int) -> Csr:
-    words = (csr.indices.astype(np.int64) << 32) | _owners(xp, csr.indptr)
+    words = xp.empty(len(csr.indices), np.int64)
+    for cut in _rows_of_cuts(xp, csr.indptr):
+        words[cut[0] : cut[1]] = (csr.indices[cut[0] : cut[1]].astype(np.int64) << 32) | _owners(xp, csr.indptr, cut)
     words.sort()
-    return from_sorted(xp, words >> 32, words & 0xFFFFFFFF, n_columns)
+    rows = xp.empty(len(words), VERTEX)
+    for start, stop in _cuts(len(words)):
+        rows[start:stop] = words[start:stop] & 0xFFFFFFFF
+    del words  # its memory is needed
+    return Csr(_begins(xp, degrees_of(xp, csr.indices, n_columns)), rows)
 
 
 def _select(xp: Any, csr: Csr, rows: Any) -> Csr:
     """The given rows, in the given order."""
-    lengths = csr.indptr[1:][rows] - csr.indptr[:-1][rows]
-    indptr = xp.concatenate([xp.zeros(1, OFFSET), xp.cumsum(lengths, dtype=OFFSET)])
-    if len(rows) == 0:
-        return Csr(indptr, csr.indices[:0])
-    owner = _owners(xp, indptr)
-    shift = (csr.indptr[:-1][rows] - indptr[:-1])[owner]
-    return Csr(indptr, csr.indices[xp.arange(len(owner)) + shift])
+    indptr = _begins(xp, csr.indptr[1:][rows] - csr.indptr[:-1][rows])
+    shift = csr.indptr[:-1][rows] - indptr[:-1]
+    indices = xp.empty(int(indptr[-1]), csr.indices.dtype)
+    for cut in _rows_of_cuts(xp, indptr):
+        start, stop, *_ = cut
+        indices[start:stop] = csr.indices[xp.arange(start, stop) + shift[_owners(xp, indptr, cut)]]
+    return Csr(indptr, indices)
+
+
+def _without_twins(xp: Any, csr: Csr, twins: Twins) -> Csr:
+    return csr if len(twins.representatives) == len(csr.indptr) - 1 else _select(xp, csr, twins.representatives)
 
 
 def _each_alone(xp: Any, csr: Csr) -> Twins | None:
@@ -209,20 +281,27 @@ def twins_of(xp: Any, csr: Csr) -> Twins | None:
     if n == 0:
         empty = xp.empty(0, VERTEX)
         return Twins(empty, xp.zeros(1, OFFSET), empty)
-    degree = xp.diff(csr.indptr)
-    first = first_of_keys(xp, row_keys(xp, csr), degree)
-    owner = _owners(xp, csr.indptr)
-    place = xp.arange(len(owner)) - csr.indptr[:-1][owner]
-    if not bool((csr.indices == csr.indices[csr.indptr[:-1][first[owner]] + place]).all()):
-        return None
+    first = first_of_keys(xp, row_keys(xp, csr), xp.diff(csr.indptr))
+    others = xp.flatnonzero(first != xp.arange(n))
+    if len(others) > 0:
+        own, other = (_select(xp, csr, rows).indices for rows in (others, first[others]))
+        if not bool((own == other).all()):
+            return None
     return groups_of(xp, first)
 
 
 def row_keys(xp: Any, csr: Csr) -> Any:
     """The sum of the hashes of every row, uint64. It does not depend on the order of a row."""
-    hashes = splitmix64(csr.indices.astype(np.uint64) ^ LEFT_SALT)
-    total = xp.concatenate([xp.zeros(1, np.uint64), xp.cumsum(hashes, dtype=np.uint64)])
-    return total[csr.indptr[1:]] - total[csr.indptr[:-1]]
+    until = xp.zeros(len(csr.indptr), np.uint64)  # sums of all rows before each
+    total = xp.zeros(1, np.uint64)
+    for start, stop, first, behind in _rows_of_cuts(xp, csr.indptr):
+        hashes = splitmix64(csr.indices[start:stop].astype(np.uint64) ^ LEFT_SALT)
+        sums = xp.cumsum(hashes, dtype=np.uint64)
+        sums += total
+        ends = xp.minimum(csr.indptr[first + 1 : behind + 1], stop) - (start + 1)
+        until[first + 1 : behind + 1] = sums[ends]  # the next part has the last one again, if it goes on there
+        total = sums[-1:].copy()
+    return until[1:] - until[:-1]
 
 
 def first_of_keys(xp: Any, key: Any, degree: Any) -> Any:

@@ -210,10 +210,10 @@ def _compiled(*arguments: Any, known: VertexHashes, threads: int) -> tuple[Minin
     return prepare(*arguments, known=known, threads=threads)
 
 
-def _sorted(*arguments: Any, known: VertexHashes) -> tuple[MiningGraph, PrepareFacts]:
+def _sorted(left: np.ndarray, right: np.ndarray, *rest: Any, known: VertexHashes) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.sorting import prepare_on
 
-    return prepare_on(np, *arguments, known=known)
+    return prepare_on(np, lambda: (left, right), *rest, known=known)
 
 
 def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,12 +54,13 @@ def build_on_gpu(
     threads : int
     """
     from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
-    from kernels.graph.sorting import EDGE_BYTES
+    from kernels.graph.sorting import edges_of_a_whole
 
     words, reason = run.take_edges(), why_no_gpu()
     if reason is None:
         try:
-            if CudaDevice().free_bytes() >= EDGE_BYTES * run.input["n_edges"]:
+            free = CudaDevice().free_bytes()
+            if edges_of_a_whole(free, run.input["n_left"], run.input["n_right"]) >= run.input["n_edges"]:
                 held, words = [words], None
                 return _as_a_whole(run, held, read, rest)
             words = None  # their memory is needed
@@ -88,15 +90,20 @@ def _as_a_whole(
     from kernels.gpu.staging import Staging
     from kernels.graph.sorting import prepare_on
 
-    words = held.pop()
-    if words is None:
-        left, right = map(cupy.asarray, read())
-    else:
-        left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
-        words = None  # their memory is needed
-    to_host = Staging(cupy).download
-    degrees = [to_host(cupy.bincount(ids)) for ids in (left, right)]
-    return Built(*prepare_on(cupy, left, right, *rest, known=run.hashes, to_host=to_host), degrees, 1)
+    staging = Staging(cupy)
+    degrees: list[np.ndarray] = []
+
+    def edges() -> tuple[Any, Any]:
+        words = held.pop()
+        if words is None:
+            left, right = (_upload(staging, ids) for ids in read())
+        else:
+            left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
+            del words  # their memory is needed
+        degrees.extend(staging.download(cupy.bincount(ids)) for ids in (left, right))
+        return left, right
+
+    return Built(*prepare_on(cupy, edges, *rest, known=run.hashes, to_host=staging.download), degrees, 1)
 
 
 def _in_pieces(
@@ -114,13 +121,14 @@ def _in_pieces(
 
     staging, n_edges, sizes = Staging(cupy), run.input["n_edges"], (run.input["n_left"], run.input["n_right"])
 
-    def upload(array: np.ndarray) -> Any:
-        return staging.upload(np.ascontiguousarray(array).view(np.uint8)).view(array.dtype)
-
-    device = PieceDevice.of(cupy, upload, staging.download, free_bytes, sizes, threads)
+    device = PieceDevice.of(cupy, partial(_upload, staging), staging.download, free_bytes, sizes, threads)
     if device.edges < 1:
         return f"{max(sizes)} vertices of a side leave no room for edges in {free_bytes >> 20} MiB"
     pieces = -(-n_edges // device.edges)
     text = "the GPU has no room for all %d edges at once: the graph is built in %d pieces"
     logger.warning(text, n_edges, pieces)
     return Built(*prepare_in_pieces(device, read, *rest, known=run.hashes), pieces)
+
+
+def _upload(staging: Any, array: np.ndarray) -> Any:
+    return staging.upload(np.ascontiguousarray(array).view(np.uint8)).view(array.dtype)

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import pipeline
-from kernels.graph.pieces import PIECE_BYTES, VERTEX_BYTES
+from kernels.graph.pieces import PIECE_BYTES
+from kernels.graph.sorting import VERTEX_BYTES
 from pipeline.api import steps
 from pipeline.ingest.gpu import edge_table, text
 from pipeline.ingest.step import ingest

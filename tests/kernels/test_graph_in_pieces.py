@@ -144,7 +144,7 @@ def test_any_rows_are_transposed(pairs: list[tuple[int, int]], edges: int) -> No
 
 
 def test_the_edges_of_a_piece_follow_from_free_memory() -> None:
-    vertices = pieces.VERTEX_BYTES * 30
+    vertices = sorting.VERTEX_BYTES * 30
     assert edges_of_a_piece(vertices + 7 * pieces.PIECE_BYTES, 20, 30) == 7
     assert edges_of_a_piece(vertices, 20, 30) == 0
     assert edges_of_a_piece(0, 20, 30) < 0

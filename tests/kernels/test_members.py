@@ -93,8 +93,10 @@ def graph_with(case: Case, sorted_by_numpy: bool = False) -> MiningGraph:
     """The graph that an engine gets."""
     kept = restrict(*columns(case.edges), case.n_left, case.n_right, *case.given)
     least = case.search.min_left, case.search.min_right
-    arguments = kept.left, kept.right, case.n_left, case.n_right, case.options, *least
-    return (prepare_on(np, *arguments) if sorted_by_numpy else prepare(*arguments))[0]
+    rest = case.n_left, case.n_right, case.options, *least
+    if sorted_by_numpy:
+        return prepare_on(np, lambda: (kept.left, kept.right), *rest)[0]
+    return prepare(kept.left, kept.right, *rest)[0]
 
 
 def check(engine: Engine, case: Case, rng: np.random.Generator, truth: Rows) -> None:

@@ -68,7 +68,7 @@ def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
 
 
 def graph_of_edges(options: tuple[Any, ...], min_left: int, min_right: int, kept: Restricted) -> MiningGraph:
-    return prepare_on(np, kept.left, kept.right, *options, min_left, min_right)[0]
+    return prepare_on(np, lambda: (kept.left, kept.right), *options, min_left, min_right)[0]
 
 
 def test_a_first_bound_without_steps_and_of_too_few() -> None:

@@ -13,7 +13,8 @@ import pipeline
 from kernels.gpu import device, staging
 from kernels.graph import pieces as in_pieces
 from kernels.graph import sorting
-from kernels.graph.pieces import PIECE_BYTES, VERTEX_BYTES
+from kernels.graph.pieces import PIECE_BYTES
+from kernels.graph.sorting import VERTEX_BYTES
 from pipeline.api import preparing, steps
 from pipeline.cli.cards import dry_run_card
 from pipeline.prepare import build
