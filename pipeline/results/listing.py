@@ -39,6 +39,8 @@ def top_table(rows: pa.Table, width: int | None = _WIDTH, ids: bool = False) -> 
     A list that does not fit is cut between two labels, and ends with the number of labels that follow. Columns that
     only some tables have follow the number of edges, and then come `ids` if they are asked for.
     """
+    if len(rows) == 0:
+        return "no bicliques"
     more = [name for name in _MORE if name in rows.column_names and (name != "id" or ids)]
     cells = [("#", "left", "right", "edges", *(_MORE[name][0] for name in more))]
     for k in range(len(rows)):

@@ -18,7 +18,7 @@ from pipeline.results.matrix import Line, drawn
 from pipeline.run.files import whole_file
 from pipeline.run.labels import ids_of
 from pipeline.run.opened import Run
-from pipeline.run.progress import size
+from pipeline.run.progress import number, size
 from schemas.errors import InputError
 from schemas.search import Side
 
@@ -130,7 +130,7 @@ def _of(run: Run, side: Side, table: pa.Table, where: np.ndarray, are_members: b
     ids = labels.to_numpy() if run.tables is None else ids_of(labels, run.tables[k])
     lines = []
     for at, (id, row) in enumerate(zip(ids.tolist(), table.to_pylist(), strict=True)):
-        words = f"{shown(row['label'])}\n{row['degree']:,} neighbours"
+        words = f"{shown(row['label'])}\n{number(row['degree'], 'neighbour')}"
         if not are_members:
             words += f"\nmisses {', '.join(map(shown, row['missing']))}"
         lines.append(Line(id, shown(row["label"]), words, are_members, where[at].tolist()))

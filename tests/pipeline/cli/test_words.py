@@ -119,6 +119,14 @@ def test_show_and_sample_take_the_same_words(
     assert run(capsys, "show", tmp_path / "out", "--top", "3") == run(capsys, "show", tmp_path / "out", "-n", "3")
 
 
+def test_a_list_of_nothing_says_so(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(capsys, "mine", source, "-o", tmp_path / "out", *QUIET, "--no-report", "--min-left", "1000")
+    for command in ("show", "sample", "cover", "sizes"):
+        assert run(capsys, command, tmp_path / "out") == (0, "no bicliques\n", "")
+        told = json.loads(run(capsys, command, tmp_path / "out", "--json")[1])
+        assert not any(told.values() if isinstance(told, dict) else told)
+
+
 def test_the_version_is_told() -> None:
     ended = bicliques("--version")
     assert (ended.returncode, ended.stdout) == (0, f"bicliques {__version__}\n")
