@@ -24,6 +24,7 @@ def _add_diff(command: argparse.ArgumentParser) -> None:
     command.add_argument("old", metavar="OLD", type=Path, help="folder of the run before")
     command.add_argument("new", metavar="NEW", type=Path, help="folder of the run after")
     command.add_argument(
+        "-o",
         "--output",
         type=Path,
         metavar="DIR",
