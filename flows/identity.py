@@ -13,7 +13,8 @@ from pipeline.api.python_words import in_python
 from pipeline.api.same_run import digest_by_name, why_another
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.remote.urls import place_of
-from pipeline.run.folder import RunFolder, without_days
+from pipeline.run.days import without_days
+from pipeline.run.folder import RunFolder
 from pipeline.run.names import url_of
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume

@@ -30,10 +30,12 @@ from pipeline.ingest.sources.names import recorded
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.results.listing import shown
 from pipeline.results.results import Results, open_results
-from pipeline.run.folder import RunFolder, without_days
+from pipeline.run.days import without_days
+from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import driven
 from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import address_of, driven, shown_place
+from pipeline.run.stored import address_of, shown_place
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions

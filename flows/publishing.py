@@ -12,7 +12,7 @@ from flows.keys import Keys
 from flows.refusals import refuse_secrets
 from pipeline.publishing.publish_run import Published
 from pipeline.remote.urls import place_of
-from pipeline.run.folder import without_days
+from pipeline.run.days import without_days
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 

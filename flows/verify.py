@@ -13,7 +13,8 @@ from flows.keys import Keys
 from flows.names import name_of_verifying
 from flows.notify import note, tell
 from pipeline.run.folder import RunFolder
-from pipeline.run.stored import address_of, here
+from pipeline.run.if_stored import here
+from pipeline.run.stored import address_of
 from pipeline.series.runs import series_of
 
 __all__ = ["verify"]

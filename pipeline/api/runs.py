@@ -17,11 +17,11 @@ from pipeline.process.interrupts import Interrupted
 from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import driven
 from pipeline.run.names import REPORT_FILE
 from pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
-from pipeline.run.stored import driven
 from pipeline.workers.devices import Devices
 from pipeline.workers.opening import begun, check_workers
 from pipeline.workers.options import Scheduler, WorkerOptions

@@ -30,6 +30,7 @@ from pipeline.proof.reading import Reading
 from pipeline.proof.summary import why_damaged
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.files import disk_errors
+from pipeline.run.if_stored import keep_result
 from pipeline.run.lock import locked
 from pipeline.run.names import make_ready
 from pipeline.run.new_run import new_run
@@ -37,7 +38,6 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession, last_session, mend_sessions
-from pipeline.run.stored import keep_result, url_at
 from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
 from pipeline.workers.all_cores import are_faster, on_all_cores
@@ -310,7 +310,7 @@ def _get_ready_to_prove(run: Run, on_device: bool) -> None:
 
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     """Whether the GPUs that mine read the parts back, too."""
-    if not _platform(run).works_with_cudf or run.job.rows != "slices" or url_at(run.path) is not None:
+    if not _platform(run).works_with_cudf or run.job.rows != "slices" or run.is_in_store:
         return False
     with startup.getting_ready():  # it imports cuDF
         from pipeline.proof.on_device import why_not  # only where there is a GPU engine

@@ -8,8 +8,9 @@ from pipeline.compare.difference import Difference, remove_difference
 from pipeline.compare.diffing import diff
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import bring_changes, keep_changes
 from pipeline.run.names import CHANGES, refuse_links
-from pipeline.run.stored import bring, bring_changes, keep_changes
+from pipeline.run.stored import bring
 from pipeline.series.runs import run_before
 from schemas.errors import BicliqueError
 

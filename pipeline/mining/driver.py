@@ -26,11 +26,11 @@ from pipeline.process.interrupts import interruptible
 from pipeline.process.logs import tell
 from pipeline.run.accounts import peak_rss
 from pipeline.run.files import disk_errors
+from pipeline.run.if_stored import keep_steps
 from pipeline.run.opened import Run
 from pipeline.run.plan import BandOf
 from pipeline.run.progress import OnProgress, Progress, number
 from pipeline.run.session import MiningSession, how_it_ended, remember
-from pipeline.run.stored import keep_steps
 from pipeline.slices.left_over import LeftOver, Packed, Roots
 from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
 from pipeline.workers.pool import Pool, Result, Sharing, WorkerLostError

@@ -33,13 +33,13 @@ from pipeline.proof.summary import Summary
 from pipeline.proof.wholeness import check_cover
 from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from pipeline.run.files import disk_errors, write_json
+from pipeline.run.if_stored import keep_result
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
 from pipeline.run.pending import admit, close_pending
 from pipeline.run.plan import BandOf, Plan
 from pipeline.run.progress import OnProgress, number
 from pipeline.run.session import busy_ratio_of
-from pipeline.run.stored import keep_result
 from pipeline.run.version import __version__
 from pipeline.workers.pool import Pool
 from schemas.bicliques import SCHEMA_VERSION

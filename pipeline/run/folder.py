@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import os
-import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pipeline.run.checksums import checksum, checksums_of
+from pipeline.run.days import day_in
 from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
     OPTIONS_FILE,
     REPORT_FILE,
+    has_name_of_run,
     is_entry,
     is_ours,
     is_part,
     refuse_links,
 )
 from pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
-from pipeline.run.stored import bring, refuse_strange, shown_place, sizes_of, store_of
+from pipeline.run.stored import bring, shown_place, sizes_of, store_of
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError, InputError
@@ -33,15 +34,13 @@ from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 
-__all__ = ["RunFolder", "children_of", "day_in", "without_days"]
+__all__ = ["RunFolder", "children_of"]
 
 _ANEW = "start the run again in another folder"
 #: The folders that a step writes files into.
 _PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
 
 T = TypeVar("T")
-
-_DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 
 
 def children_of(place: Path) -> list[Path]:
@@ -52,20 +51,6 @@ def children_of(place: Path) -> list[Path]:
         return []
     except NotADirectoryError as error:
         raise IncompleteError(in_the_way(place, "is a file, where the run has a folder", place.parent)) from error
-
-
-def day_in(name: str) -> str | None:
-    """The day in a name such as ``2026-01-31`` or ``day=2026-01-31``. None if the name holds no day, or several."""
-    days = _DAY.findall(name)
-    try:
-        return date.fromisoformat(days[0]).isoformat() if len(days) == 1 else None
-    except ValueError:  # 2026-99-99
-        return None
-
-
-def without_days(name: str) -> str:
-    """The name with ``{date}`` in place of every day in it. So the inputs of two nights have the same name."""
-    return _DAY.sub("{date}", name)
 
 
 @dataclass(frozen=True)
@@ -223,7 +208,7 @@ class RunFolder:
     def checksums(self, step: str) -> dict[str, int]:
         """CRC-32 of the files that a finished step made, as it wrote them down, by their paths below the folder."""
         sums: dict[str, int] = self._record(self.step_file(step), STEPS.get(step)).get("files", {})
-        refuse_strange(self.path, step, sums)  # files are written by these names, and a store may have the record
+        self._refuse_strange(step, sums)  # files are written by these names, and a store may have the record
         return sums
 
     def keep_checksums(self, step: str) -> dict[str, int]:
@@ -237,7 +222,7 @@ class RunFolder:
         try:
             sums = read_json(file).get("files")
             check_facts(StepFiles, {"files": sums}, step)
-            refuse_strange(self.path, step, sums or {})
+            self._refuse_strange(step, sums or {})
         except IncompleteError:
             sums = None
         if not isinstance(sums, dict):
@@ -365,6 +350,17 @@ class RunFolder:
         """The text of `error` about a record that resuming makes again, with that remedy."""
         text = str(error) if str(file) in str(error) else f"{file} cannot be used ({error})"
         return f"{text}; mend it with: {how_to_resume(self.path)}"
+
+    def _refuse_strange(self, step: str, names: Iterable[str]) -> None:
+        """Refuse the record of a step that names other files than those of a run, such as one outside its folder."""
+        for name in names:
+            place, _, rest = name.partition("/")
+            if not has_name_of_run(place, rest):
+                record = shown_place(self.path, "steps", f"{step}.json")
+                raise IncompleteError(
+                    f"{record} names {name}, which is no file of a run; remove it, then continue with: "
+                    f"{how_to_resume(self.path)}"
+                )
 
     def _record(self, file: Path, kind: type | None) -> dict[str, Any]:
         try:

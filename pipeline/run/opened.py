@@ -9,11 +9,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
 from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import driven, here
 from pipeline.run.labels import Tables, hashes_of, open_labels
 from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
-from pipeline.run.stored import bring, driven, here, url_at
+from pipeline.run.stored import bring, url_at
 from schemas.bands import Band
 from schemas.bicliques import Provenance
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
@@ -80,6 +81,11 @@ class Run:
     def place(self) -> str:
         """Where workers find the run: its folder, or the URL that it is kept at."""
         return url_at(self.path) or str(self.path.resolve())
+
+    @property
+    def is_in_store(self) -> bool:
+        """Whether the run is kept in a store, and not in a folder."""
+        return url_at(self.path) is not None
 
     @property
     def journal(self) -> Journal | None:
@@ -227,7 +233,7 @@ class Run:
 
         Of a run that is kept in a store, a session of its journal begins.
         """
-        if url_at(self.path) is not None:
+        if self.is_in_store:
             from pipeline.run.keeping import begin_session  # imported only here, because most runs are in folders
 
             self._journal = begin_session(self.folder, lambda: self.survey()[0])

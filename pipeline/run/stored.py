@@ -12,74 +12,31 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.run.files import disk_errors, read_json
-from pipeline.run.names import MANIFEST_FILE, STORE_FILE, SUCCESS_FILE, has_name_of_run, store_url, url_of
-from schemas.errors import IncompleteError, ResourceError
+from pipeline.run.names import STORE_FILE, has_name_of_run, url_of
+from schemas.errors import ResourceError
 
 if TYPE_CHECKING:
     from pipeline.remote.objects import Objects
-    from pipeline.run.folder import RunFolder
-    from pipeline.run.journal import Journal
     from schemas.manifest import Part
 
 __all__ = [
     "address_of",
     "bring",
-    "bring_changes",
-    "driven",
     "for_arrow",
-    "here",
     "is_read_by",
-    "keep_changes",
-    "keep_page",
-    "keep_result",
-    "keep_steps",
     "key_of",
     "parts_listed",
     "put_parts",
-    "refuse_strange",
     "shown_address",
     "shown_place",
     "sizes_of",
     "store_of",
     "url_at",
-    "withdraw_result",
 ]
 
 _PLACE = "bicliques"
 #: What brings the files of runs that are read from a store, by their folders.
 _readers: dict[Path, Callable[[Path], None]] = {}
-
-
-def here(path: Path) -> Path:
-    """A path, or the folder of this process for reading the run at a URL of a store, as the store has the run now.
-
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        See `pipeline.run.working.reader_folder`.
-    """
-    url = store_url(path)
-    if url is None:
-        return path
-    from pipeline.run.working import reader_folder  # imported only here, because most runs are kept in folders
-
-    return reader_folder(url)
-
-
-def driven(path: Path, anew: bool = False) -> Path:
-    """A path, or the folder of this process for mining the run at a URL of a store, or with `anew` another one there.
-
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        See `pipeline.run.working.driver_folder`.
-    """
-    url = store_url(path)
-    if url is None:
-        return path
-    from pipeline.run.working import driver_folder  # imported only here, because most runs are kept in folders
-
-    return driver_folder(url, anew)
 
 
 def is_read_by(folder: Path, reader: Callable[[Path], None]) -> None:
@@ -153,26 +110,6 @@ def shown_address(address: str) -> str:
     return place_of(url)
 
 
-def refuse_strange(folder: Path, step: str, names: Iterable[str]) -> None:
-    """Refuse the record of a step that names other files than those of a run, such as one outside its folder.
-
-    Raises
-    ------
-    IncompleteError
-        The error names the first of them.
-    """
-    for name in names:
-        place, _, rest = name.partition("/")
-        if not has_name_of_run(place, rest):
-            from pipeline.run.resuming import how_to_resume  # imported only here, because it imports this module
-
-            record = shown_place(folder, "steps", f"{step}.json")
-            raise IncompleteError(
-                f"{record} names {name}, which is no file of a run; remove it, then continue with: "
-                f"{how_to_resume(folder)}"
-            )
-
-
 def store_of(folder: Path) -> Objects | None:
     """The store that the run of a working folder is kept in. None for any other folder.
 
@@ -232,72 +169,3 @@ def put_parts(store: Objects, pending: Path, parts: Iterable[Part]) -> None:
 def parts_listed(store: Objects) -> set[str]:
     """Names of the parts that a listing has. A listing that lags leaves some out."""
     return {name for name in store.listed(_PLACE) if has_name_of_run(_PLACE, name)}
-
-
-def keep_steps(folder: RunFolder) -> None:
-    """Put the steps of a run into its store, if it is kept in one; see `pipeline.run.keeping.keep_steps`."""
-    if url_at(folder.path) is not None:
-        from pipeline.run import keeping  # imported only here, because most runs are kept in folders
-
-        keeping.keep_steps(folder)
-
-
-def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
-    """Put what a complete run has into its store, if it is kept in one; see `pipeline.run.keeping.keep_result`."""
-    if url_at(folder.path) is not None:
-        from pipeline.run import keeping  # imported only here, because most runs are kept in folders
-
-        keeping.keep_result(folder, journal)
-
-
-def keep_page(page: Path) -> None:
-    """Put the page of a run into its store, if it is kept in one.
-
-    Raises
-    ------
-    ResourceError
-        If the store does not take it.
-    """
-    if (store := store_of(page.parent)) is not None:
-        store.put(page.name, page)
-
-
-def keep_changes(folder: Path) -> None:
-    """Put the comparison of a run with the one before into its store, if it is kept in one.
-
-    Raises
-    ------
-    ResourceError
-        If the store does not take it.
-    """
-    if (store := store_of(folder)) is not None:
-        from pipeline.run.changes import put_changes  # imported only here, because most runs are kept in folders
-
-        put_changes(store, folder)
-
-
-def bring_changes(folder: Path) -> None:
-    """Make the comparison in the working folder of a run what its store has, if it is kept in one.
-
-    Raises
-    ------
-    ResourceError
-        If the store does not answer, or the disk is full.
-    """
-    if (store := store_of(folder)) is not None:
-        from pipeline.run import changes  # imported only here, because most runs are kept in folders
-
-        changes.bring_changes(store, folder)
-
-
-def withdraw_result(folder: Path) -> None:
-    """Take ``_SUCCESS`` and the manifest out of the store of a run that is not complete any more.
-
-    Raises
-    ------
-    ResourceError
-        If the store does not do it.
-    """
-    if (store := store_of(folder)) is not None:
-        store.remove(SUCCESS_FILE)
-        store.remove(MANIFEST_FILE)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pipeline.run.files import disk_errors, flush
 from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import withdraw_result
 from pipeline.run.names import SUCCESS_FILE
-from pipeline.run.stored import withdraw_result
 from pipeline.series.runs import is_run, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 

@@ -7,11 +7,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pipeline.run.days import without_days
 from pipeline.run.files import disk_errors, temporary_folder
-from pipeline.run.folder import RunFolder, without_days
+from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import here
 from pipeline.run.lock import holder
 from pipeline.run.names import OPTIONS_FILE, is_file, is_folder
-from pipeline.run.stored import here, url_at
+from pipeline.run.stored import url_at
 from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
 from schemas.options import RunOrigin
 

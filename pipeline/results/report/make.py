@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.results.report.content import content_of
 from pipeline.run.files import PathLike, whole_file
+from pipeline.run.if_stored import keep_page
 from pipeline.run.names import refuse_links
 from pipeline.run.opened import Run
-from pipeline.run.stored import keep_page
 
 if TYPE_CHECKING:
     from pipeline.results.report.page import Page

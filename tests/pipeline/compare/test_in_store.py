@@ -14,8 +14,9 @@ from pipeline.compare.in_run import changes_since_the_run_before
 from pipeline.remote.objects import Objects
 from pipeline.results.report.before import before
 from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import driven
 from pipeline.run.names import CHANGES_FILES
-from pipeline.run.stored import address_of, driven
+from pipeline.run.stored import address_of
 from pipeline.series.runs import run_after, run_before
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import ResourceError

@@ -10,9 +10,9 @@ import pytest
 
 import pipeline
 from pipeline.run import slots, working
+from pipeline.run.if_stored import driven, here
 from pipeline.run.lock import holder_here, locked
 from pipeline.run.opened import Run
-from pipeline.run.stored import driven, here
 from pipeline.slices.run_in_worker import open_in_worker
 from pipeline.slices.worker import forget
 from schemas.errors import IncompleteError, InputError, ResourceError

@@ -12,9 +12,9 @@ import pipeline
 from pipeline.cli.cards import run_card
 from pipeline.remote.objects import objects_at
 from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import driven
 from pipeline.run.keeping import keep_steps
 from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
-from pipeline.run.stored import driven
 from pipeline.slices.run_in_worker import open_in_worker
 from pipeline.slices.worker import forget
 from schemas.errors import IncompleteError, InputError
