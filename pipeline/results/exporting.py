@@ -26,7 +26,7 @@ from pipeline.run.tables import open_part
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.results.results import Results
+    from pipeline.rows.collection import Rows
     from pipeline.run.opened import Run
 
 __all__ = ["FORMATS", "Format", "export"]
@@ -49,22 +49,23 @@ class Format:
         What is written, in one clause.
     of : "bicliques" or "graph"
     lines : callable
-        (results, run) -> pieces of the text.
+        (rows, run) -> pieces of the text.
     """
 
     help: str
     of: str
-    lines: Callable[[Results, Run], Iterator[str]]
+    lines: Callable[[Rows, Run], Iterator[str]]
 
 
-def export(results: Results, run: Run, name: str, to: Path | IO[bytes]) -> None:
+def export(rows: Rows, run: Run, name: str, to: Path | IO[bytes]) -> None:
     """Write results as text in UTF-8.
 
     Parameters
     ----------
-    results : Results
+    rows : Rows
+        The results.
     run : Run
-        The run of the results.
+        Their run.
     name : str
         A key of `FORMATS`.
     to : Path or binary file
@@ -82,7 +83,7 @@ def export(results: Results, run: Run, name: str, to: Path | IO[bytes]) -> None:
     """
     if name not in FORMATS:
         raise InputError(f"results are exported as {', '.join(FORMATS)}, not as {name!r}")
-    pieces = _joined(FORMATS[name].lines(results, run))
+    pieces = _joined(FORMATS[name].lines(rows, run))
     first = next(pieces, b"")  # what is wrong is said before a file is touched
     if isinstance(to, Path):
         refuse_inside_run(to)
@@ -112,12 +113,12 @@ def _joined(lines: Iterator[str]) -> Iterator[bytes]:
         yield "".join(waiting).encode()
 
 
-def _csv(results: Results, run: Run) -> Iterator[str]:
+def _csv(rows: Rows, run: Run) -> Iterator[str]:
     """A line per biclique. A list is a JSON array in one cell, so no cell begins with a character of a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "n_left", "n_right", "left", "right"])
-    for row in results:
+    for row in rows:
         sides = (json_text(row.left), json_text(row.right))
         writer.writerow([row.id, len(row.left), len(row.right), *sides])
         yield text.getvalue()
@@ -126,14 +127,14 @@ def _csv(results: Results, run: Run) -> Iterator[str]:
     yield text.getvalue()
 
 
-def _jsonl(results: Results, run: Run) -> Iterator[str]:
+def _jsonl(rows: Rows, run: Run) -> Iterator[str]:
     """A JSON object per biclique. Its id is text, because many programs read numbers of 64 bits as floats."""
-    for row in results:
+    for row in rows:
         told = {"id": str(row.id), "n_left": len(row.left), "n_right": len(row.right)}
         yield json_text(told | {"left": row.left, "right": row.right}) + "\n"
 
 
-def _spmf(results: Results, run: Run) -> Iterator[str]:
+def _spmf(rows: Rows, run: Run) -> Iterator[str]:
     """The right side as a closed itemset, and the number of left members as its support."""
     labels = run.labels[1]
     are_numbers = pa.types.is_integer(labels.type)  # of 0 or more, as all labels that are integers
@@ -142,7 +143,7 @@ def _spmf(results: Results, run: Run) -> Iterator[str]:
         for number, label in enumerate(_names(labels, "spmf")):
             yield f"@ITEM={number}={label}\n"
     as_they_are = are_numbers or run.options.ids == "dense"
-    for batch in results.batches(["right", "n_left"]):
+    for batch in rows.batches(["right", "n_left"]):
         lists = batch.column("right")
         members = lists.flatten()
         items = members.to_numpy() if as_they_are else ids_of(members, labels)
@@ -151,7 +152,7 @@ def _spmf(results: Results, run: Run) -> Iterator[str]:
             yield f"{' '.join(map(str, np.sort(own).tolist()))} #SUP: {support}\n"
 
 
-def _adjacency(results: Results, run: Run) -> Iterator[str]:
+def _adjacency(rows: Rows, run: Run) -> Iterator[str]:
     """Line k has the dense ids of the right neighbours of left vertex k."""
     begin = ""
     for is_new, right in _neighbours(run):
@@ -160,7 +161,7 @@ def _adjacency(results: Results, run: Run) -> Iterator[str]:
     yield "\n"
 
 
-def _cross_table(results: Results, run: Run) -> Iterator[str]:
+def _cross_table(rows: Rows, run: Run) -> Iterator[str]:
     """Burmeister's format: the numbers and names of objects (left) and attributes (right), and the table of crosses."""
     left, right = run.labels
     if len(left) * len(right) > _MOST_CELLS:

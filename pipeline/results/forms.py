@@ -149,7 +149,7 @@ class Forms(Rows):
         ResourceError
             If the file cannot be written.
         """
-        export(self, self._run, format, Path(to) if isinstance(to, (str, os.PathLike)) else to)  # type: ignore[arg-type]
+        export(self, self._run, format, Path(to) if isinstance(to, (str, os.PathLike)) else to)
 
     def _lists(self, side: Side) -> tuple[pa.Array, pa.ListArray]:
         """The id of every biclique, and its members on a side."""
