@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from pipeline.results.explanation import Explanation
 from pipeline.results.listing import beginning, columns_of, shortened
-from pipeline.results.report.svg import element
+from pipeline.results.svg import element
 
 __all__ = ["Line", "drawn"]
 

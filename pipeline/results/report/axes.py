@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipeline.results.report.svg import Figure, element
+from pipeline.results.svg import Figure, element
 
 __all__ = [
     "FONT",

@@ -22,8 +22,8 @@ from pipeline.results.report.axes import (
     room_for,
     words_left,
 )
-from pipeline.results.report.svg import Figure, element, shortened
 from pipeline.results.report.timeline import Block, Timeline
+from pipeline.results.svg import Figure, element, shortened
 from schemas.sizes import SizeCounts
 
 __all__ = [

@@ -17,7 +17,7 @@ from pipeline.results.report.content import Content
 from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
 from pipeline.results.report.listed import DISTINCT, SIDES, Listed
 from pipeline.results.report.packing import PAGE, SHOWN, packed
-from pipeline.results.report.svg import Figure, shortened, style
+from pipeline.results.svg import Figure, shortened, style
 from pipeline.run.progress import number
 from pipeline.run.version import __version__
 

@@ -13,6 +13,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
+from pipeline.results import svg
 from pipeline.results.report import axes
 from pipeline.results.report.axes import WIDTH, Bins, Linear, Logarithmic, colour_of, linear_numbers
 from pipeline.results.report.figures import (
@@ -26,8 +27,8 @@ from pipeline.results.report.figures import (
     step_figure,
     timeline_figure,
 )
-from pipeline.results.report.svg import Figure, element, number, style
 from pipeline.results.report.timeline import Block, Lane, Stretch, Timeline
+from pipeline.results.svg import Figure, element, number, style
 from schemas.sizes import SizeCounts
 
 HOSTILE = "</text></svg><script>alert(1)</script>\n\"'&\x00\x1b\ud800]]>"
@@ -320,4 +321,4 @@ def test_the_rooms_of_the_style_sheet_and_of_the_axes_agree() -> None:
     """The axes leave room for the letters that the style sheet draws."""
     fonts = [float(size) for size in re.findall(r"font(?:-size)?: ([\d.]+)px", style())]
     assert (min(fonts), max(fonts)) == (9.0, axes.FONT)
-    assert (Path(axes.__file__).parent / "plot.css").read_text() == style()
+    assert (Path(svg.__file__).parent / "plot.css").read_text() == style()

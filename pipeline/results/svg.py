@@ -54,7 +54,7 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
     Examples
     --------
-    >>> from pipeline.results.report.svg import element
+    >>> from pipeline.results.svg import element
     >>> print(element("text", "a < b", x=1.25, class_="left"))
     <text x="1.2" class="left">a &lt; b</text>
     """
@@ -79,7 +79,7 @@ def shortened(text: str, most: int = 28) -> str:
 
 def style() -> Markup:
     """The style sheet of all pictures."""
-    return Markup(files("pipeline.results.report").joinpath("plot.css").read_text())
+    return Markup(files("pipeline.results").joinpath("plot.css").read_text())
 
 
 def _text(value: object) -> str:
