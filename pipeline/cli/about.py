@@ -1,4 +1,4 @@
-"""The commands ``formats``, ``demo`` and ``completion``, which tell people and shells what the program can do."""
+"""The commands ``formats`` and ``demo``, which tell people what the program can do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 
 from kernels.engines import kinds
 from pipeline.cli.command import COMPLETE, Command, progress, say
-from pipeline.cli.completion import SHELLS, script
 from pipeline.cli.mining import say_results, so_far
 from pipeline.cli.options import add_options, chosen
 
@@ -30,10 +29,6 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
         help="folder of the run: empty or new (default: demo-output)",
     )
     add_options(command, "demo")
-
-
-def _add_completion(command: argparse.ArgumentParser) -> None:
-    command.add_argument("shell", choices=tuple(SHELLS), help="the shell that reads it")
 
 
 def _formats(arguments: argparse.Namespace) -> int:
@@ -60,14 +55,6 @@ def _demo(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _completion(arguments: argparse.Namespace) -> int:
-    from pipeline.cli.program import parser  # here, because it knows all commands, and this one
-
-    text = script(arguments.shell, parser())
-    say(arguments, lambda: {"shell": arguments.shell, "script": text}, lambda: text)
-    return COMPLETE
-
-
 COMMANDS = (
     Command(
         name="formats",
@@ -83,12 +70,5 @@ COMMANDS = (
         run=_demo,
         imports=("api.runs", "cli.cards", "cli.demo"),
         gets_ready=True,
-    ),
-    Command(
-        name="completion",
-        help="print a script that lets a shell complete commands and options",
-        add_arguments=_add_completion,
-        run=_completion,
-        imports=(),
     ),
 )

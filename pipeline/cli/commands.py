@@ -1,14 +1,94 @@
-"""The commands of ``bicliques``. Each group of commands has a module with a tuple of `Command`.
+"""All commands of ``bicliques``, and their parser. Each group of commands has a module with a tuple of `Command`.
 
-The modules import the pipeline inside functions, so that the parser, and with it ``--help``, does not import it.
+The modules import the pipeline inside functions, so that the parser, and with it ``--help``, does not import it. The
+command ``completion`` is here, because it tells a shell the words of all commands.
 """
 
 from __future__ import annotations
 
-from pipeline.cli import about, comparing, explaining, exporting, generating, mining, publishing, results, watching
-from pipeline.cli.command import Command
+import argparse
+from typing import NoReturn
 
-__all__ = ["COMMANDS"]
+from pipeline.cli import (
+    about,
+    comparing,
+    explaining,
+    exporting,
+    generating,
+    mining,
+    publishing,
+    results,
+    settings,
+    watching,
+)
+from pipeline.cli.command import COMPLETE, Command, say
+from pipeline.cli.completion import SHELLS, script
+from pipeline.run.version import __version__
+from schemas.errors import InputError
+
+__all__ = ["COMMANDS", "parser", "parsers"]
+
+_EXIT_CODES = """exit codes:
+  0    complete (for count: counted to the end)
+  1    failure: disk, memory, workers, or a proof that fails; one sentence says which
+  2    bad input or options; nothing was written
+  3    a limit was reached (--max-results, --time-limit), or for status: stopped; the run can be resumed
+  4    for status: the run is being worked on now
+  130  stopped by Ctrl-C; the run can be resumed
+  143  ended by SIGTERM; the run can be resumed
+"""
+
+_SETTINGS = f"""options may also be given as variables ({settings.PREFIX}MIN_LEFT=3), or in the file
+{settings.FILE} of the current folder (min_left = 3); the command line goes first, then
+the variable, then the file
+
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one sentence, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message}; see: {self.prog} --help")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of ``bicliques``."""
+    top, _ = parsers()
+    return top
+
+
+def parsers() -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of ``bicliques``, and the parsers of its commands."""
+    shape = argparse.RawDescriptionHelpFormatter
+    top = _Parser(
+        prog="bicliques",
+        description="List every maximal biclique of a bipartite graph, exactly, into Parquet.",
+        epilog=_EXIT_CODES,
+        formatter_class=shape,
+    )
+    top.add_argument("--version", action="version", version=f"bicliques {__version__}")
+    words = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for command in COMMANDS:
+        text = command.help[0].upper() + command.help[1:] + "."
+        epilog = _SETTINGS + _EXIT_CODES if settings.calls_of(command.name) else _EXIT_CODES
+        options = words.add_parser(
+            command.name, help=command.help, description=text, epilog=epilog, formatter_class=shape
+        )
+        options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
+        command.add_arguments(options)
+    return top, dict(words.choices)
+
+
+def _add_completion(command: argparse.ArgumentParser) -> None:
+    command.add_argument("shell", choices=tuple(SHELLS), help="the shell that reads it")
+
+
+def _completion(arguments: argparse.Namespace) -> int:
+    text = script(arguments.shell, parser())
+    say(arguments, lambda: {"shell": arguments.shell, "script": text}, lambda: text)
+    return COMPLETE
+
 
 #: All commands, in the order in which they are shown.
 COMMANDS: tuple[Command, ...] = (
@@ -21,4 +101,11 @@ COMMANDS: tuple[Command, ...] = (
     *watching.COMMANDS,
     *generating.COMMANDS,
     *about.COMMANDS,
+    Command(
+        name="completion",
+        help="print a script that lets a shell complete commands and options",
+        add_arguments=_add_completion,
+        run=_completion,
+        imports=(),
+    ),
 )

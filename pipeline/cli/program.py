@@ -8,73 +8,20 @@ import io
 import logging
 import sys
 from importlib import import_module
-from typing import NoReturn
 
 from kernels import engines
 from pipeline.cli import settings
 from pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
-from pipeline.cli.commands import COMMANDS
+from pipeline.cli.commands import COMMANDS, parser, parsers
 from pipeline.process import startup
 from pipeline.process.interrupts import Terminated, terminable
 from pipeline.process.left_out import leave_out
 from pipeline.process.logs import log_to_stderr
 from pipeline.run.names import store_url
 from pipeline.run.resuming import how_to_resume
-from pipeline.run.version import __version__
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["parser", "run"]
-
-_EXIT_CODES = """exit codes:
-  0    complete (for count: counted to the end)
-  1    failure: disk, memory, workers, or a proof that fails; one sentence says which
-  2    bad input or options; nothing was written
-  3    a limit was reached (--max-results, --time-limit), or for status: stopped; the run can be resumed
-  4    for status: the run is being worked on now
-  130  stopped by Ctrl-C; the run can be resumed
-  143  ended by SIGTERM; the run can be resumed
-"""
-
-_SETTINGS = f"""options may also be given as variables ({settings.PREFIX}MIN_LEFT=3), or in the file
-{settings.FILE} of the current folder (min_left = 3); the command line goes first, then
-the variable, then the file
-
-"""
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, like all others."""
-
-    def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; see: {self.prog} --help")
-
-
-def parser() -> argparse.ArgumentParser:
-    """The parser of ``bicliques``."""
-    top, _ = _parsers()
-    return top
-
-
-def _parsers() -> tuple[_Parser, dict[str, _Parser]]:
-    """The parser of ``bicliques``, and the parsers of its commands."""
-    shape = argparse.RawDescriptionHelpFormatter
-    top = _Parser(
-        prog="bicliques",
-        description="List every maximal biclique of a bipartite graph, exactly, into Parquet.",
-        epilog=_EXIT_CODES,
-        formatter_class=shape,
-    )
-    top.add_argument("--version", action="version", version=f"bicliques {__version__}")
-    words = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for command in COMMANDS:
-        text = command.help[0].upper() + command.help[1:] + "."
-        epilog = _SETTINGS + _EXIT_CODES if settings.calls_of(command.name) else _EXIT_CODES
-        options = words.add_parser(
-            command.name, help=command.help, description=text, epilog=epilog, formatter_class=shape
-        )
-        options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
-        command.add_arguments(options)
-    return top, dict(words.choices)
+__all__ = ["run"]
 
 
 def run(argv: list[str] | None) -> int:
@@ -167,7 +114,7 @@ def _last_words(error: Exception) -> str | None:
 
 def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
     """Fill `arguments`. For an unknown option, raise an `InputError` that names the option that was probably meant."""
-    top, commands = _parsers()
+    top, commands = parsers()
     words = sys.argv[1:] if argv is None else argv
     if {"-h", "--help"} & set(words) and settings.calls_of(words[0]):
         _tell_settings(commands[words[0]], words[0])

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from pipeline.cli.program import parser
+from pipeline.cli.commands import parser
 from tests.house.tree import LAYERS, ROOT, tracked
 
 FILES = ("Dockerfile", "Dockerfile.cuda")

@@ -17,7 +17,7 @@ import yaml
 
 from benchmarks import commands, tables
 from kernels import engines, shipped
-from pipeline.cli.program import parser
+from pipeline.cli.commands import parser
 from pipeline.ingest.readers import formats
 from tests.house.reader import printed
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.cli import main
-from pipeline.cli.program import parser
+from pipeline.cli.commands import parser
 from pipeline.run.version import __version__
 from tests.support.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges, write_edges
 

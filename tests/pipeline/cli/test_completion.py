@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.cli import main
+from pipeline.cli.commands import parser
 from pipeline.cli.completion import SHELLS, script
-from pipeline.cli.program import parser
 
 #: Words up to where the key is pressed, and what has to be offered.
 CASES = {

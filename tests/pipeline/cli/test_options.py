@@ -12,8 +12,7 @@ import pytest
 import pipeline
 from pipeline.api.table import entries_of
 from pipeline.cli import main, settings
-from pipeline.cli.commands import COMMANDS
-from pipeline.cli.program import parser
+from pipeline.cli.commands import COMMANDS, parser
 from schemas.errors import InputError
 from tests.support.runs import random_edges, write_edges
 

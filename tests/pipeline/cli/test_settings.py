@@ -11,7 +11,7 @@ import pytest
 
 from pipeline.api.table import TABLE, entries_of
 from pipeline.cli import main, settings
-from pipeline.cli.program import parser
+from pipeline.cli.commands import parser
 from schemas.errors import InputError
 from tests.support.runs import random_edges, write_edges
 
