@@ -24,7 +24,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Entry", "Part", "code_folder", "compiled", "entry"]
+from kernels.compiled.part import Part
+
+__all__ = ["Entry", "code_folder", "compiled", "entry"]
 
 #: What compiled code is made of. An entry in another file has to be in this list, too.
 _SOURCES = (
@@ -59,29 +61,6 @@ def _digest() -> str:
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
-
-
-class Part:
-    """A function to compile that only compiled functions call. Its code is part of that of an `Entry`.
-
-    Parameters
-    ----------
-    function : callable
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function, self.dispatcher = function, None
-
-    def __call__(self, *arguments: object) -> None:
-        """Refuse.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
-        name = self.function.__name__
-        raise TypeError(f"{name} can be called from compiled code only; decorate it with `entry` instead")
 
 
 class Entry:
@@ -161,7 +140,7 @@ def entry(function: Callable[..., Any]) -> Entry:
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Decorator for functions to compile that only compiled functions of the sources above call; see `Part`."""
+    """Decorator for functions to compile that only compiled functions of the sources above call (`part.py`)."""
     return Part(function)
 
 

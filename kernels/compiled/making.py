@@ -13,7 +13,7 @@ from numba.core.compiler import Compiler
 from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
-from kernels.compiled.jit import Part
+from kernels.compiled.part import Part
 
 __all__ = ["inlined", "object_code"]
 
