@@ -27,6 +27,12 @@ POINTING_UP = [
     ("pipeline/prepare/plan.py", "import prefect", "the pipeline runs without Prefect"),
     ("flows/__init__.py", "import cupy", "flows only orchestrate"),
 ]
+#: The same of a file that others of its room are built on.
+CIRCLE = (
+    "pipeline/run/names.py",
+    "def f(): import pipeline.run.opened",
+    "no files and no rooms import each other in a circle",
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +41,7 @@ def linted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("tree")
     for layer in LAYERS:
         shutil.copytree(ROOT / layer, folder / layer, ignore=shutil.ignore_patterns("__pycache__"))
-    for module, line, _ in POINTING_UP:
+    for module, line, _ in (*POINTING_UP, CIRCLE):
         with (folder / module).open("a") as file:
             file.write(f"\n{line}\n")
     result = subprocess.run(
@@ -49,7 +55,7 @@ def linted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     )
     assert result.returncode == 1, result.stdout + result.stderr
     verdicts, _, broken = result.stdout.partition("Broken contracts")
-    assert verdicts.count(" BROKEN") == len({contract for _, _, contract in POINTING_UP})
+    assert verdicts.count(" BROKEN") == len({contract for _, _, contract in (*POINTING_UP, CIRCLE)})
     titles = re.split(r"(?m)^(.+)\n-+$", broken)
     return {title.strip(): text for title, text in zip(titles[1::2], titles[2::2], strict=True)}
 
@@ -59,6 +65,12 @@ def test_an_import_that_points_up_is_refused(linted, module, line, contract):
     importer = module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     imported = line.removeprefix("import ")
     assert re.search(rf"\b{re.escape(importer)} -> {re.escape(imported)}\b", linted[contract])
+
+
+def test_files_that_import_each_other_in_a_circle_are_refused(linted):
+    said = linted[CIRCLE[-1]]
+    assert "No cycles are allowed in pipeline.run.\n" in said
+    assert "- .names -> .opened (1 import)" in said
 
 
 def modules_imported(source: str) -> set[str]:
