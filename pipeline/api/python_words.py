@@ -30,6 +30,8 @@ _RESUME = re.compile(r"bicliques resume ((?:'[^']*'|\"'\"|[^\s;,'\"])+)( --max-r
 _VERIFY = re.compile(r"with: bicliques verify\b")
 #: Two columns that are named or numbered.
 _COLUMNS = re.compile(r"--left (?!and\b|or\b)('[^']*'|[^\s,;]+) --right ('[^']*'|[^\s,;]+)")
+#: A switch that is to be on or off.
+_EITHER = re.compile(r"--([a-z]+) or --no-\1\b")
 #: Methods without a plain name that users call by what they write.
 _CALLED_BY_PYTHON = frozenset({"__arrow_c_stream__", "__getitem__", "__iter__", "_repr_html_"})
 #: An option, and what may be its value. No option stands in quotes: that is a label.
@@ -54,6 +56,7 @@ def in_python(sentence: str, package: str = "pipeline") -> str:
     """
     sentence = _RESUME.sub(lambda found: _call(found, package), sentence)
     sentence = _VERIFY.sub(f"with: {package}.verify", sentence)
+    sentence = _EITHER.sub(r"\1=True or \1=False", sentence)
     sentence = _COLUMNS.sub(lambda found: f"left={_column(found[1])}, right={_column(found[2])}", sentence)
     return _OPTION.sub(_keyword, sentence)
 

@@ -26,7 +26,7 @@ SENTENCES = {
     "choose --ingest-on cpu": "choose ingest_on='cpu'",
     "choose --generate-on cpu, or": "choose generate_on='cpu', or",
     "--workers 0 uses one GPU without it": "workers=0 uses one GPU without it",
-    "give --header or --no-header": "give header or header=False",
+    "give --header or --no-header": "give header=True or header=False",
     "give --left 1 --right item, or --left 'a b' --right 1 for the first": "give left=1, right='item', or left='a b', "
     "right=1 for the first",
     "only one of --left and --right is given": "only one of left and right is given",
