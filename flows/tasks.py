@@ -18,6 +18,7 @@ from flows.keys import Keys
 from flows.logs import run_logs, say
 from flows.progress import ProgressArtifact
 from pipeline.api import steps
+from pipeline.api.python_words import in_python
 from pipeline.compare.difference import Difference
 from pipeline.compare.in_run import changes_since_the_run_before
 from pipeline.ingest.gpu.ingest_on import IngestOn
@@ -67,7 +68,10 @@ def ingest(
     with run_logs():
         if is_run(path):
             return steps.ingest(path, progress=False)
-        return steps.start(options.source, path, options, limits, False, ingest_on, series, day).facts("ingest")
+        try:
+            return steps.start(options.source, path, options, limits, False, ingest_on, series, day).facts("ingest")
+        except InputError as error:  # it says which option helps, and parameters of the flow have the names of Python
+            raise InputError(in_python(str(error))) from error
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)

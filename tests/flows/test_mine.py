@@ -110,6 +110,15 @@ def test_a_limit_is_not_a_failure_and_a_second_call_goes_on(tmp_path: Path, sour
     assert slices < set(load_ledger(tmp_path / "out").entries)
 
 
+def test_an_input_that_is_refused_names_the_parameter_that_helps(tmp_path: Path) -> None:
+    file = tmp_path / "sales.csv"
+    file.write_text("shop,thing\nann,tea\nbob,milk\n")
+    words = refusal(run(file, tmp_path / "out"))
+    assert words.endswith("may be column names or an edge, for all columns are text; say header=True or header=False")
+    assert not (tmp_path / "out").exists()
+    assert run(file, tmp_path / "out", header=True).is_completed()
+
+
 def test_a_folder_with_another_run_is_refused(tmp_path: Path, source: Path) -> None:
     run(source, tmp_path / "out", max_results=10)
     message = refusal(run(source, tmp_path / "out", min_left=2))
