@@ -77,6 +77,10 @@ class EdgeDrawer:
     ------
     DeviceMemoryError
         The device has no room for 4 bytes per right vertex.
+
+    Notes
+    -----
+    The kernel is loaded, so a device that cannot run it raises here and not at the first edge.
     """
 
     def __init__(self, device: Device, key: int, model: Stubs | Quadrants, lines: tuple[Line, Line]) -> None:
@@ -94,6 +98,7 @@ class EdgeDrawer:
             "right_shift": right_shift,
         }
         with device.active():
+            device.resident_blocks(_KERNEL, _DEFINES, _THREADS)
             self._fields = {"occurrences": device.zeros(self._n_right, np.uint32)}
             if isinstance(model, Stubs):
                 arrays = dict(zip(_CLASSES, model.classes, strict=True)) | {"keys": model.keys}

@@ -5,12 +5,15 @@ What only a GPU needs is imported inside functions.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
 from kernels.compiled.lists import count_members
 from kernels.compiled.random_edges import label_edges
+from kernels.gpu.cuda import CUDA
 from pipeline.synthetic.labels import relabellings
 from pipeline.synthetic.models import Part, RandomGraph
 from schemas.errors import DeviceMemoryError, ResourceError
@@ -94,7 +97,7 @@ class DeviceDrawer:
     Raises
     ------
     ResourceError
-        The device has too little memory.
+        The device has too little memory, or cannot run the kernel.
     """
 
     def __init__(self, drawn: RandomGraph, device: Device) -> None:
@@ -102,18 +105,14 @@ class DeviceDrawer:
 
         left, right = (each.line for each in relabellings(drawn.graph))
         self._drawn = drawn
-        try:
+        with _device_errors(f"{drawn.graph.n_right:,} right vertices"):
             self._drawer = EdgeDrawer(device, drawn.key, drawn.model, (left, right))
-        except (DeviceMemoryError, MemoryError) as error:
-            raise _too_little(f"{drawn.graph.n_right:,} right vertices") from error
 
     def edges(self, part: Part) -> Edges:
         """See `Drawer`."""
         rows = self._drawn.rows(part)
-        try:
+        with _device_errors(f"a part of {rows.indptr[-1]:,} edges"):
             left, right, total = self._drawer.edges(rows, self._redrawn)
-        except (DeviceMemoryError, MemoryError) as error:  # CuPy raises the second
-            raise _too_little(f"a part of {rows.indptr[-1]:,} edges") from error
         return Edges(left, right, total, np.diff(rows.indptr), right[:0])
 
     def count(self, neighbours: np.ndarray) -> None:
@@ -128,7 +127,16 @@ class DeviceDrawer:
         return indptr, right
 
 
-def _too_little(what: str) -> ResourceError:
-    return ResourceError(
-        f"the GPU has too little memory to draw {what}; choose --generate-on cpu, or a smaller --part-edges"
-    )
+@contextmanager
+def _device_errors(what: str) -> Iterator[None]:
+    """Turn an error of the device into one sentence. `what` is drawn."""
+    try:
+        yield
+    except (DeviceMemoryError, MemoryError) as error:  # CuPy raises the second
+        raise ResourceError(
+            f"the GPU has too little memory to draw {what}; choose --generate-on cpu, or a smaller --part-edges"
+        ) from error
+    except RuntimeError as error:
+        if type(error).__name__ not in CUDA.fatal_errors:
+            raise
+        raise ResourceError(f"the GPU failed when it drew {what} ({error}); choose --generate-on cpu") from error

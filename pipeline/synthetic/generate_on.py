@@ -59,18 +59,30 @@ def choose_drawer(generate_on: Where, graph: Wanted, parts: list[Part]) -> Choic
         return Choice(None, "cpu: asked for", 0)
     if generate_on == "auto" and graph.edges < WORTH_EDGES:
         return Choice(None, f"cpu: a GPU pays from {WORTH_EDGES:,} edges on", 0)
-    from kernels.gpu.device import CudaDevice, why_no_gpu
-
-    reason = why_no_gpu()
-    if reason is None:
-        device, needed = CudaDevice(), _needed(graph, parts)
-        if (free := device.free_bytes()) >= needed:
-            why = "asked for" if generate_on == "gpu" else f"it pays from {WORTH_EDGES:,} edges on"
-            return Choice(device, f"gpu: {why}", needed)
-        reason = f"it has {free >> 20:,} MiB free, and {needed >> 20:,} MiB are needed; --part-edges makes it less"
+    needed = _needed(graph, parts)
+    device, reason = _device_with(needed)
+    if device is not None:
+        why = "asked for" if generate_on == "gpu" else f"it pays from {WORTH_EDGES:,} edges on"
+        return Choice(device, f"gpu: {why}", needed)
     if generate_on == "gpu":
         raise ResourceError(f"the graph cannot be drawn on a GPU: {reason}; choose --generate-on cpu")
     return Choice(None, f"cpu: {reason}", 0)
+
+
+def _device_with(needed: int) -> tuple[Device | None, str | None]:
+    """A GPU with so many bytes free. Or None, and why there is none."""
+    from kernels.gpu.device import CudaDevice, why_no_gpu
+
+    if (reason := why_no_gpu()) is not None:
+        return None, reason
+    try:
+        device = CudaDevice()
+        free = device.free_bytes()
+    except (RuntimeError, MemoryError) as error:  # of CUDA: another process has the device for itself, or all memory
+        return None, f"it cannot be started ({error})"
+    if free < needed:
+        return None, f"it has {free >> 20:,} MiB free, and {needed >> 20:,} MiB are needed; --part-edges makes it less"
+    return device, None
 
 
 def _needed(graph: Wanted, parts: list[Part]) -> int:

@@ -23,7 +23,7 @@ from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.version import __version__
 from pipeline.synthetic.drawers import DeviceDrawer, Drawer, HostDrawer
-from pipeline.synthetic.generate_on import Choice, choose_drawer
+from pipeline.synthetic.generate_on import WORTH_EDGES, choose_drawer
 from pipeline.synthetic.generated import (
     PLANTED_FILE,
     TRUTH_FILE,
@@ -127,7 +127,8 @@ def generate(
     InputError
         If there is no such graph, or the folder cannot be used. Nothing is written then.
     ResourceError
-        If the disk is full, or a GPU was asked for and cannot be used. Nothing is left then.
+        If the disk is full, or a GPU fails while it draws. Nothing is left then. Or if a GPU was asked for and cannot
+        be used. Then a graph that is there stays.
 
     Notes
     -----
@@ -167,10 +168,14 @@ def generate(
     if (there := _looked_into(place, options, overwrite)) is not None:
         return there
     parts = drawn.parts(part_edges)
-    choice = choose_drawer(generate_on, graph, parts)
+    choice, on_progress = choose_drawer(generate_on, graph, parts), to_callback(progress)
+    if generate_on == "auto" and edges >= WORTH_EDGES:
+        on_progress(Progress("generate", note=f"drawn on {choice.text}"))
+    # before the folder is filled, because a device that cannot be used must not cost the graph that is there
+    drawer = HostDrawer(drawn) if choice.device is None else DeviceDrawer(drawn, choice.device)
     with fill_folder(place, remove_graph):
         write_json(place / UNFINISHED_FILE, options)
-        _write(drawn, parts, choice, place, options, threads, to_callback(progress))
+        _write(drawn, parts, drawer, place, options, threads, on_progress)
         _finish(place)
     return Generated(place)
 
@@ -275,14 +280,13 @@ class _Written:
 def _write(
     drawn: RandomGraph,
     parts: list[Part],
-    choice: Choice,
+    drawer: Drawer,
     place: Path,
     options: dict[str, Any],
     threads: int,
     on_progress: OnProgress,
 ) -> None:
     graph, started = drawn.graph, time.monotonic()
-    drawer = HostDrawer(drawn) if choice.device is None else DeviceDrawer(drawn, choice.device)
     entries, fingerprint, with_edges, largest, done = [], 0, 0, 0, 0
     for part in in_order(partial(_write_part, drawer, graph, place), enumerate(parts), threads):
         drawer.count(part.neighbours)

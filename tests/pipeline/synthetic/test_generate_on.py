@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,61 @@ def test_a_device_that_is_full_says_what_to_do(
     with pytest.raises(ResourceError, match=says):
         pipeline.generate(tmp_path / "g", **SMALL, generate_on="gpu", progress=False)
     assert not (tmp_path / "g").exists()
+
+
+class CUDARuntimeError(RuntimeError):
+    """Has the name of CuPy's errors, by which these are known."""
+
+
+def busy(*_: Any) -> Any:
+    raise CUDARuntimeError("cudaErrorDevicesUnavailable: CUDA-capable device(s) is/are busy or unavailable")
+
+
+@pytest.mark.parametrize("asked", ["made", "free_bytes"])
+def test_a_device_that_another_process_has_for_itself_is_refused_or_not_taken(
+    asked: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    device = EmulatedDevice()
+    device.free_bytes = busy  # type: ignore[method-assign]
+    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(gpu, "CudaDevice", busy if asked == "made" else lambda: device)
+    monkeypatch.setattr(generate_on, "WORTH_EDGES", 1)
+    says = r"it cannot be started \(cudaErrorDevicesUnavailable: .* busy or unavailable\)"
+    with pytest.raises(ResourceError, match=f"^the graph cannot be drawn on a GPU: {says}; choose --generate-on cpu$"):
+        choose("gpu")
+    notes: list[str] = []
+    monkeypatch.setattr(generating, "WORTH_EDGES", 1)
+    pipeline.generate(tmp_path / "g", **SMALL, progress=lambda progress: notes.append(progress.note))
+    assert re.fullmatch(f"drawn on cpu: {says}", notes[0])
+    assert not any(notes[1:])
+
+
+@pytest.mark.parametrize("failing", ["zeros", "resident_blocks", "upload"])
+def test_a_device_that_cannot_be_used_leaves_the_graph_that_is_there(
+    failing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = pipeline.generate(tmp_path / "g", **SMALL, progress=False)
+    device = EmulatedDevice()
+    monkeypatch.setattr(device, failing, busy)
+    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(gpu, "CudaDevice", lambda: device)
+    says = r"^the GPU failed when it drew 200 right vertices \(cudaErrorDevicesUn.*\); choose generate_on='cpu'$"
+    with pytest.raises(ResourceError, match=says):
+        pipeline.generate(tmp_path / "g", **(SMALL | {"seed": 2}), generate_on="gpu", overwrite=True, progress=False)
+    assert pipeline.generate(tmp_path / "g", **SMALL, progress=False).fingerprint == before.fingerprint
+
+
+def test_a_device_that_fails_while_it_draws_leaves_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    device = EmulatedDevice()
+    monkeypatch.setattr(device, "enqueue", busy)
+    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
+    monkeypatch.setattr(gpu, "CudaDevice", lambda: device)
+    with pytest.raises(ResourceError, match=r"^the GPU failed when it drew a part of 3,000 edges \(cudaError"):
+        pipeline.generate(tmp_path / "g", **SMALL, generate_on="gpu", progress=False)
+    assert not (tmp_path / "g").exists()
+    monkeypatch.setattr(device, "enqueue", lambda *_: np.zeros(2) + np.zeros(3))  # an error of ours is no sentence
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        pipeline.generate(tmp_path / "g", **SMALL, generate_on="gpu", progress=False)
 
 
 @pytest.mark.usefixtures("one_device")
