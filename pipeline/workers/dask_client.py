@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+from typing import Any
+
 import distributed
 
+from pipeline.process.logs import tell
 from pipeline.run.version import __version__
 from pipeline.slices import worker
 from pipeline.workers.options import Scheduler, address_of
 from schemas.errors import InputError, ResourceError
 from schemas.platform import Platform
 
-__all__ = ["check_environment", "client_of"]
+__all__ = ["answers", "check_environment", "client_of"]
+
+logger = logging.getLogger(__name__)
 
 
 def client_of(scheduler: Scheduler, patience_s: float) -> tuple[distributed.Client, bool]:
@@ -44,8 +51,28 @@ def client_of(scheduler: Scheduler, patience_s: float) -> tuple[distributed.Clie
         raise ResourceError(f"the Dask scheduler at {address} does not answer ({error}); check --scheduler") from error
 
 
+def answers(client: distributed.Client, question: Callable[[], Any]) -> dict[str, Any]:
+    """What each worker answers, by its address. Workers that end before they answer are left out, and the log says so.
+
+    Raises
+    ------
+    OSError
+        If the scheduler does not answer.
+    Exception
+        What the question raised on a worker.
+    """
+    found = client.run(question, on_error="return")
+    for name, error in found.items():
+        if isinstance(error, OSError):  # as Dask tells of a lost connection
+            text = f"worker {name} has gone, because it does not answer ({error}); the run goes on without it"
+            tell(logger, "gone", text, logging.WARNING, worker=name, address=name)
+        elif isinstance(error, Exception):
+            raise error
+    return {name: answer for name, answer in found.items() if not isinstance(answer, OSError)}
+
+
 def check_environment(client: distributed.Client, address: str, platform: Platform, command: str) -> None:
-    """Refuse workers that cannot run our tasks.
+    """Refuse workers that cannot run our tasks. One that ends meanwhile is no reason to refuse the others.
 
     Parameters
     ----------
@@ -60,14 +87,22 @@ def check_environment(client: distributed.Client, address: str, platform: Platfo
     Raises
     ------
     ResourceError
-        If there are no workers, or they have another version of this package, or no GPU although the engine needs one.
+        If the scheduler does not answer, if there are no workers, or if they have another version of this package, or
+        no GPU although the engine needs one.
     """
     try:
-        versions = client.run(worker.version)
+        _check_workers(client, address, platform, command)
     except OSError as error:  # a client that is given may have lost its scheduler
         raise ResourceError(
             f"the Dask scheduler at {address} does not answer any more ({error}); start it again"
         ) from error
+
+
+def _check_workers(client: distributed.Client, address: str, platform: Platform, command: str) -> None:
+    try:
+        versions = answers(client, worker.version)
+    except OSError:
+        raise
     except Exception as error:  # whatever a worker of another environment raises
         raise ResourceError(
             f"the workers of {address} cannot import this package ({error}); install it where they run"
@@ -80,7 +115,7 @@ def check_environment(client: distributed.Client, address: str, platform: Platfo
                 f"worker {name} of {address} has version {version} of this package instead of {__version__}; "
                 "install the same everywhere"
             )
-    for name, reason in client.run(platform.why_absent).items():
+    for name, reason in answers(client, platform.why_absent).items():
         if reason is not None:
             raise ResourceError(
                 f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "

@@ -26,7 +26,7 @@ from kernels.gpu.cuda import CUDA
 from pipeline.process.children import on_their_own
 from pipeline.process.logs import tell
 from pipeline.slices import worker
-from pipeline.workers.dask_client import check_environment, client_of
+from pipeline.workers.dask_client import answers, check_environment, client_of
 from pipeline.workers.dask_cuda import start_cluster
 from pipeline.workers.dask_pushing import unlisten
 from pipeline.workers.dask_sharing import DaskSharing, could_share
@@ -204,7 +204,7 @@ class DaskPool:
 
     def reasons(self) -> dict[str, dict[str, str | None]]:
         """For every worker by its address, why each engine cannot run there. None for an engine that can."""
-        return dict(self.client.run(worker.reasons))
+        return dict(self._ask(lambda: answers(self.client, worker.reasons)))
 
     def capacity(self) -> Capacity:
         """An engine per thread, or one per worker process if its threads share it, and the slices these have in hand.

@@ -44,8 +44,11 @@ _OPEN = frozenset({"ready", "executing", "long-running", "memory", "error"})
 
 def bring_notice(client: distributed.Client) -> None:
     """Have all workers of a scheduler end in order at SIGTERM, those included that join later."""
-    client.register_plugin(_OfNannies())
-    client.register_plugin(_OfWorkers())
+    for plugin in (_OfNannies(), _OfWorkers()):
+        with suppress(
+            OSError
+        ):  # a worker has just ended; the others have got it, and if Dask is gone, it is asked next
+            client.register_plugin(plugin)
 
 
 class _OfWorkers(distributed.WorkerPlugin):  # type: ignore[misc]

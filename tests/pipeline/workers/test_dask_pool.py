@@ -25,7 +25,6 @@ from pipeline.mining import driver
 from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
-from pipeline.workers import dask_client
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.growing_pool import Growing
 from pipeline.workers.opening import open_pool
@@ -170,17 +169,6 @@ def test_the_error_of_a_scheduler_that_ends_says_that_its_workers_are_lost(tmp_p
     with pytest.raises(ResourceError, match=r"Dask does not answer any more \(.*\), so the workers of .* are lost"):
         driver.mine_run(Run(folder), pool, RunLimits(), quiet)
     pool.close()
-
-
-def test_workers_with_another_version_are_refused(pool: DaskPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dask_client, "__version__", "9.9")
-    with pytest.raises(ResourceError, match=r"has version .* instead of 9\.9; install the same everywhere"):
-        DaskPool.connect(pool.client.scheduler.address)
-
-
-def test_the_error_of_a_scheduler_that_does_not_answer_names_its_address() -> None:
-    with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
-        DaskPool.connect("tcp://127.0.0.1:1", patience_s=0.3)
 
 
 def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(

@@ -7,7 +7,10 @@ import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import distributed
 import psutil
 import pytest
 
@@ -88,3 +91,14 @@ def family(name: str) -> set[int]:
         return {int(pid), psutil.Process(int(pid)).ppid()}
     except (psutil.NoSuchProcess, ValueError):  # an address, because the name is not known yet
         return set()
+
+
+def test_a_worker_that_dies_while_it_is_brought_the_notice_hinders_no_other() -> None:
+    brought: list[str] = []
+
+    def register(plugin: Any) -> None:
+        brought.append(plugin.name)
+        raise distributed.comm.CommClosedError("in <TCP>: Stream is closed")
+
+    notice.bring_notice(SimpleNamespace(register_plugin=register))  # type: ignore[arg-type]
+    assert brought == ["bicliques-notice-of-nannies", "bicliques-notice"]

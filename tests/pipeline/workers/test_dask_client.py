@@ -1,0 +1,86 @@
+"""A run connects to a scheduler: whom it refuses, and workers that die meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import distributed
+import pytest
+
+from pipeline.run.version import __version__
+from pipeline.workers import dask_client
+from pipeline.workers.dask_pool import DaskPool
+from schemas.errors import ResourceError
+
+
+@pytest.fixture
+def in_this_process() -> Iterator[distributed.LocalCluster]:
+    with distributed.LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster:
+        yield cluster
+
+
+def version_or_death(file: Path) -> str:
+    """The first worker that is asked dies of it."""
+    with suppress(FileExistsError):
+        file.touch(exist_ok=False)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return __version__
+
+
+def test_a_worker_that_dies_while_a_run_connects_does_not_end_the_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(dask_client.worker, "version", partial(version_or_death, tmp_path / "asked"))
+    with distributed.LocalCluster(
+        2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
+    ) as cluster:
+        pool = DaskPool.connect(cluster)
+        told = [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "gone"]
+        words = r"worker (tcp://\S+) has gone, because it does not answer \(.+\); the run goes on without it"
+        names = [found and found[1] for text in told for found in [re.fullmatch(words, text)]]
+        assert len(set(names)) == 1, told  # Dask may ask it once more before it hears that the worker has died
+        assert names[0]
+        assert pool.reasons(), "another worker is there"
+        pool.close()
+
+
+def test_a_scheduler_whose_only_worker_dies_while_a_run_connects_has_no_workers(
+    in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost() -> str:
+        raise distributed.comm.CommClosedError("in <TCP>: Stream is closed")
+
+    monkeypatch.setattr(dask_client.worker, "version", lost)
+    with pytest.raises(ResourceError, match=r"^the Dask scheduler at \S+ has no workers; start some, then try again$"):
+        DaskPool.connect(in_this_process)
+
+
+def test_workers_that_cannot_import_the_package_are_refused(
+    in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing() -> str:
+        raise ModuleNotFoundError("No module named 'pipeline'")
+
+    monkeypatch.setattr(dask_client.worker, "version", missing)
+    with pytest.raises(ResourceError, match=r"cannot import this package \(No module .*\); install it where they run$"):
+        DaskPool.connect(in_this_process)
+
+
+def test_workers_with_another_version_are_refused(
+    in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dask_client, "__version__", "9.9")
+    with pytest.raises(ResourceError, match=r"has version .* instead of 9\.9; install the same everywhere"):
+        DaskPool.connect(in_this_process)
+
+
+def test_the_error_of_a_scheduler_that_does_not_answer_names_its_address() -> None:
+    with pytest.raises(ResourceError, match=r"scheduler at tcp://127\.0\.0\.1:1 does not answer"):
+        DaskPool.connect("tcp://127.0.0.1:1", patience_s=0.3)
