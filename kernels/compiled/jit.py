@@ -15,7 +15,8 @@ import hashlib
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from kernels.compiled.part import Part
+from schemas.errors import ResourceError
 
 __all__ = ["Entry", "code_folder", "compiled", "entry"]
 
@@ -70,6 +72,8 @@ class Entry:
     int64. It allocates no memory and raises nothing: its caller gives it the arrays that it works on. Fast-math is
     never used.
 
+    It raises a `ResourceError` if the folder of machine code cannot be used.
+
     Parameters
     ----------
     module, name : str
@@ -110,10 +114,11 @@ class Entry:
 
     def _load(self, key: str, n_words: int) -> Callable[..., int]:
         path = code_folder() / f"{self._file}-{key}.o"
-        try:
-            code = path.read_bytes()
-        except FileNotFoundError:
-            code = self._compile(key, path)
+        with _folder_errors(path.parent):
+            try:
+                code = path.read_bytes()
+            except FileNotFoundError:
+                code = self._compile(key, path)
         types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * n_words
         return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(_address(code))  # which releases the GIL
 
@@ -130,6 +135,18 @@ class Entry:
         finally:
             partial.unlink(missing_ok=True)
         return code
+
+
+@contextmanager
+def _folder_errors(folder: Path) -> Iterator[None]:
+    """Turn an error of the folder of machine code into one sentence. Callers read and write other files, too."""
+    try:
+        yield
+    except OSError as error:
+        raise ResourceError(
+            f"machine code cannot be kept in {folder} ({error.strerror or error}); see that it can be written and has "
+            "room, or name another folder in $NUMBA_CACHE_DIR"
+        ) from error
 
 
 def entry(function: Callable[..., Any]) -> Entry:

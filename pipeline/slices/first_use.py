@@ -6,8 +6,8 @@ seconds are those of the work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,6 @@ from pipeline.ingest.readers.digits import compiled_plain_integers
 from pipeline.ingest.readers.text import LARGE_BYTES
 from pipeline.ingest.sources.names import n_bytes_of
 from pipeline.run.progress import OnProgress, Progress
-from schemas.errors import ResourceError
 from schemas.options import BuildOptions
 from schemas.search import Search
 
@@ -40,8 +39,7 @@ def before_reading(source: Any, ingest_on: IngestOn, where: Sequence[str] = ()) 
         n_bytes = n_bytes_of(source, where)
         reader = choose_reader(ingest_on, n_bytes)[0]
         if reader is None and n_bytes >= LARGE_BYTES:
-            with _keeping_code():
-                compiled_plain_integers(b"1 2\n", " ", (0, 1), 2)
+            compiled_plain_integers(b"1 2\n", " ", (0, 1), 2)
 
 
 @cache
@@ -63,36 +61,15 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True, 
         import kernels.graph.sorting  # noqa: F401 - loads all that it needs
 
         return
-    with _keeping_code():
-        from kernels.graph.prepare import prepare
+    from kernels.graph.prepare import prepare
 
-        left, right = (ids.astype(np.int32) for ids in np.nonzero(np.tri(4)))
-        least = 2 if prunes else 1
-        prepare(left, right, 4, 4, options, least, least)
-        if in_bands:
-            from kernels.graph.ceilings import EdgesByCeiling
+    left, right = (ids.astype(np.int32) for ids in np.nonzero(np.tri(4)))
+    least = 2 if prunes else 1
+    prepare(left, right, 4, 4, options, least, least)
+    if in_bands:
+        from kernels.graph.ceilings import EdgesByCeiling
 
-            EdgesByCeiling(left, right, 4, 4, Search(largest=1)).reaching(1)
-
-
-@contextmanager
-def _keeping_code() -> Iterator[None]:
-    """Turn an error of the disk on which machine code is kept into one sentence.
-
-    Raises
-    ------
-    ResourceError
-        The code cannot be kept. The sentence names the folder.
-    """
-    try:
-        yield
-    except OSError as error:
-        from kernels.compiled.jit import code_folder
-
-        raise ResourceError(
-            f"machine code cannot be kept in {code_folder()} ({error.strerror or error}); make room there, or "
-            "name another folder in $NUMBA_CACHE_DIR"
-        ) from error
+        EdgesByCeiling(left, right, 4, 4, Search(largest=1)).reaching(1)
 
 
 @cache
@@ -117,13 +94,11 @@ def before_mining(engine: str, search: Search, on_progress: OnProgress) -> None:
 @cache
 def load_engine(name: str, prunes: bool) -> None:
     """Load the code of an engine into this process, or compile it, for searches with or without thresholds."""
-    with _keeping_code():
-        engines.compile_engine(name, Search(min_left=2) if prunes else Search())
+    engines.compile_engine(name, Search(min_left=2) if prunes else Search())
 
 
 @cache
 def before_proving() -> None:
     """Load the code that reads rows back."""
     _convert_an_array()
-    with _keeping_code():
-        engines.compile_proof()
+    engines.compile_proof()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from kernels.compiled.jit import compiled, entry
 from kernels.compiled.lists import sum_lists
 from kernels.compiled.making import object_code
 from kernels.compiled.searching import first_at_least, sort
+from schemas.errors import ResourceError
 from tests.house.tree import ROOT, clean_environment
 
 
@@ -139,6 +142,20 @@ def every_kind(numbers, pair, scale):
     own, (start,) = pair
     for i in range(start, own.size):
         own[i] = numbers[i] * scale
+
+
+@pytest.mark.usefixtures("empty")
+@pytest.mark.parametrize("call", ["mkdir", "write_bytes", "read_bytes"])
+def test_a_folder_that_cannot_keep_machine_code_is_one_sentence(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, call, refuse)
+        says = r"^machine code cannot be kept in \S+ \(Permission denied\); see .*, or name .* in \$NUMBA_CACHE_DIR$"
+        with pytest.raises(ResourceError, match=says):
+            found(np.array([1, 3, 3, 5]), 3)
+    assert found(np.array([1, 3, 3, 5]), 3) == 1
 
 
 @pytest.mark.usefixtures("empty")

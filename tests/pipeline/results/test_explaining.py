@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
+from kernels.compiled.texts import find_texts
 from pipeline.cli import main
 from pipeline.results.edges import _long_enough, degrees_of
 from pipeline.results.listing import columns_of
 from pipeline.results.results import Results
+from pipeline.run import labels
 from pipeline.run.names import EDGES_FILE
 from pipeline.run.opened import Run
 from schemas.errors import IncompleteError, InputError, UnknownIdError
@@ -52,6 +54,22 @@ def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, st
     code = main.main([str(word) for word in words])
     output, error = capsys.readouterr()
     return code, output, error
+
+
+@pytest.mark.parametrize("command", ["explain", "plot", "verify"])
+def test_machine_code_that_cannot_be_kept_is_no_damage_of_the_run(
+    command: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """With more labels, all of these commands search texts by compiled code."""
+    monkeypatch.setattr(labels, "_MANY", 0)
+    monkeypatch.setattr(labels, "_TABLE", 0)
+    monkeypatch.setattr(find_texts, "loaded", {})
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "file" / "folder"))
+    words = [out, "--quiet"] if command == "verify" else [out]
+    code, _, told = run(capsys, command, *words)
+    assert code == 1
+    assert re.fullmatch(r"bicliques: machine code cannot be kept in \S+ \(Not a directory\); see .*_DIR\n", told)
 
 
 def test_members_are_those_of_the_row_with_the_id(results: Results) -> None:

@@ -21,7 +21,6 @@ from pipeline.process.interrupts import Terminated, terminable
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.run import files
 from pipeline.run.files import SharedFlush, disk_errors, read_json, temporary_folder
-from pipeline.slices import first_use
 from schemas.errors import IncompleteError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
@@ -193,19 +192,6 @@ def test_a_temporary_folder_that_cannot_be_removed_hides_no_error(
     with pytest.raises(ResourceError, match="the right sentence"), temporary_folder(tmp_path) as folder:
         raise ResourceError("the right sentence")
     assert f"{folder} could not be removed; delete it" in caplog.text
-
-
-def test_machine_code_that_cannot_be_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/cache/x.nbc")
-
-    first_use.before_proving.cache_clear()
-    monkeypatch.setattr("kernels.engines.compile_proof", full)
-    words = (
-        r"machine code cannot be kept in \S+ \(No space left on device\); make room there, or name .*NUMBA_CACHE_DIR"
-    )
-    with pytest.raises(ResourceError, match=words):
-        first_use.before_proving()
 
 
 COMMANDS = [
