@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import EdgeStream, shorten
+from pipeline.ingest.readers.columns import FLAGS_REMEDY, are_flags
 
-__all__ = ["SLICE", "Variants", "duplicate_doubt", "float_doubt", "variants_of"]
+__all__ = ["SLICE", "Variants", "duplicate_doubt", "flags_doubt", "float_doubt", "variants_of"]
 
 #: If a side has more labels, or more bytes of labels, they are not compared. A million labels take half a second and
 #: 140 bytes of memory each.
@@ -87,6 +88,25 @@ def duplicate_doubt(stream: EdgeStream, duplicates: int, n_rows: int) -> str | N
         return said
     left, right = stream.side_names
     return f"{said}; are {left} and {right} the columns you mean? name them with --left and --right"
+
+
+def flags_doubt(stream: EdgeStream, left: pa.Array, right: pa.Array) -> str | None:
+    """The doubt that two columns of 0 and 1 are right vertices. There are too few rows to refuse them (`refuse_flags`).
+
+    Parameters
+    ----------
+    stream : EdgeStream
+        Of a table.
+    left, right : Array
+        The distinct labels.
+    """
+    if not are_flags(left, right):
+        return None
+    names = " and ".join(stream.side_names)
+    return (
+        f"{names} have only 0 and 1, and are read as the left and the right ends of edges; if {names} are two right "
+        f"vertices, and a row is a left one, {FLAGS_REMEDY}"
+    )
 
 
 def float_doubt(labels: pa.Array, side: str) -> str | None:

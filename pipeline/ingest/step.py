@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.ingest.doubts import duplicate_doubt, float_doubt, variants_of
+from pipeline.ingest.doubts import duplicate_doubt, flags_doubt, float_doubt, variants_of
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
 from pipeline.ingest.readers.columns import refuse_flags
@@ -167,8 +167,9 @@ def _ingest(
             "the GPU has no room for all %d edges at once: they are sorted in %d pieces", table.n_rows, pieces
         )
     stream.check(left.values, right.values)
-    is_table = (n_bytes or stream.guessed) and not stream.left_is_counted  # matrices and graphs say what they are
-    if is_table and not is_chosen:
+    # matrices and graphs say what they are
+    is_guess = bool(n_bytes or stream.guessed) and not stream.left_is_counted and not is_chosen
+    if is_guess:
         refuse_flags(stream.source, left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
@@ -181,7 +182,7 @@ def _ingest(
     if keep is not None and not isinstance(table, EdgeTable):
         keep(table.on_device)
     tables_seconds = time.perf_counter() - started
-    variants, notes = _doubts(stream, (left, right), duplicates, table.n_rows)
+    variants, notes = _doubts(stream, (left, right), duplicates, table.n_rows, is_guess)
     return IngestSummary(
         n_left=len(left),
         n_right=len(right),
@@ -207,11 +208,16 @@ def _ingest(
 
 
 def _doubts(
-    stream: EdgeStream, labels: tuple[Labels, Labels], duplicates: int, n_rows: int
+    stream: EdgeStream, labels: tuple[Labels, Labels], duplicates: int, n_rows: int, is_guess: bool
 ) -> tuple[list[int | None], tuple[str, ...]]:
-    """Variants of both sides, and doubts in sentences, which also go to the log."""
+    """Variants of both sides, and doubts in sentences, which also go to the log.
+
+    If `is_guess`, this is a table of which nobody has named the columns.
+    """
     counts: list[int | None] = []
     notes = [duplicate_doubt(stream, duplicates, n_rows)]
+    if is_guess:
+        notes.append(flags_doubt(stream, labels[0].values, labels[1].values))
     for own, name in zip(labels, stream.side_names, strict=True):
         variants = variants_of(own.values)
         counts.append(None if variants is None else variants.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import UserDict
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 import pipeline
@@ -101,6 +103,29 @@ def test_a_dask_frame_is_read_by_partitions(tmp_path: Path) -> None:
     flags = dd.from_pandas(pd.DataFrame({"user": [1, 2, 3], "a": [0, 1, 0], "b": [1, 1, 0]}), npartitions=1)
     with pytest.raises(InputError, match="looks like a table with a column per vertex"):
         read_edges(flags, tmp_path)
+
+
+FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "table": pa.table, "file": pa.table}
+
+
+@pytest.mark.parametrize("n", [4, 5])
+@pytest.mark.parametrize("kind", FRAMES)
+def test_two_columns_of_0_and_1_are_doubted_or_refused_unless_they_are_named(kind: str, n: int, tmp_path: Path) -> None:
+    """Four rows may be all edges between two vertices of each side."""
+    source: Any = FRAMES[kind]({"tea": [0, 1, 1, 1, 0][:n], "milk": [1, 0, 1, 1, 1][:n]})
+    if kind == "file":
+        pq.write_table(source, tmp_path / "x.parquet")
+        source = tmp_path / "x.parquet"
+    remedy = r"make an edge of every 1 \(.* a frame or an array of booleans is read so: table\.astype\(bool\)\)"
+    assert not read_edges(source, tmp_path / "named", left="tea", right="milk")[1].notes
+    if n == 5:
+        with pytest.raises(InputError, match=f"looks like a table of 0 and 1 with a column per vertex, .*; {remedy}"):
+            read_edges(source, tmp_path / "out")
+        return
+    [note] = read_edges(source, tmp_path / "out")[1].notes
+    both = "tea and milk"
+    says = f"{both} have only 0 and 1, and are read as the left and the right ends of edges; if {both} are two right "
+    assert re.fullmatch(f"{says}vertices, and a row is a left one, {remedy}", note)
 
 
 def test_an_igraph_graph(tmp_path: Path) -> None:
