@@ -25,6 +25,8 @@ __all__ = ["FILE", "PREFIX", "Setting", "calls_of", "fill", "listed", "naming", 
 
 FILE = "bicliques.toml"
 PREFIX = "BICLIQUES_"
+#: What a table of the file has to be named after. Other commands take options from the command line alone.
+_COMMAND = "command that takes options from here"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +137,7 @@ def _of_file(command: str, entries: Mapping[str, Entry], path: Path) -> dict[str
     names = {entry.name for entry in TABLE}
     tables = {key: value for key, value in content.items() if isinstance(value, dict)}
     _refuse_unknown(content.keys() - tables.keys(), names, "option")
-    _refuse_unknown(tables, {call for call in get_args(Call) if calls_of(call)} - {"dry_run", "flow"}, "command")
+    _refuse_unknown(tables, {call for call in get_args(Call) if calls_of(call)} - {"dry_run", "flow"}, _COMMAND)
     for table, options in tables.items():
         own = {entry.name for call in calls_of(table) for entry in entries_of(call)}
         _refuse_unknown(options, own, f"option of {table}", f"[{table}] ")

@@ -13,6 +13,7 @@ from pipeline.api.table import TABLE, entries_of
 from pipeline.cli import main, settings
 from pipeline.cli.commands import parser
 from schemas.errors import InputError
+from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 
 COMMANDS = ("mine", "largest", "count", "resume", "demo")
@@ -110,7 +111,8 @@ def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
         ("min_lfet = 3", "bicliques.toml: min_lfet is no option (did you mean min_left?)"),
         ("min-left = 3", "bicliques.toml: min-left is no option (did you mean min_left?)"),
         ("colour = 3", "bicliques.toml: colour is no option; take it out"),
-        ("[cuont]\nmin_left = 3", "bicliques.toml: cuont is no command (did you mean count?)"),
+        ("[cuont]\nmin_left = 3", "bicliques.toml: cuont is no command that takes options from here (did you mean co"),
+        ("[generate]\nseed = 3", "bicliques.toml: generate is no command that takes options from here; take it out"),
         ("[count]\nreport = true", "bicliques.toml: [count] report is no option of count"),
         ('min_left = "x"', "bicliques.toml: min_left is 'x', and should be N: fewest left members"),
         ("min_left = [1]", "bicliques.toml: min_left is [1], and should be N"),
@@ -209,6 +211,15 @@ def test_every_option_of_every_command_can_be_set() -> None:
         for call in settings.calls_of(command):
             assert {entry.name for entry in entries_of(call)} <= set(vars(arguments))
     assert all(entry.name.isidentifier() and entry.name.islower() for entry in TABLE)
+
+
+def test_the_documents_name_the_commands_that_take_options_from_elsewhere() -> None:
+    [choices] = [action.choices for action in parser()._actions if action.dest == "command"]
+    assert choices is not None
+    assert {command for command in choices if settings.calls_of(command)} == set(COMMANDS)
+    named = ", ".join(f"`{command}`" for command in COMMANDS[:-1]) + f" and `{COMMANDS[-1]}`"
+    text = " ".join((ROOT / "docs" / "install.md").read_text().split())
+    assert f"An option of [options.md](options.md), of the commands {named}, can also be a variable" in text
 
 
 def test_a_file_of_windows_is_read() -> None:
