@@ -15,6 +15,9 @@ PATH = re.compile(rf"(?<![\w./~-])(?:{TOPS})(?:/[\w*-]+)*/(?:[\w*-]+(?:\.[\w*]+)
 #: A dotted name between backticks, as docstrings have it.
 DOTTED = re.compile(rf"`((?:{'|'.join(LAYERS)})(?:\.\w+)+)`")
 
+#: A file without its folder between backticks: the reader has read the folder before.
+BARE = re.compile(r"`([\w-]+\.(?:py|cu|cuh|cpp))`")
+
 TEXTS = [path for path in tracked() if path.suffix in (".md", ".py", ".cu", ".cuh", ".h", ".cpp", ".toml", ".yaml")]
 CHECKED = [path for path in TEXTS if not str(path).startswith(("tests/mutants/", "tests/house/test_", "docs/lab/"))]
 
@@ -44,6 +47,26 @@ def is_there(name: str) -> bool:
 def test_files_that_a_text_names_are_there(kind):
     texts = [path for path in CHECKED if path.suffix == kind]
     assert {str(path): names for path in texts if (names := missing_paths(text_of(path)))} == {}
+
+
+def test_files_that_a_document_names_without_their_folder_are_there():
+    names = {path.name for path in tracked()}
+    documents = [path for path in CHECKED if path.suffix == ".md"]
+    found = {str(path): sorted(set(BARE.findall(text_of(path))) - names) for path in documents}
+    assert {path: missing for path, missing in found.items() if missing} == {}
+    assert BARE.findall("`lease.py`, `pipeline/run/journal.py` and lock.py") == ["lease.py"]
+
+
+def test_what_a_document_says_is_in_a_file_is_in_it():
+    """As "`mine_slice` in `pipeline/slices/worker.py`"."""
+    found = [
+        (str(path), name, file)
+        for path in CHECKED
+        if path.suffix == ".md"
+        for name, file in re.findall(rf"`(\w+)` in `((?:{TOPS})/[\w/]+\.\w+)`", text_of(path))
+    ]
+    assert len(found) > 10
+    assert [each for each in found if not re.search(rf"\b{each[1]}\b", text_of(Path(each[2])))] == []
 
 
 def test_modules_that_a_text_names_are_there():
