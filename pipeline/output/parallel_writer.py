@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import queue
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from kernels.gpu.visible import named_devices
 from pipeline.output import stretch
 from pipeline.output.part_writer import PartWriter
 from pipeline.output.stretch import pieces_of
@@ -26,7 +26,7 @@ def writing_threads() -> int:
 
     A process that this package starts is told how many share them. One that dask-cuda starts sees the GPUs of all.
     """
-    workers = max(processes_that_share(), len(os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")))
+    workers = max(processes_that_share(), len(named_devices() or ()))
     return min(max(count_cores() // workers, 1), _MOST_THREADS)
 
 

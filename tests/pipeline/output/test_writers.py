@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kernels.gpu.cuda import CUDA
-from pipeline.output import parallel_writer, writers
+from pipeline.output import writers
 from pipeline.output.device_writer import DeviceWriter
 from pipeline.output.parallel_writer import ParallelWriter, writing_threads
 from pipeline.output.part_writer import PartWriter
@@ -51,17 +51,21 @@ def test_without_cudf_the_host_writes_unless_the_gpu_was_asked_for(
 
 
 def test_workers_of_a_machine_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_writer.os, "sched_getaffinity", lambda process: set(range(64)))
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(64)))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert writing_threads() == 16
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,0,1,2,4,5,6,7")
     assert writing_threads() == 8
-    monkeypatch.setattr(parallel_writer.os, "sched_getaffinity", lambda process: {0})
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,0, -1,")  # what names no device has no worker
+    assert writing_threads() == 16
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,0,1,2,4,5,6,7,-1")
+    assert writing_threads() == 8
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: {0})
     assert writing_threads() == 1
 
 
 def test_a_worker_that_sees_one_gpu_is_told_how_many_share_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_writer.os, "sched_getaffinity", lambda process: set(range(64)))
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(64)))
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "5")
     monkeypatch.setattr(cores, "_sharing", 1)
     cores.share_cores(8)
