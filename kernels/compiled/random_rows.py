@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +26,8 @@ class Quadrants(NamedTuple):
     chances: np.ndarray
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Rows:
     """Left vertices whose neighbours are drawn.
 
     Parameters
@@ -51,14 +54,14 @@ class Rows(NamedTuple):
         planted = begins_of(sizes[which]), values[np.repeat(chosen, sizes)]
         return Rows(self.vertices[which], self.degrees[which], self.firsts[which if len(self.firsts) else []], planted)
 
-    @property
+    @cached_property
     def indptr(self) -> np.ndarray:
         """Where the neighbours of each begin, with the planted ones that noise leaves. int64."""
         starts, values = self.planted
         stays = np.concatenate([[0], np.cumsum(values >= 0)])[starts]
         return begins_of(self.degrees + np.diff(stays))
 
-    @property
+    @cached_property
     def spaces(self) -> np.ndarray:
         """The same with those that noise takes. int64."""
         return begins_of(self.degrees + np.diff(self.planted[0]))

@@ -65,6 +65,13 @@ def test_a_device_draws_the_edges_of_the_host_in_parts_of_any_size(case: str, mo
     assert assert_same(graph, 1 << 22) == assert_same(graph, 97)
 
 
+def test_where_the_neighbours_of_a_part_begin_is_added_up_once() -> None:
+    drawn = random_graph(graph_of(**SMALL))
+    rows = drawn.rows(drawn.parts(1 << 22)[0])
+    assert rows.indptr is rows.indptr
+    assert rows.spaces is rows.spaces
+
+
 @emulated
 @pytest.mark.parametrize(
     "options",
