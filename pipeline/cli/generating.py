@@ -15,8 +15,8 @@ from schemas.errors import InputError
 from schemas.options import Where
 
 if TYPE_CHECKING:
+    from pipeline.synthetic.estimating import Estimate
     from pipeline.synthetic.generated import Generated
-    from pipeline.synthetic.generating import Estimate
 
 __all__ = ["COMMANDS"]
 
@@ -98,7 +98,8 @@ def _four(text: str) -> tuple[str, ...]:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from pipeline.synthetic.generating import estimate, generate
+    from pipeline.synthetic.estimating import estimate
+    from pipeline.synthetic.generating import generate
 
     options: dict[str, Any] = {name: getattr(arguments, name) for name in (*_GRAPH, *_HOW)}
     show, place, overwrite = progress(arguments), arguments.output, arguments.overwrite
@@ -154,6 +155,6 @@ COMMANDS = (
         help="make a random graph with planted bicliques, to size a machine or to test",
         add_arguments=_add_generate,
         run=_generate,
-        imports=("synthetic.generating",),
+        imports=("synthetic.generating", "synthetic.estimating"),
     ),
 )

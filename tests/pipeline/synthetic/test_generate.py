@@ -19,7 +19,7 @@ import pytest
 import pipeline
 from pipeline.run.files import temporary_name
 from pipeline.run.names import UNFINISHED_FILE
-from pipeline.synthetic import generating
+from pipeline.synthetic import estimating, writing
 from pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, remove_graph
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.hashes import mixed
@@ -259,7 +259,7 @@ def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     def fail(*_: Any) -> None:
         raise ResourceError("the disk is full")
 
-    monkeypatch.setattr(generating, "_write_planted", fail)
+    monkeypatch.setattr(writing, "_write_planted", fail)
     with pytest.raises(ResourceError):
         generate(tmp_path / "g", **SMALL)
     assert not (tmp_path / "g").exists()
@@ -351,7 +351,7 @@ def test_memory_does_not_follow_the_edges_and_is_told_before(tmp_path: Path) -> 
         command = [sys.executable, "-c", PEAK, str(tmp_path / str(graph["edges"])), json.dumps(graph)]
         ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=True)
         peaks.append(int(ended.stdout) << 10)
-        told.append(generating.estimate(**USUAL | graph).memory_bytes)
+        told.append(estimating.estimate(**USUAL | graph).memory_bytes)
         assert peaks[-1] < told[-1]
     assert peaks[1] - peaks[0] < 32 << 20  # the edges alone are 48 MB more
     assert peaks[2] - peaks[0] < told[2] - told[0]  # whatever the process itself takes

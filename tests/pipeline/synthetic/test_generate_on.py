@@ -12,7 +12,7 @@ import pytest
 
 import pipeline
 from kernels.gpu import device as gpu
-from pipeline.synthetic import generate_on, generating
+from pipeline.synthetic import estimating, generate_on, generating
 from pipeline.synthetic.drawers import DeviceDrawer
 from pipeline.synthetic.generate_on import choose_drawer
 from pipeline.synthetic.models import random_graph
@@ -151,7 +151,7 @@ def test_a_device_that_fails_while_it_draws_leaves_nothing(monkeypatch: pytest.M
 def test_an_estimate_tells_of_the_device() -> None:
     of_model = dict.fromkeys(("left_exponent", "right_exponent", "max_left_degree", "max_right_degree", "quadrants"))
     options = SMALL | of_model | {"model": "chung-lu", "noise": 0, "labels": "integers", "threads": 2}
-    on_cpu, on_gpu = (generating.estimate(**options, generate_on=on) for on in ("cpu", "gpu"))  # type: ignore[arg-type]
+    on_cpu, on_gpu = (estimating.estimate(**options, generate_on=on) for on in ("cpu", "gpu"))  # type: ignore[arg-type]
     assert (on_cpu.drawn_on, on_cpu.device_bytes) == ("cpu: asked for", 0)
     assert (on_gpu.drawn_on, on_gpu.device_bytes) == ("gpu: asked for", choose("gpu").device_bytes)
     assert on_gpu.seconds < on_cpu.seconds
