@@ -22,7 +22,9 @@ from pipeline.workers.notice import OURS
 
 __all__ = ["MOST_BYTES", "came", "expect", "forget", "listen", "push", "unlisten"]
 
-#: The events of all runs. The scheduler keeps the last 1,000 events of a topic, so each run must not have its own.
+#: The events of all runs, so each driver gets those of the others, too. The scheduler keeps the last 1,000 events of a
+#: topic, and a client cannot drop them, so a run must not have a topic of its own. The id of a client as the topic,
+#: which the scheduler does clear, was tried and saved nothing (docs/lab/scaling.md).
 _TOPIC = f"{OURS}results"
 #: Results of at most so many bytes are sent, because Dask keeps what was sent lately, also after the run: the scheduler
 #: the last 1,000 events and the last 1,000 batches of messages to each client, and a worker its last 1,000 batches.
