@@ -23,7 +23,7 @@ from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.search import Limits, Search
 from schemas.work import Engine, Subtrees
-from tests.support.oracles import Outcome, cliques, graph_of, random_edges, run
+from tests.support.oracles import Outcome, all_pairs, cliques, graph_of, random_edges, run
 
 SIDES = ("left", "right")
 ORDERS = ("degree", "two-hop", "unilateral", "id")
@@ -102,7 +102,7 @@ def small_graphs(draw):
 
 @pytest.mark.pairs
 class EngineSuite:
-    """An engine is compared with three oracles, with the other engines, and with itself when work comes in pieces."""
+    """An engine is compared with four oracles, with the other engines, and with itself when work comes in pieces."""
 
     subject: Subject
 
@@ -116,9 +116,9 @@ class EngineSuite:
 
     @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors])
     @given(edges=small_graphs(), side=st.sampled_from(SIDES), order=st.sampled_from(ORDERS))
-    def test_three_oracles_and_the_engine_agree(self, edges, side, order):
+    def test_four_oracles_and_the_engine_agree(self, edges, side, order):
         closed = {(tuple(sorted(a)), tuple(sorted(b))) for a, b in closed_pairs({tuple(map(int, e)) for e in edges})}
-        assert closed == cliques(edges)
+        assert closed == cliques(edges) == set(all_pairs(edges))
         graph = graph_of(edges, BuildOptions(root_side=side, order=order))
         for engine in (ReferenceEngine(), self.subject.ample()):
             outcome = run(engine, graph, Search("list"))

@@ -8,19 +8,13 @@ import pytest
 from kernels.graph.ceilings import EdgesByCeiling, _levels
 from kernels.graph.greedy import Found
 from kernels.graph.prepare import prepare
-from kernels.reference.engine import ReferenceEngine
 from schemas.measures import measure
 from schemas.options import BuildOptions
 from schemas.search import MEASURES, By, Search
 from tests.kernels.suite_thresholds import with_twins
-from tests.support.oracles import graph_of, random_edges, run
+from tests.support.oracles import all_pairs, graph_of, random_edges
 
 Rows = list[tuple[tuple[int, ...], tuple[int, ...]]]
-
-
-def all_of(edges: np.ndarray) -> Rows:
-    """The maximal bicliques of a graph."""
-    return run(ReferenceEngine(), graph_of(edges), Search("list")).rows if len(edges) else []
 
 
 def of_size(rows: Rows, search: Search, bound: int) -> Rows:
@@ -47,13 +41,13 @@ def test_no_large_biclique_is_lost_and_none_appears(by: By, seed: int) -> None:
         search = Search(min_left=left, min_right=right, max_left=most[0], max_right=most[1], largest=1, by=by)
         n_left, n_right = (edges.max(axis=0) + 1).tolist()
         by_ceiling = EdgesByCeiling(*np.ascontiguousarray(edges.T), n_left, n_right, search)
-        whole = all_of(edges)
+        whole = all_pairs(edges)
         assert not of_size(whole, search, by_ceiling.most + 1)
         for bound in {1, *rng.integers(1, max(by_ceiling.most, 1) + 2, 3).tolist()}:
             kept = np.stack(by_ceiling.reaching(bound), axis=1)
             assert len(kept) <= by_ceiling.n_reaching(bound)
             assert kept.tolist() == sorted(kept.tolist())
-            assert of_size(all_of(kept), search, bound) == of_size(whole, search, bound)
+            assert of_size(all_pairs(kept), search, bound) == of_size(whole, search, bound)
             removed += len(kept) < len(edges)
     assert removed > 20
 

@@ -47,6 +47,24 @@ def cliques(edges: np.ndarray) -> Pairs:
     return found
 
 
+def all_pairs(edges: np.ndarray) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Maximal bicliques as all intersections of neighbourhoods: of small graphs, far faster than the reference engine.
+
+    A set of left vertices is an integer with a bit for each of them.
+    """
+    neighbours: dict[int, int] = {}
+    for u, v in edges.tolist():
+        neighbours[v] = neighbours.get(v, 0) | 1 << u
+    found: set[int] = set()
+    for own in {*neighbours.values()}:
+        found |= {own, *(own & other for other in found)}
+    lefts, rights = sorted({*edges[:, 0].tolist()}), sorted(neighbours)
+    return [
+        (tuple(u for u in lefts if left >> u & 1), tuple(v for v in rights if left & ~neighbours[v] == 0))
+        for left in found - {0}
+    ]
+
+
 class Outcome:
     """Everything an engine reported over all slices of a run."""
 
