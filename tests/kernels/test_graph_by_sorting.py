@@ -15,6 +15,7 @@ from kernels.graph import sorting as by_sorting
 from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
+from tests.support.examples import examples
 from tests.support.like_cupy import LIKE_CUPY
 
 
@@ -33,7 +34,7 @@ def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1
                 assert expected.dtype == found.dtype, field.name
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 8)), min_size=1, max_size=70),
     side=st.sampled_from(["auto", "left", "right"]),

@@ -18,6 +18,7 @@ from kernels.graph.prepare import prepare
 from schemas.graph import MiningGraph
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
+from tests.support.examples import examples
 from tests.support.like_cupy import LIKE_CUPY
 
 
@@ -58,7 +59,7 @@ def check(device: PieceDevice, *arguments: Any) -> MiningGraph:
     return graph
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 8)), min_size=1, max_size=70),
     edges=st.sampled_from([1, 2, 7, 20, 1000]),
@@ -132,7 +133,7 @@ def test_different_rows_with_equal_hashes_are_told_apart(monkeypatch: pytest.Mon
     assert asked["host"] > 0
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 8)), max_size=60),
     edges=st.sampled_from([1, 3, 100]),

@@ -18,6 +18,7 @@ from kernels.graph.prepare import prepare
 from kernels.graph.twins import group_twins
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
+from tests.support.examples import examples
 
 TOGETHER = 120
 
@@ -30,7 +31,7 @@ def table(pairs: Any) -> tuple[np.ndarray, np.ndarray]:
     return left, right
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 8)), min_size=1, max_size=80),
     least=st.sampled_from([1, 3]),
