@@ -105,8 +105,8 @@ def installed(built: Path, folder: Path) -> Path:
 
 
 def output_of(site: Path, *command: str) -> str:
-    """What a command prints that imports the installed packages."""
-    environment = clean_environment(PYTHONPATH=str(site), COLUMNS="120")
+    """What a command prints that imports the installed packages. Their search is compiled, and not optimised."""
+    environment = clean_environment(PYTHONPATH=str(site), COLUMNS="120", NUMBA_OPT="0")
     result = subprocess.run(
         command, cwd=site.parent, env=environment, capture_output=True, text=True, check=False, timeout=500
     )
