@@ -69,7 +69,7 @@ def _compile(kernel: str, options: list[str], target: Path) -> None:
     partial = target.with_suffix(".partial")  # a compiler that is killed leaves no library behind
     level = _OPTIMISED.get(kernel, "-Og")
     command = ["g++", level, "-std=c++17", "-shared", "-fPIC", "-U_FORTIFY_SOURCE", f"-I{HERE}", f"-I{FOLDER}"]
-    command += [f'-DKERNEL_FILE="{KERNELS[kernel]}"', f"-DKERNEL={kernel}", *options]
+    command += ["-fvisibility=hidden", f'-DKERNEL_FILE="{KERNELS[kernel]}"', f"-DKERNEL={kernel}", *options]
     subprocess.run([*command, str(HERE / "emulate.cpp"), "-o", str(partial)], check=True)
     partial.rename(target)
 

@@ -11,7 +11,7 @@ static int numbers[16];  // values of macros that are numbers and nothing else: 
 static void call(void*) { KERNEL(); }
 
 // `block` is the kernel's parameter block.
-extern "C" void emulate(const void* block, const int* numbers, unsigned n_blocks, unsigned n_threads, unsigned long long seed) {
+extern "C" __attribute__((visibility("default"))) void emulate(const void* block, const int* numbers, unsigned n_blocks, unsigned n_threads, unsigned long long seed) {
     memcpy((void*)&params, block, sizeof params);
     memcpy(emulation::numbers, numbers, sizeof emulation::numbers);
     emulation::machine.random = seed | 1;
