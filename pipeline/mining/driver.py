@@ -191,7 +191,7 @@ class _Driver:
             if self.stop.is_set():
                 self._interrupt()
             if now >= self.deadline:
-                self._carry_out(self.machine.stop("time_limit"))
+                self._stop("time_limit")
             if now - self.started > GROW_AFTER_S and self.machine.seconds_left > GROW_FOR_S:
                 self.pool.grow()
             if now - looked > (LOOK_S if self.pool.longest_task_s() is None else LOOK_SOON_S):
@@ -275,8 +275,8 @@ class _Driver:
     def _go_on_beside(self) -> None:
         """Use the slots that no slice wants. If the run stops before its end, nothing is begun any more."""
         if self.beside is not None and self.finish is None and not self.machine.is_stopping:
-            per_slice = 1.0 if self.sharing is None else self.slots / max(self.sharing.workers(), 1)
-            self.beside.go_on(self.pool, self.slots - math.ceil(per_slice * self.machine.running))
+            free = self.slots - self.machine.running if self.sharing is None else self.sharing.idle()
+            self.beside.go_on(self.pool, free)
 
     def _receive(self, result: Result) -> None:
         if self.beside is not None and result.tag < 0:
@@ -326,7 +326,12 @@ class _Driver:
             note = f"stopping: {running} being finished; Ctrl-C again abandons {them}"
             self.on_progress(Progress("mine", note=note))
         self.told_of_stop = True
-        self._carry_out(self.machine.stop("interrupted"))
+        self._stop("interrupted")
+
+    def _stop(self, outcome: Outcome) -> None:
+        self._carry_out(self.machine.stop(outcome))
+        if self.sharing is not None:
+            self.sharing.end()  # again and again, because a slice that is just beginning does not hear it
 
     def _look_at_workers(self, now: float) -> None:
         self.energy.facts()  # has to be read often, because its counters start again from 0 after some time
@@ -340,7 +345,8 @@ class _Driver:
         if self.sharing is None:
             self._carry_out(self.machine.set_slots(self.slots, self.workers))
         else:
-            self._carry_out(self.machine.set_slots(self.sharing.workers()))
+            workers = self.sharing.workers()
+            self._carry_out(self.machine.set_slots(workers * self.sharing.in_hand, workers))
 
     def _tell(self) -> None:
         seconds = time.monotonic() - self.started

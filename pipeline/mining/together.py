@@ -94,8 +94,7 @@ class _Shared:
         self.search, self.graph = crew.run.bands[task.band]
         self.weights: RootWeights = crew.weights(task.band)
         shares = self.weights.of(work)
-        self.began, self.started = time.time(), time.perf_counter()
-        self.until = math.inf if task.limits.seconds is None else self.started + task.limits.seconds
+        self.began, self.started, self.until = time.time(), time.perf_counter(), math.inf
         policy = Policy(
             max_seconds=max(task.limits.seconds or math.inf, SHORTEST_S),
             min_seconds=SHORTEST_S,
@@ -106,7 +105,7 @@ class _Shared:
         self._machine = Scheduler(policy, 0, float(shares.sum()))
         self._sources = {PLAN: work}
         self._waiting: deque[Start] = deque()
-        self._is_over = self._is_told_to_stop = False
+        self._has_begun = self._is_over = self._is_told_to_stop = False
         self._seats: list[_Seat] = []
         self.parts: list[Part] = []
         self.pieces = 0
@@ -179,10 +178,19 @@ class _Shared:
         writer = writer_of(self.run, self.kind, self.task.slice, self.task.write_on)
         seat = _Seat(SliceSearch(engine, self.graph, self.search, self.task.limits, writer), writer)
         with self._changed:
+            if not self._has_begun:
+                self._begin()
             self._seats.append(seat)
             if self._is_told_to_stop:
                 seat.session.stop()
         return seat
+
+    def _begin(self) -> None:
+        """The time of the slice begins with its first thread. Until then all threads had the slice before it."""
+        self._has_begun = True
+        self.began, self.started = time.time(), time.perf_counter()
+        if self.task.limits.seconds is not None:
+            self.until = self.started + self.task.limits.seconds
 
     def _next(self) -> Start | None:
         """The next piece for a thread, which waits for it. None if there will be none."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -50,7 +49,6 @@ from schemas.work import Subtrees
 __all__ = [
     "SliceDone",
     "SliceTask",
-    "be_called",
     "forget",
     "hand_in",
     "identity",
@@ -288,21 +286,9 @@ def _warm_up_device(run: Run, kind: EngineKind, write_on: WriteOn) -> None:
             writer_of(run, kind, 0, write_on).discard()
 
 
-class _Thread(threading.local):
-    name = ""
-
-
-_thread = _Thread()
-
-
-def be_called(name: str) -> None:
-    """Give the calling thread a name of its own in the ledger and the log, because it is a worker by itself."""
-    _thread.name = f".{name}"
-
-
 def identity(_: object = None) -> str:
     """Host and process, which are the name of a worker in the ledger and the log."""
-    return f"{socket.gethostname()}:{os.getpid()}{_thread.name}"
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def reasons() -> dict[str, str | None]:

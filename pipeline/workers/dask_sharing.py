@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from distributed.comm import get_address_host
@@ -47,14 +47,16 @@ class DaskSharing:
     tasks : DaskTasks
     """
 
+    in_hand = 1
+
     def __init__(self, tasks: DaskTasks):
         self._tasks = tasks
-        self._there: tuple[str, ...] = ()
+        self._there: dict[str, int] = {}
         self._given: dict[int, str] = {}  # by tag: the address of the worker
 
-    def look(self, addresses: Iterable[str]) -> None:
-        """Take note of the workers that are there."""
-        self._there = tuple(addresses)
+    def look(self, threads: Mapping[str, int]) -> None:
+        """Take note of the workers that are there: their threads, by their addresses."""
+        self._there = dict(threads)
 
     def workers(self) -> int:
         """The number of worker processes."""
@@ -66,6 +68,14 @@ class DaskSharing:
         where = min(self._there, key=lambda address: in_hand[address])
         self._given[tag] = where
         self._tasks.submit(tag, function, argument, where)
+
+    def idle(self) -> int:
+        """The threads of the workers that have no slice."""
+        has_slice = set(self._given.values())
+        return sum(threads for address, threads in self._there.items() if address not in has_slice)
+
+    def end(self) -> None:
+        """Do nothing, because a slice of a worker has a time limit of its own."""
 
     def ended(self, results: Iterable[Result]) -> None:
         """These tasks have ended."""

@@ -26,14 +26,30 @@ class Result:
 
 
 class Sharing(Protocol):
-    """The workers of a pool whose threads share slices. Each has one slice at a time."""
+    """The workers of a pool whose threads share slices.
+
+    Parameters
+    ----------
+    in_hand : int
+        Slices that a worker has at a time. Threads that are done with one go on with another.
+    """
+
+    in_hand: int
 
     def workers(self) -> int:
         """How many there are."""
         ...
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """As `Pool.submit`, on a worker without a slice. There `crew.threads_here` says how many threads share it."""
+        """As `Pool.submit`, on the worker with the fewest slices. `crew.threads_here` says how many threads it has."""
+        ...
+
+    def idle(self) -> int:
+        """Threads of all workers together that no slice needs."""
+        ...
+
+    def end(self) -> None:
+        """End all slices early, where that is possible. What they have not done comes back as their left-over."""
         ...
 
 
@@ -47,7 +63,7 @@ class Capacity(NamedTuple):
     workers : int
         Engines that work. Fewer than slots if one slice is written while another is mined.
     sharing : Sharing or None
-        The workers that are to have one slice each, whose threads share it. None: each engine has its own.
+        The workers whose threads are to share slices. None: each engine has its own.
     """
 
     slots: int

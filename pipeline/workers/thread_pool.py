@@ -1,12 +1,11 @@
 """A pool of threads of this process.
 
-On processor cores each thread has an engine of its own, because compiled search and Arrow let other threads run. On a
-GPU all threads share one engine: one thread searches while another one writes.
+On processor cores each thread has an engine of its own, because compiled search and Arrow let other threads run, and
+all threads share each slice. On a GPU all threads share one engine: one thread searches while another one writes.
 """
 
 from __future__ import annotations
 
-import itertools
 import queue
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -14,6 +13,7 @@ from typing import Any
 
 from pipeline.slices import worker
 from pipeline.workers.pool import Capacity, Result
+from pipeline.workers.thread_sharing import ThreadSharing
 
 __all__ = ["InThreads", "ended"]
 
@@ -34,20 +34,14 @@ class InThreads:
 
     def __init__(self, threads: int, share_engine: bool = False, most_seconds: float | None = None) -> None:
         self._n, self._share_engine, self._most_seconds = threads, share_engine, most_seconds
-        numbers = itertools.count(1)
-        self._threads = ThreadPoolExecutor(
-            threads,
-            thread_name_prefix="slice",
-            initializer=lambda: None if share_engine or threads == 1 else worker.be_called(str(next(numbers))),
-        )
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="slice")
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
+        has_engines = threads > 1 and not share_engine
+        self._sharing = ThreadSharing(threads, lambda *ended: self._done.put(ended)) if has_engines else None
 
     def capacity(self) -> Capacity:
-        """The number of threads; one worker if they share an engine.
-
-        They do not share slices: what a slice has found can be proven beside the others (docs/lab/scaling.md).
-        """
-        return Capacity(self._n, 1 if self._share_engine else self._n)
+        """The number of threads, which share slices if each has an engine; one worker if they share an engine."""
+        return Capacity(self._n, 1 if self._share_engine else self._n, self._sharing)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` once in this process."""
@@ -84,7 +78,9 @@ class InThreads:
         return ""
 
     def close(self) -> None:
-        """Wait for running tasks, drop the others, and free the memory of the last run."""
+        """Wait for running tasks, drop the others, and free the memory of the last run. Slices that are shared end."""
+        if self._sharing is not None:
+            self._sharing.close()
         self._threads.shutdown(cancel_futures=True)
         worker.forget()
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
 from pipeline.slices.crew import having_threads
 from pipeline.workers.pool import Capacity, InProcess, Result
-from pipeline.workers.thread_pool import InThreads
 
 
 class FakePool:
@@ -95,6 +93,8 @@ class SharedInProcess(InProcess):
     threads : int
     """
 
+    in_hand = 1
+
     def __init__(self, threads: int) -> None:
         super().__init__()
         self._threads = threads
@@ -105,29 +105,15 @@ class SharedInProcess(InProcess):
     def workers(self) -> int:
         return 1
 
+    def idle(self) -> int:
+        return 0
+
+    def end(self) -> None:
+        pass
+
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
         def shared(argument: Any) -> Any:
             with having_threads(self._threads):
                 return function(argument)
 
         super().submit(tag, shared, argument)
-
-
-class MeetingThreads(InThreads):
-    """Threads of which each begins with one of the first tasks, however busy the machine is.
-
-    Such a task waits until all threads have one. Otherwise a thread that is quick could take them all.
-    """
-
-    def __init__(self, threads: int, share_engine: bool = False, most_seconds: float | None = None) -> None:
-        super().__init__(threads, share_engine, most_seconds)
-        self._all_there = threading.Barrier(threads, timeout=60)
-        self._to_meet = threads
-
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        def meet(argument: Any) -> Any:
-            self._all_there.wait()
-            return function(argument)
-
-        super().submit(tag, meet if self._to_meet > 0 else function, argument)
-        self._to_meet -= 1

@@ -34,7 +34,7 @@ class Told:
 def test_no_worker_gets_a_second_slice_while_another_one_has_none() -> None:
     told = Told()
     sharing = DaskSharing(told)  # type: ignore[arg-type]
-    sharing.look(["a", "b", "c"])
+    sharing.look({"a": 2, "b": 3, "c": 4})
     assert sharing.workers() == 3
     for tag in range(3):
         sharing.submit(tag, str, None)
@@ -42,7 +42,7 @@ def test_no_worker_gets_a_second_slice_while_another_one_has_none() -> None:
     sharing.ended([Result(1)])
     sharing.submit(3, str, None)
     assert told.where[3] == told.where[1]
-    sharing.look(["a", "b", "c", "d"])
+    sharing.look({"a": 2, "b": 3, "c": 4, "d": 5})
     sharing.submit(4, str, None)
     assert told.where[4] == "d"
 
@@ -117,7 +117,7 @@ def test_a_slice_for_a_worker_that_has_gone_is_mined_by_another_one() -> None:
         pool = DaskPool.connect(theirs.scheduler_address)
         sharing = pool.capacity().sharing
         assert sharing is not None
-        sharing.look(["tcp://127.0.0.1:1"])
+        sharing.look({"tcp://127.0.0.1:1": 2})
         sharing.submit(0, threads_there, None)
         (result,) = pool.wait(300)
         pool.close()
