@@ -244,16 +244,34 @@ def test_idle_threads_do_not_count_as_busy(tmp_path: Path) -> None:
     assert result.stats.idle_seconds > 0
 
 
-def test_slices_of_a_process_take_turns_on_its_threads(tmp_path: Path) -> None:
-    folder = prepared(tmp_path)
-    task = task_of(folder, Limits())
-    with crew.crew_of(worker.open_in_worker(task.folder, task.run), THREADS):
-        other = threading.Thread(target=mined, args=(task,))
-        other.start()
+def test_a_slice_of_another_run_waits_for_the_threads(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    run, other = Run(prepared(tmp_path)), Run(prepared(tmp_path / "other", edges=FEWER))
+    has_them = threading.Event()
+
+    def take() -> None:
+        with crew.crew_of(other, 2):
+            has_them.set()
+
+    waiting = threading.Thread(target=take)
+    with crew.crew_of(run, 2) as threads:
+        waiting.start()
+        assert not has_them.wait(0.1)
+        threads.all_do(lambda: None)
+    waiting.join(300)
+    assert has_them.is_set()
+
+
+def test_threads_are_not_ended_while_a_slice_is_about_to_use_them(tmp_path: Path) -> None:
+    run = Run(prepared(tmp_path))
+    ending_them = threading.Thread(target=crew.forget)
+    with crew.crew_of(run, 2) as threads:
+        ending_them.start()
         time.sleep(0.05)
-        assert other.is_alive()
-    other.join(300)
-    assert not other.is_alive()
+        assert ending_them.is_alive()
+        threads.all_do(lambda: None)
+    ending_them.join(300)
+    assert not ending_them.is_alive()
 
 
 def test_what_is_outstanding_is_all_that_is_not_done_and_not_running() -> None:
