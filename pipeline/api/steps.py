@@ -19,6 +19,7 @@ from typing import Any
 
 from kernels import engines
 from pipeline.api import preparing
+from pipeline.api.complete import is_complete_as_it_is, proven_manifest
 from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.readers.files import is_named
 from pipeline.mining import driver
@@ -28,7 +29,6 @@ from pipeline.process.logs import tell
 from pipeline.proof import proving, vertices
 from pipeline.proof.reading import Reading
 from pipeline.proof.summary import why_damaged
-from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.files import disk_errors
 from pipeline.run.if_stored import keep_result
 from pipeline.run.lock import locked
@@ -38,14 +38,13 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession, last_session, mend_sessions
-from pipeline.series.marks import withdraw_mark
 from pipeline.slices import first_use
 from pipeline.workers.all_cores import are_faster, on_all_cores
 from pipeline.workers.opening import check_workers, open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
-from schemas.errors import IncompleteError, ResourceError
+from schemas.errors import ResourceError
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions
 from schemas.platform import CORES, Platform
@@ -165,7 +164,7 @@ def mine(
     workers = workers or WorkerOptions()
     with _opened(path) as run:
         run.folder.check("build", "plan")
-        manifest = _proven(run)
+        manifest = proven_manifest(run)
         mend_sessions(run.folder, manifest)
         if manifest is not None:
             return last_session(run.folder)
@@ -214,7 +213,12 @@ def run(
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
 ) -> MiningSession | None:
-    """Open a run and do all steps that are not done yet; see `complete_run`."""
+    """Open a run and do all steps that are not done yet; see `complete_run`. A complete run is only read."""
+    startup.over()
+    there = Run.to_go_on(path)
+    if is_complete_as_it_is(there):
+        check_workers(workers, _platform(there))
+        return None
     with workers.limited(), _opened(path) as run:
         check_workers(workers, _platform(run))  # before anything is changed
         return complete_run(run, workers, limits, progress, stop)
@@ -255,7 +259,7 @@ def complete_run(
     """
     on_progress, folder = to_callback(progress), run.folder
     preparing.prepare(run, on_progress)
-    manifest = _proven(run)
+    manifest = proven_manifest(run)
     mend_sessions(folder, manifest)
     if manifest is not None:
         _mend_summary(run, manifest, workers, on_progress)
@@ -323,26 +327,6 @@ def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
 
 def _platform(run: Run) -> Platform:
     return engines.kind(run.options.engine).platform
-
-
-def _proven(run: Run) -> Manifest | None:
-    """The manifest of a run, if it still agrees with the files. Otherwise it is deleted, and None is returned."""
-    folder = run.folder
-    try:
-        manifest = folder.manifest()
-    except IncompleteError as error:
-        reason: str | None = str(error.__cause__ or error)
-    else:
-        if manifest is None:
-            return None
-        reason = why_not_whole(run, manifest)
-        if reason is None:
-            return manifest
-    logger.warning("%s; the manifest is withdrawn, and what is missing is mined again", reason)
-    withdraw_mark(folder.path)
-    with disk_errors(folder.manifest_file):
-        folder.manifest_file.unlink()
-    return None
 
 
 def _mend_summary(run: Run, manifest: Manifest, workers: WorkerOptions, on_progress: OnProgress) -> None:

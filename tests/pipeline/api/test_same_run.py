@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ import pandas as pd
 import pytest
 
 import pipeline
-from pipeline.api import same_run, steps
+from pipeline.api import complete, same_run, steps
 from pipeline.cli.main import main
-from pipeline.run.lock import locked
-from pipeline.run.names import LOCK_FILE
+from pipeline.run import lock
+from pipeline.run.lock import locked, open_lock
+from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, STAGING
+from pipeline.run.opened import Run
 from schemas.errors import InputError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
@@ -45,6 +49,78 @@ def test_a_finished_run_is_returned_and_left_alone(call: Callable[..., Any], sou
     again = call(source, out, min_left=2, engine="auto", **QUIET)
     assert (len(again), again.complete, again.manifest) == (len(first), True, first.manifest)
     assert files(out) == before
+
+
+@pytest.fixture
+def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No lock can be made, as in a folder of somebody else. The tests may run as root, who may write everywhere."""
+
+    def refuse(file: Path, flags: int) -> int:
+        if flags & os.O_CREAT:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+        return open_lock(file, flags)
+
+    monkeypatch.setattr(lock, "open_lock", refuse)
+
+
+@pytest.fixture(scope="module")
+def complete_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, Any]]:
+    """The source of a complete run, its folder, and the options of the call that made it."""
+    folder = tmp_path_factory.mktemp("complete")
+    given, options = write_edges(folder / "g.parquet", EDGES), {"per_vertex": True} | QUIET
+    pipeline.mine(given, folder / "out", **options)
+    return given, folder / "out", options
+
+
+def test_a_finished_run_that_cannot_be_locked_is_returned(
+    complete_run: tuple[Path, Path, dict[str, Any]], request: pytest.FixtureRequest
+) -> None:
+    given, out, options = complete_run
+    count, before = len(pipeline.open_run(out)), files(out)
+    request.getfixturevalue("read_only")
+    for again in (pipeline.mine(given, out, **options), pipeline.resume(out, **QUIET)):
+        assert (len(again), again.complete) == (count, True)
+    with pytest.raises(ResourceError, match=r"cannot write .*run\.lock \(Permission denied\)"):
+        pipeline.mine(given, out, overwrite=True, **options)
+    assert files(out) == before
+
+
+DAMAGED = ["manifest.json", "graph/*", "plan/*", "steps/mine.json", "summary/*", "vertices/left.parquet", "bicliques/*"]
+
+
+@pytest.mark.parametrize("damaged", [*DAMAGED, STAGING])
+def test_a_run_that_has_to_be_mended_is_locked(
+    damaged: str,
+    complete_run: tuple[Path, Path, dict[str, Any]],
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+) -> None:
+    out = Path(shutil.copytree(complete_run[1], tmp_path / "out"))
+    if damaged == STAGING:
+        (out / f"{STAGING}12345678").mkdir()  # left of reading
+    else:
+        next(out.glob(damaged)).unlink()
+    request.getfixturevalue("read_only")
+    with pytest.raises(ResourceError, match=r"cannot write .*run\.lock \(Permission denied\)"):
+        pipeline.resume(out, **QUIET)
+
+
+def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(
+    complete_run: tuple[Path, Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = Path(shutil.copytree(complete_run[1], tmp_path / "out"))
+    with locked(out / LOCK_FILE), pytest.raises(InputError, match="is being worked on by"):
+        pipeline.resume(out, **QUIET)
+    assert complete.is_complete_as_it_is(Run.at(out))
+    look = complete.why_not_whole
+
+    def look_later(run: Run, manifest: Any) -> str | None:
+        out.rename(tmp_path / ".out.removed")  # as another process does that begins anew there
+        return look(run, manifest)
+
+    monkeypatch.setattr(complete, "why_not_whole", look_later)
+    assert not complete.is_complete_as_it_is(Run.at(out))
+    assert (tmp_path / ".out.removed" / MANIFEST_FILE).exists()
 
 
 def test_an_unfinished_run_goes_on_with_the_limits_of_the_call(source: Path, tmp_path: Path) -> None:
