@@ -123,11 +123,15 @@ class Entry:
         return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(_address(code))  # which releases the GIL
 
     def _compile(self, key: str, path: Path) -> bytes:
+        import tempfile
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass  # compiling takes seconds, so a folder that cannot be written is noticed before
         from kernels.compiled.making import object_code
 
         function = self.function or getattr(import_module(self.module), self.name).function
         code = object_code(function, key)
-        path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")  # nobody loads a part of a file
         try:
             partial.write_bytes(code)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
+from kernels.compiled import making
 from kernels.compiled.jit import compiled, entry
 from kernels.compiled.lists import sum_lists
 from kernels.compiled.making import object_code
@@ -160,6 +161,23 @@ def test_a_folder_that_cannot_keep_machine_code_is_one_sentence(call: str, monke
         with pytest.raises(ResourceError, match=says):
             found(np.array([1, 3, 3, 5]), 3)
     assert found(np.array([1, 3, 3, 5]), 3) == 1
+
+
+@pytest.mark.usefixtures("empty")
+@pytest.mark.parametrize("call", ["pathlib.Path.mkdir", "tempfile.TemporaryFile"])
+def test_a_folder_that_cannot_be_written_is_noticed_before_compiling(
+    call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    def compile_it(*_: object) -> bytes:
+        pytest.fail("it compiles what cannot be kept")
+
+    monkeypatch.setattr(call, refuse)
+    monkeypatch.setattr(making, "object_code", compile_it)
+    with pytest.raises(ResourceError, match=r"^machine code cannot be kept in \S+ \(Permission denied\)"):
+        found(np.array([1, 3, 3, 5]), 3)
 
 
 @pytest.mark.usefixtures("empty")
