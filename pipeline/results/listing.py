@@ -24,6 +24,8 @@ __all__ = [
 
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
+#: The fewest columns of the beginning of a label, three of them dots.
+_LEAST_LABEL = 6
 #: Headings and formats of the columns that some tables have.
 _MORE = {
     "surprise": ("bits", "{:,.1f}"),
@@ -78,7 +80,10 @@ def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:
 
 
 def cut(labels: pa.Array, room: int) -> str:
-    """The labels that fit, and how many more there are. If not even the first one fits, its beginning."""
+    """The labels that fit, and how many more there are. If not even the first one fits, its beginning.
+
+    Where so little room is left that nothing of a label would be seen, the text is a few columns longer than `room`.
+    """
     if len(labels) < room and columns_of(whole := ", ".join(map(listed, labels.to_pylist()))) <= room:
         return whole
     text = ""
@@ -86,7 +91,9 @@ def cut(labels: pa.Array, room: int) -> str:
         longer = f"{text}, {listed(labels[k].as_py())}" if text else listed(labels[k].as_py())
         more = f", {rest:,} more" if rest else ""
         if columns_of(longer + more) > room:
-            return f"{text}, {rest + 1:,} more" if text else f"{beginning(longer, room - len(more))}{more}"
+            if text:
+                return f"{text}, {rest + 1:,} more"
+            return f"{beginning(longer, max(room - len(more), _LEAST_LABEL))}{more}"
         text = longer
     return text
 

@@ -67,6 +67,15 @@ def test_lists_are_cut_between_labels_and_say_how_many_follow(width: int) -> Non
             assert len(shown) - len(whole) <= (len(shown) == 1), "the beginning of a label, where others are shown"
 
 
+@pytest.mark.parametrize("width", [20, 40, 50, 59, 60])
+def test_a_narrow_list_shows_the_beginning_of_a_label(width: int) -> None:
+    names = [f"{letter}-program-of-a-long-name" for letter in ("role", "東京東京")]
+    sides = [[name, *map(str, range(3490))] for name in names]
+    rows = pa.table({"left": sides[:1], "right": sides[1:], "n_left": [3491], "n_right": [3491]})
+    line = listing.top_table(rows, width).splitlines()[1]
+    assert line.endswith("{rol..., 3,490 more} x {東..., 3,490 more}")
+
+
 def test_all_members_are_shown_when_asked_for() -> None:
     line = listing.top_table(ROWS, None).splitlines()[1]
     assert line.endswith(f"{{{', '.join(NAMES)}}} x {{milk}}")
