@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field
+from numbers import Integral, Rational, Real
 from types import MappingProxyType
 from typing import Any, Literal
 
-__all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "as_option", "option", "option_of"]
+__all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "as_option", "as_plain", "option", "option_of"]
 
 #: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
 #: and the flow `mine`.
@@ -100,6 +101,18 @@ def option(default: Any, **told: Any) -> Any:
 def as_option(name: str) -> str:
     """A keyword as sentences name it: an option of the command line. See `pipeline.api.python_words`."""
     return f"--{name.replace('_', '-')}"
+
+
+def as_plain(value: Any) -> Any:
+    """A number of another library, as NumPy's, as an int or a float of Python. Everything else as it is.
+
+    Options are checked, compared and written as JSON, and NumPy's numbers are no JSON.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) and not isinstance(value, Rational) else value
 
 
 def option_of(each: Field[Any]) -> Option | None:

@@ -12,6 +12,7 @@ from pipeline.api.iterating import in_temporary_folder
 from pipeline.api.python_words import speaking_python
 from pipeline.run.progress import size
 from schemas.errors import InputError
+from schemas.option import as_plain
 from schemas.search import By
 from schemas.totals import measured
 
@@ -164,9 +165,10 @@ class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _most(self, shape: tuple[int, int]) -> int:
         """How many biclusters the masks may hold."""
-        if type(self.max_bytes) is not int or self.max_bytes < 1:
+        most = as_plain(self.max_bytes)
+        if type(most) is not int or most < 1:
             raise InputError(f"max_bytes must be a whole number of at least 1 (int), not {self.max_bytes!r}")
-        return self.max_bytes // sum(shape)
+        return most // sum(shape)
 
     def _has_edges(self, edges: Any) -> bool:
         """Whether an entry counts as 1. Without a smallest weight, entries other than 0 and 1 are refused."""

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kernels import engines
 from pipeline.workers.options import WorkerOptions
-from schemas.option import GROUPS, Call, Option, option_of
+from schemas.option import GROUPS, Call, Option, as_plain, option_of
 from schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
 from schemas.search import Search
 
@@ -126,7 +126,7 @@ def record(kind: type[T], given: Mapping[str, Any], before: T | None = None, **m
     kind : type
         One of `RECORDS`.
     given : mapping
-        Values by the names of the table. Options that it lacks have their default.
+        Values by the names of the table. Options that it lacks have their default. Numbers may be NumPy's.
     before : record or None
         The record whose value is taken where `given` says `AS_BEFORE`.
     **more
@@ -137,7 +137,7 @@ def record(kind: type[T], given: Mapping[str, Any], before: T | None = None, **m
     InputError
         If a value is wrong.
     """
-    mine = {entry.field: given.get(entry.name, entry.default) for entry in TABLE if entry.record is kind}
+    mine = {entry.field: as_plain(given.get(entry.name, entry.default)) for entry in TABLE if entry.record is kind}
     found = {name: getattr(before, name) if value == AS_BEFORE else value for name, value in mine.items()}
     return kind(**found, **more)
 

@@ -15,7 +15,7 @@ from pipeline.synthetic.drawers import DeviceDrawer, HostDrawer
 from pipeline.synthetic.generate_on import WORTH_EDGES, choose_drawer
 from pipeline.synthetic.generated import TRUTH_FILE, Generated, is_of_graph, remove_graph
 from pipeline.synthetic.models import random_graph
-from pipeline.synthetic.wanted import Labels, Model, wanted
+from pipeline.synthetic.wanted import Labels, Model, wanted, whole
 from pipeline.synthetic.writing import PART_EDGES, threads_of, write_graph
 from schemas.errors import InputError
 from schemas.option import as_option
@@ -129,6 +129,7 @@ def generate(
         labels=labels,
         seed=seed,
     )
+    part_edges = whole("part_edges", part_edges)
     threads = threads_of(threads, part_edges)
     place = Path(output)
     options = graph.to_json() | {"part_edges": part_edges}
@@ -137,7 +138,7 @@ def generate(
         return there
     parts = drawn.parts(part_edges)
     choice, on_progress = choose_drawer(generate_on, graph, parts), to_callback(progress)
-    if generate_on == "auto" and edges >= WORTH_EDGES:
+    if generate_on == "auto" and graph.edges >= WORTH_EDGES:
         on_progress(Progress("generate", note=f"drawn on {choice.text}"))
     # before the folder is filled, because a device that cannot be used must not cost the graph that is there
     drawer = HostDrawer(drawn) if choice.device is None else DeviceDrawer(drawn, choice.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
@@ -12,7 +13,7 @@ from schemas.dtypes import MAX_VERTICES
 from schemas.errors import InputError
 from schemas.option import as_option
 
-__all__ = ["Labels", "Model", "Wanted", "wanted"]
+__all__ = ["Labels", "Model", "Wanted", "wanted", "whole"]
 
 Model = Literal["chung-lu", "rmat"]
 Labels = Literal["integers", "text"]
@@ -110,6 +111,8 @@ def wanted(
     """
     _one_of("model", model, get_args(Model))
     _one_of("labels", labels, get_args(Labels))
+    n_left, n_right = whole("n_left", n_left), whole("n_right", n_right)
+    edges, seed = whole("edges", edges), whole("seed", seed)
     for name, number, most in (
         ("n_left", n_left, MAX_VERTICES),
         ("n_right", n_right, MAX_VERTICES),
@@ -129,10 +132,10 @@ def wanted(
         model=model,  # type: ignore[arg-type]
         left_exponent=_exponent("left_exponent", of_model) if model == "chung-lu" else "",
         right_exponent=_exponent("right_exponent", of_model) if model == "chung-lu" else "",
-        max_left_degree=of_model["max_left_degree"],
-        max_right_degree=of_model["max_right_degree"],
+        max_left_degree=_degree("max_left_degree", of_model),
+        max_right_degree=_degree("max_right_degree", of_model),
         quadrants=_quadrants(of_model["quadrants"]) if model == "rmat" else (),
-        plant=tuple((int(p), int(q)) for p, q in plant),
+        plant=tuple((whole("plant", p), whole("plant", q)) for p, q in plant),
         noise=str(_decimal("noise", noise, Decimal(0), Decimal(1))),
         labels=labels,  # type: ignore[arg-type]
         seed=seed,
@@ -145,6 +148,26 @@ def wanted(
     _check_planted(found)
     _check_room(found)
     return found
+
+
+def whole(name: str, value: object) -> int:
+    """The value of an option as an int. NumPy's whole numbers are taken, too.
+
+    Raises
+    ------
+    InputError
+        If it is no whole number.
+    """
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(f"{as_option(name)} is {value!r}; it has to be a whole number") from None
+
+
+def _degree(name: str, of_model: dict[str, Any]) -> int | None:
+    return None if of_model[name] is None else whole(name, of_model[name])
 
 
 def _one_of(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -21,7 +21,7 @@ from pipeline.synthetic.drawers import Drawer
 from pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, part_name
 from pipeline.synthetic.labels import label_array, relabellings
 from pipeline.synthetic.models import Part, RandomGraph
-from pipeline.synthetic.wanted import Wanted
+from pipeline.synthetic.wanted import Wanted, whole
 from schemas.errors import InputError
 from schemas.option import as_option
 
@@ -35,10 +35,11 @@ _GROUP = 1 << 20
 
 def threads_of(threads: int | None, part_edges: int) -> int:
     """How many parts are drawn at a time."""
-    for name, number in (("part_edges", part_edges), ("threads", 1 if threads is None else threads)):
+    wanted = count_cores() if threads is None else whole("threads", threads)
+    for name, number in (("part_edges", part_edges), ("threads", wanted)):
         if number < 1:
             raise InputError(f"{as_option(name)} is {number}; it has to be at least 1")
-    return count_cores() if threads is None else threads
+    return wanted
 
 
 def write_graph(

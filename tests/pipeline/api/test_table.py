@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields
+import json
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 import pipeline
 from pipeline.api.table import RECORDS, TABLE, entries_of, record
+from pipeline.workers.options import WorkerOptions
+from schemas.errors import InputError
 from schemas.option import GROUPS, Call, option_of
 from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
 from schemas.search import Search
@@ -89,6 +93,29 @@ def test_a_record_takes_what_it_has() -> None:
     assert record(IngestOptions, given) == IngestOptions(left="user")
     assert record(RunOptions, given, source="x").engine == "cpu"
     assert record(RunOptions, {}, source="x").engine == "auto"
+
+
+def test_numbers_of_numpy_become_those_of_python() -> None:
+    """A run writes its options as JSON, which takes no others."""
+    given = {"min_left": np.int64(3), "max_left": np.uint8(4), "left": np.int32(0), "right": 1}
+    given |= {
+        "max_results": np.int64(7),
+        "time_limit": np.int64(9),
+        "workers": np.int8(0),
+        "min_weight": np.float32(0.5),
+    }
+    kinds: tuple[type, ...] = (Search, IngestOptions, RunLimits, WorkerOptions)
+    made = {name: value for kind in kinds for name, value in asdict(record(kind, given)).items()}
+    wanted = {"min_left": 3, "max_left": 4, "left": 0, "max_results": 7, "time_limit_s": 9, "workers": 0}
+    assert made.items() >= wanted.items()
+    assert made["min_weight"] == 0.5
+    json.dumps(made)
+
+
+@pytest.mark.parametrize("wrong", [True, np.bool_(True), np.float64(3), 3.0, "3"])
+def test_what_is_no_whole_number_is_refused(wrong: object) -> None:
+    with pytest.raises(InputError, match="min_left must be a whole number"):
+        pipeline.count([(1, 2)], min_left=wrong, progress=False)  # type: ignore[arg-type]
 
 
 def test_limits_may_stay_as_they_were() -> None:

@@ -320,6 +320,10 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         ({"model": "rmat", "quadrants": ("a", 0, 0, 1)}, "^quadrants is a; it has to be a number from 0 to 1"),
         ({"model": "erdos"}, "model is 'erdos'"),
         ({"labels": "bytes"}, "labels is 'bytes'"),
+        ({"n_left": 300.0}, "n_left is 300.0; it has to be a whole number"),
+        ({"seed": True}, "seed is True; it has to be a whole number"),
+        ({"plant": [(9, 12.5)]}, "plant is 12.5; it has to be a whole number"),
+        ({"threads": "2"}, "threads is '2'; it has to be a whole number"),
         ({"threads": 0}, "threads is 0"),
         ({"part_edges": 0}, "part_edges is 0"),
     ],
@@ -328,6 +332,13 @@ def test_what_cannot_be_is_said_before_anything_is_written(options: dict[str, An
     with pytest.raises(InputError, match=says):
         generate(tmp_path / "g", **SMALL | options)
     assert not (tmp_path / "g").exists()
+
+
+def test_whole_numbers_may_be_those_of_numpy(tmp_path: Path) -> None:
+    options = SMALL | {"max_left_degree": 40, "part_edges": 1000, "threads": 1}
+    given = {name: np.int64(value) for name, value in options.items() if name != "plant"}
+    made = generate(tmp_path / "g", **given, plant=np.array(SMALL["plant"]))
+    assert made.fingerprint == generate(tmp_path / "same", **options).fingerprint
 
 
 PEAK = """
