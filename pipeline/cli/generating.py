@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -59,7 +58,6 @@ def _add_generate(command: argparse.ArgumentParser) -> None:
     )
     add(
         "--plant",
-        type=_sizes,
         action="append",
         default=[],
         metavar="LxR",
@@ -84,13 +82,6 @@ def _add_generate(command: argparse.ArgumentParser) -> None:
     add("--overwrite", action="store_true", help="replace a generated graph (default: keep it)")
     add("--dry-run", action="store_true", help="say what it would take, and write nothing (default: write)")
     add_quiet(command)
-
-
-def _sizes(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(\d+)[xX](\d+)", text)
-    if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is not of the form 60x40")
-    return int(found[1]), int(found[2])
 
 
 def _four(text: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def generate(
     max_left_degree: int | None = None,
     max_right_degree: int | None = None,
     quadrants: Sequence[float | str] | None = None,
-    plant: Iterable[tuple[int, int]] = (),
+    plant: str | Iterable[str | tuple[int, int]] = (),
     noise: float | str = 0,
     labels: Labels = "integers",
     seed: int = 0,
@@ -66,8 +66,8 @@ def generate(
         the mean degree, and no more than there is room for.
     quadrants : sequence of four float or str, or None
         Probabilities with the sum 1. Of ``rmat`` alone; None is 0.57, 0.19, 0.19, 0.05.
-    plant : iterable of (int, int)
-        Left and right sizes of bicliques to plant. No two share a vertex.
+    plant : iterable of (int, int) or str, or str
+        Left and right sizes of bicliques to plant, as ``(60, 40)`` or ``"60x40"``. No two share a vertex.
     noise : float or str
         Share of the edges of each planted biclique that are removed, 0 to 1.
     labels : "integers" or "text"

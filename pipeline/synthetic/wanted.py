@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
@@ -96,7 +97,7 @@ def wanted(
     n_right: int,
     edges: int,
     model: str,
-    plant: Iterable[tuple[int, int]],
+    plant: str | Iterable[str | tuple[int, int]],
     noise: object,
     labels: str,
     seed: int,
@@ -135,7 +136,7 @@ def wanted(
         max_left_degree=_degree("max_left_degree", of_model),
         max_right_degree=_degree("max_right_degree", of_model),
         quadrants=_quadrants(of_model["quadrants"]) if model == "rmat" else (),
-        plant=tuple((whole("plant", p), whole("plant", q)) for p, q in plant),
+        plant=tuple(map(_sizes, plant if isinstance(plant, Iterable) and not isinstance(plant, str) else [plant])),
         noise=str(_decimal("noise", noise, Decimal(0), Decimal(1))),
         labels=labels,  # type: ignore[arg-type]
         seed=seed,
@@ -164,6 +165,21 @@ def whole(name: str, value: object) -> int:
         return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         raise InputError(f"{as_option(name)} is {value!r}; it has to be a whole number") from None
+
+
+def _sizes(given: Any) -> tuple[int, int]:
+    """The left and the right size of a biclique to plant."""
+    pair = given
+    if isinstance(given, str):
+        found = re.fullmatch(r"(\d+)[xX](\d+)", given)
+        pair = None if found is None else map(int, found.groups())
+    try:
+        p, q = pair
+    except (TypeError, ValueError):
+        raise InputError(
+            f"{as_option('plant')}: {given!r} is not of the form 60x40, left by right vertices, and no pair of numbers"
+        ) from None
+    return whole("plant", p), whole("plant", q)
 
 
 def _degree(name: str, of_model: dict[str, Any]) -> int | None:

@@ -322,6 +322,10 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         ({"labels": "bytes"}, "labels is 'bytes'"),
         ({"n_left": 300.0}, "n_left is 300.0; it has to be a whole number"),
         ({"seed": True}, "seed is True; it has to be a whole number"),
+        ({"plant": "6"}, "plant: '6' is not of the form 60x40"),
+        ({"plant": ["6x4", "6x4x2"]}, "plant: '6x4x2' is not of the form 60x40"),
+        ({"plant": (6, 4)}, "plant: 6 is not of the form 60x40, left by right vertices, and no pair of numbers"),
+        ({"plant": None}, "plant: None is not of the form"),
         ({"plant": [(9, 12.5)]}, "plant is 12.5; it has to be a whole number"),
         ({"threads": "2"}, "threads is '2'; it has to be a whole number"),
         ({"threads": 0}, "threads is 0"),
@@ -332,6 +336,11 @@ def test_what_cannot_be_is_said_before_anything_is_written(options: dict[str, An
     with pytest.raises(InputError, match=says):
         generate(tmp_path / "g", **SMALL | options)
     assert not (tmp_path / "g").exists()
+
+
+@pytest.mark.parametrize("given", ["9x12", ["9X12"], [(9, 12)]])
+def test_sizes_to_plant_may_be_text(given: Any, tmp_path: Path) -> None:
+    assert generate(tmp_path / "g", **SMALL | {"plant": given}).truth["options"]["plant"] == [[9, 12]]
 
 
 def test_whole_numbers_may_be_those_of_numpy(tmp_path: Path) -> None:
