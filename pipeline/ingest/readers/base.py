@@ -8,6 +8,7 @@ and removes duplicates.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -55,6 +56,9 @@ _UNUSED = {
     "weight": "--weight names a column",
     "min_weight": "--min-weight compares weights",
 }
+
+#: In a quoted text: a backslash of its own, or the byte for which Python's ``surrogateescape`` stands.
+_ESCAPES = re.compile(r"(\\\\)|\\udc([89a-f][0-9a-f])")
 
 
 class BadLineError(Exception):
@@ -209,9 +213,12 @@ def refuse_unused(name: str, used: frozenset[str], options: IngestOptions) -> No
         raise InputError("only one of --left and --right is given; name both columns, or neither for the first two")
 
 
-def shorten(text: str, most: int = 60) -> str:
-    """`text` quoted for a message, cut to `most` characters."""
-    return repr(text if len(text) <= most else text[: most - 3] + "...")
+def shorten(text: str | bytes, most: int = 60) -> str:
+    r"""`text` quoted for a message, cut to `most` characters. A byte that is not UTF-8 is written as ``\xe9``."""
+    if isinstance(text, bytes):
+        text = text.decode(errors="surrogateescape")
+    quoted = repr(text if len(text) <= most else text[: most - 3] + "...")
+    return _ESCAPES.sub(lambda found: found[1] or rf"\x{found[2]}", quoted)
 
 
 def to_batch(left: pa.Array, right: pa.Array) -> pa.RecordBatch:

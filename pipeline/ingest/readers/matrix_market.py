@@ -123,7 +123,7 @@ def _read_sizes(path: Path, lines: Iterable[tuple[int, bytes]]) -> tuple[int, li
         if len(words) == 3 and all(word.isdigit() for word in words):
             return number, [header_number(f"{path}, line {number}", word) for word in words]
         raise InputError(
-            f"{path}, line {number}: {shorten(line.decode(errors='replace'))} is not a line of sizes; "
+            f"{path}, line {number}: {shorten(line)} is not a line of sizes; "
             "the first line after the comments must hold the numbers of rows, columns and entries"
         )
     raise InputError(f"{path} has no line of sizes; the file is cut short: download it again")

@@ -166,8 +166,8 @@ def why_bad(column: pa.Array, row: int, side: str) -> BadLineError:
         try:
             text = value.decode()
         except UnicodeDecodeError as error:
-            shown = shorten(value.decode(errors="backslashreplace"))
-            return BadLineError(f"byte {error.start + 1} of the {side} label {shown} is not UTF-8", "write it as UTF-8")
+            reason = f"byte {error.start + 1} of the {side} label {shorten(value)} is not UTF-8"
+            return BadLineError(reason, "write it as UTF-8")
     else:
         text = str(value)
     try:

@@ -213,7 +213,7 @@ def _decode(line: bytes) -> str:
     try:
         return line.decode()
     except UnicodeDecodeError as error:
-        reason = f"byte {error.start + 1} is not UTF-8 ({shorten(line.decode(errors='backslashreplace'))})"
+        reason = f"byte {error.start + 1} is not UTF-8 ({shorten(line)})"
         raise BadLineError(reason, "convert the file to UTF-8 with iconv") from None
 
 

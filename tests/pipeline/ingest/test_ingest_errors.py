@@ -14,6 +14,7 @@ import pytest
 
 import pipeline.ingest.step
 from pipeline.ingest.readers import blocks
+from pipeline.ingest.readers.base import shorten
 from pipeline.ingest.step import ingest
 from pipeline.ingest.table import normalise, numbering
 from schemas.errors import InputError, ResourceError
@@ -103,7 +104,14 @@ BAD_FILES = {
     "line break": ("x.csv", 'l,r\n1,"a\nb"\n', {"header": True}, 2, "has a quote out of place", SKIP),
     "stray quote": ("x.csv", 'l,r\n1,"a"b\n', {"header": True}, 2, "has a quote out of place", SKIP),
     # bytes
-    "not UTF-8": ("x.csv", b"left,right\na,b\n\xe9,c\n", {}, 3, "byte 1 is not UTF-8", "convert .* with iconv"),
+    "not UTF-8": (
+        "x.csv",
+        b"left,right\na,b\n\xe9,c\n",
+        {},
+        3,
+        r"byte 1 is not UTF-8 \('\\xe9,c'\)",
+        "convert .* with iconv",
+    ),
     "UTF-16": ("x.csv", "1,2\n".encode("utf-16"), {}, None, "is UTF-16", "iconv"),
     "old Mac items": ("x.dat", "a\rb\n", {"label_type": "string"}, 1, "a carriage return inside", "Unix line ends"),
     "old Mac": ("x.el", "1 2\r3 4\r", {}, 1, "a carriage return inside the line", "Unix line ends"),
@@ -347,3 +355,14 @@ def test_a_failure_while_moving(tmp_path, monkeypatch):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"gone cannot be written into \(No such file or directory\); choose another"):
         ingest(write(tmp_path / "x.csv", "1,2\n"), IngestOptions(), tmp_path / "gone")
+
+
+def test_a_line_is_quoted_with_its_bytes() -> None:
+    """A backslash of the line is doubled, as in Python, so that it is not taken for the beginning of a byte."""
+    assert [shorten(line) for line in (b"\xe9,b", "é\t".encode(), b"\\xe9 \\udce9", b"\\\xff")] == [
+        r"'\xe9,b'",
+        r"'é\t'",
+        r"'\\xe9 \\udce9'",
+        r"'\\\xff'",
+    ]
+    assert shorten(b"\xff" * 90) == "'" + 57 * r"\xff" + "...'"
