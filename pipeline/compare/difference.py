@@ -17,6 +17,7 @@ from pipeline.rows.collection import Rows
 from pipeline.run.files import read_json
 from pipeline.run.names import CHANGES_FILES, temporary_name
 from pipeline.run.own_folder import remove_own
+from pipeline.run.progress import number
 from pipeline.run.tables import LOCAL, open_part, read_table
 from schemas.difference import ComparedRun, Record
 from schemas.errors import IncompleteError, InputError
@@ -70,7 +71,7 @@ class Changed(Rows):
         return Changed, (self._path.absolute(), self._count)
 
     def __repr__(self) -> str:
-        return f"<{self._count:,} maximal bicliques in {self.path}>"
+        return f"<{number(self._count, 'maximal biclique')} in {self.path}>"
 
     @property
     def path(self) -> Path:

@@ -15,6 +15,7 @@ from pipeline.results.forms import Forms
 from pipeline.run.labels import Tables
 from pipeline.run.opened import Run
 from pipeline.run.pending import await_driver, place_of
+from pipeline.run.progress import number
 from pipeline.run.stored import shown_place
 from pipeline.run.tables import found_at, open_part
 from schemas.errors import IncompleteError, InputError
@@ -97,7 +98,7 @@ class Results(Forms, ById):
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
-        return f"<{self._count:,} maximal bicliques in {shown_place(self.path)}, {state}>"
+        return f"<{number(self._count, 'maximal biclique')} in {shown_place(self.path)}, {state}>"
 
     @property
     def path(self) -> Path:

@@ -8,6 +8,7 @@ from typing import Any
 from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.names import UNFINISHED_FILE, temporary_name
 from pipeline.run.own_folder import names_in, remove_own
+from pipeline.run.progress import number
 from schemas.errors import IncompleteError
 
 __all__ = ["PLANTED_FILE", "TRUTH_FILE", "Generated", "is_of_graph", "part_name", "remove_graph"]
@@ -95,4 +96,4 @@ class Generated:
         return rows
 
     def __repr__(self) -> str:
-        return f"<generated graph of {self.edges:,} edges in {self.path}>"
+        return f"<generated graph of {number(self.edges, 'edge')} in {self.path}>"

@@ -16,6 +16,7 @@ import pytest
 
 import pipeline
 from pipeline.cli import cards, main
+from pipeline.compare.difference import Changed
 from pipeline.process.interrupts import Interrupted
 from pipeline.results import listing
 from pipeline.run.progress import Progress
@@ -106,6 +107,10 @@ def test_one_of_a_kind_is_told_in_the_singular(tmp_path: Path, capsys: pytest.Ca
     _, told, _ = run(capsys, "mine", tmp_path / "one.csv", *words)
     assert ", 1 edge, 1 duplicate removed, 1 bad line left out, 1 edge below the smallest weight left out\n" in told
     assert ", 1 root\n" in told
+    assert repr(pipeline.open_run(tmp_path / "out")).startswith("<1 maximal biclique in ")
+    assert repr(Changed(tmp_path / "gone.parquet", 1)).startswith("<1 maximal biclique in ")
+    graph = pipeline.generate(tmp_path / "graph", n_left=1, n_right=1, edges=1, progress=False)
+    assert repr(graph).startswith("<generated graph of 1 edge in ")
     _, told, _ = run(capsys, "verify", tmp_path / "out", "--quiet")
     assert told.startswith("verified: 1 biclique, ")
     assert "  - their 1 row has the count " in told
