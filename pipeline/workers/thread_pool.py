@@ -1,7 +1,7 @@
 """A pool of threads of this process.
 
-On processor cores each thread has an engine of its own, because compiled search and Arrow let other threads run, and
-all threads share each slice. On a GPU all threads share one engine: one thread searches while another one writes.
+On processor cores each thread has an engine of its own, because compiled search and Arrow let other threads run. Many
+threads share each slice. On a GPU all threads share one engine: one thread searches while another one writes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ from pipeline.slices import worker
 from pipeline.workers.pool import Capacity, Result
 from pipeline.workers.thread_sharing import ThreadSharing
 
-__all__ = ["InThreads", "ended"]
+__all__ = ["FEW_THREADS", "InThreads", "ended"]
+
+#: So many threads on cores have a slice each. Two lose a twentieth by sharing when they list, and sixteen that have a
+#: slice each are idle for more than a third of a short run (docs/lab/scaling.md).
+FEW_THREADS = 4
 
 
 class InThreads:
@@ -36,11 +40,11 @@ class InThreads:
         self._n, self._share_engine, self._most_seconds = threads, share_engine, most_seconds
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="slice")
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
-        has_engines = threads > 1 and not share_engine
-        self._sharing = ThreadSharing(threads, lambda *ended: self._done.put(ended)) if has_engines else None
+        are_many = threads > FEW_THREADS and not share_engine
+        self._sharing = ThreadSharing(threads, lambda *ended: self._done.put(ended)) if are_many else None
 
     def capacity(self) -> Capacity:
-        """The number of threads, which share slices if each has an engine; one worker if they share an engine."""
+        """The number of threads, which share slices if there are many; one worker if they share an engine."""
         return Capacity(self._n, 1 if self._share_engine else self._n, self._sharing)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:

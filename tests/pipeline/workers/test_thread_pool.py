@@ -16,7 +16,7 @@ from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.slices import crew, worker
 from pipeline.slices.slice_search import SliceSearch
-from pipeline.workers import local_workers
+from pipeline.workers import local_workers, thread_pool
 from pipeline.workers.pool import Result
 from pipeline.workers.thread_pool import InThreads
 from schemas.options import RunLimits
@@ -24,6 +24,12 @@ from schemas.work import Subtrees
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
+
+
+@pytest.fixture(autouse=True)
+def one_is_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads share slices, as more than `FEW_THREADS` do."""
+    monkeypatch.setattr(thread_pool, "FEW_THREADS", 1)
 
 
 def test_three_threads_on_cores_share_slices_and_find_everything(tmp_path: Path) -> None:
@@ -38,6 +44,18 @@ def test_three_threads_on_cores_share_slices_and_find_everything(tmp_path: Path)
     assert manifest_pair(run.path) == answer(EDGES)
     assert {entry.result.stats.threads for entry in load_ledger(run.path).entries.values()} == {3}
     assert manifest.mining["workers"].keys() == {worker.identity()}
+
+
+def test_few_threads_have_a_slice_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(thread_pool, "FEW_THREADS", 3)
+    run, pool = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(3)
+    try:
+        driver.mine_run(run, pool, RunLimits(), quiet, 0.01)
+        proving.prove(run, pool, quiet)
+    finally:
+        pool.close()
+    assert manifest_pair(run.path) == answer(EDGES)
+    assert {entry.result.stats.threads for entry in load_ledger(run.path).entries.values()} == {1}
 
 
 def test_a_thread_that_is_done_with_a_slice_goes_on_with_the_next_one(tmp_path: Path) -> None:
