@@ -35,17 +35,18 @@ class Staging:
         self._events = [cupy.cuda.Event(disable_timing=True) for _ in range(2)]
 
     def upload(self, host: np.ndarray) -> Any:
-        """A device copy of bytes of main memory, uint8."""
-        device = self._cupy.empty(len(host), dtype=np.uint8)
+        """A device copy of an array of main memory. It has one dimension."""
+        raw = np.ascontiguousarray(host).view(np.uint8)
+        device = self._cupy.empty(len(raw), dtype=np.uint8)
         with ThreadPoolExecutor(_COPIERS) as threads:
-            for k, start in enumerate(range(0, len(host), _BYTES)):
-                part = host[start : start + _BYTES]
+            for k, start in enumerate(range(0, len(raw), _BYTES)):
+                part = raw[start : start + _BYTES]
                 buffer = self._buffers[k % 2][: len(part)]
                 self._events[k % 2].synchronize()  # wait for the copy before
                 _copy(part, buffer, threads)
                 device[start : start + _BYTES].set(buffer, stream=self._stream)
                 self._events[k % 2].record(self._stream)
-        return device
+        return device.view(host.dtype)
 
     def download(self, array: Any) -> np.ndarray:
         """The array in main memory. It has one dimension. It synchronises."""

@@ -56,6 +56,15 @@ class Csr(NamedTuple):
     indices: Any
 
 
+class _Part(NamedTuple):
+    """Entries `start` to `stop` of all rows: row `first` has the first of them, the row before `behind` the last."""
+
+    start: int
+    stop: int
+    first: int
+    behind: int
+
+
 class Twins(NamedTuple):
     """Groups of equal rows, as `kernels.graph.twins.group_twins` returns them."""
 
@@ -154,7 +163,8 @@ def _compiled(
 ) -> tuple[MiningGraph, PrepareFacts]:
     from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
 
-    left, right = left_core[_owners(xp, in_core.indptr)], right_core[in_core.indices]
+    whole = _Part(0, len(in_core.indices), 0, len(left_core))
+    left, right = left_core[_owners(xp, in_core.indptr, whole)], right_core[in_core.indices]
     return prepare(on_host(left), on_host(right), *rest, known=known)
 
 
@@ -203,17 +213,16 @@ def _cuts(n: int) -> list[tuple[int, int]]:
     return [(start, min(start + PART, n)) for start in range(0, n, PART)]
 
 
-def _rows_of_cuts(xp: Any, indptr: Any) -> list[tuple[int, int, int, int]]:
-    """The beginning and the end of every part of the entries of all rows, the row of its first entry, and the row
-    behind that of its last one.
-    """
-    n_entries, cuts = int(indptr[-1]), _cuts(int(indptr[-1]))
+def _parts(xp: Any, indptr: Any) -> list[_Part]:
+    """All entries of all rows, in parts."""
+    n_entries = int(indptr[-1])
+    cuts = _cuts(n_entries)
     if len(cuts) <= 1:
-        return [(0, n_entries, 0, len(indptr) - 1)] if cuts else []
+        return [_Part(0, n_entries, 0, len(indptr) - 1)] if cuts else []
     begins, ends = (xp.asarray(np.array(each, OFFSET)) for each in zip(*cuts, strict=True))
     first = on_host(xp.searchsorted(indptr, begins, side="right") - 1).tolist()
     behind = on_host(xp.searchsorted(indptr, ends, side="left")).tolist()
-    return [(*cut, *rows) for cut, *rows in zip(cuts, first, behind, strict=True)]
+    return [_Part(*cut, *rows) for cut, *rows in zip(cuts, first, behind, strict=True)]
 
 
 def from_sorted(xp: Any, rows: Any, columns: Any, n_rows: int) -> Csr:
@@ -231,20 +240,20 @@ def degrees_of(xp: Any, ids: Any, n: int) -> Any:
     return xp.bincount(ids, minlength=n) if len(ids) else xp.zeros(n, OFFSET)
 
 
-def _owners(xp: Any, indptr: Any, cut: tuple[int, int, int, int] | None = None) -> Any:
-    """Row of every entry, or of those of one of `_rows_of_cuts`, for rows of which none is empty."""
-    start, stop, first, behind = cut or (0, int(indptr[-1]), 0, len(indptr) - 1)
-    starts = xp.zeros(stop - start, dtype=VERTEX)
-    starts[indptr[first + 1 : behind] - start] = 1
+def _owners(xp: Any, indptr: Any, part: _Part) -> Any:
+    """Row of every entry of a part, for rows of which none is empty."""
+    starts = xp.zeros(part.stop - part.start, dtype=VERTEX)
+    starts[indptr[part.first + 1 : part.behind] - part.start] = 1
     owner = xp.cumsum(starts, dtype=VERTEX)
-    owner += first
+    owner += part.first
     return owner
 
 
 def _transpose(xp: Any, csr: Csr, n_columns: int) -> Csr:
     words = xp.empty(len(csr.indices), np.int64)
-    for cut in _rows_of_cuts(xp, csr.indptr):
-        words[cut[0] : cut[1]] = (csr.indices[cut[0] : cut[1]].astype(np.int64) << 32) | _owners(xp, csr.indptr, cut)
+    for part in _parts(xp, csr.indptr):
+        columns = csr.indices[part.start : part.stop].astype(np.int64)
+        words[part.start : part.stop] = (columns << 32) | _owners(xp, csr.indptr, part)
     words.sort()
     rows = xp.empty(len(words), VERTEX)
     for start, stop in _cuts(len(words)):
@@ -258,9 +267,9 @@ def _select(xp: Any, csr: Csr, rows: Any) -> Csr:
     indptr = _begins(xp, csr.indptr[1:][rows] - csr.indptr[:-1][rows])
     shift = csr.indptr[:-1][rows] - indptr[:-1]
     indices = xp.empty(int(indptr[-1]), csr.indices.dtype)
-    for cut in _rows_of_cuts(xp, indptr):
-        start, stop, *_ = cut
-        indices[start:stop] = csr.indices[xp.arange(start, stop) + shift[_owners(xp, indptr, cut)]]
+    for part in _parts(xp, indptr):
+        places = xp.arange(part.start, part.stop) + shift[_owners(xp, indptr, part)]
+        indices[part.start : part.stop] = csr.indices[places]
     return Csr(indptr, indices)
 
 
@@ -294,7 +303,7 @@ def row_keys(xp: Any, csr: Csr) -> Any:
     """The sum of the hashes of every row, uint64. It does not depend on the order of a row."""
     until = xp.zeros(len(csr.indptr), np.uint64)  # sums of all rows before each
     total = xp.zeros(1, np.uint64)
-    for start, stop, first, behind in _rows_of_cuts(xp, csr.indptr):
+    for start, stop, first, behind in _parts(xp, csr.indptr):
         hashes = splitmix64(csr.indices[start:stop].astype(np.uint64) ^ LEFT_SALT)
         sums = xp.cumsum(hashes, dtype=np.uint64)
         sums += total

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,7 +95,7 @@ def _as_a_whole(
     def edges() -> tuple[Any, Any]:
         words = held.pop()
         if words is None:
-            left, right = (_upload(staging, ids) for ids in read())
+            left, right = map(staging.upload, read())
         else:
             left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
             del words  # their memory is needed
@@ -121,14 +120,10 @@ def _in_pieces(
 
     staging, n_edges, sizes = Staging(cupy), run.input["n_edges"], (run.input["n_left"], run.input["n_right"])
 
-    device = PieceDevice.of(cupy, partial(_upload, staging), staging.download, free_bytes, sizes, threads)
+    device = PieceDevice.of(cupy, staging.upload, staging.download, free_bytes, sizes, threads)
     if device.edges < 1:
         return f"{max(sizes)} vertices of a side leave no room for edges in {free_bytes >> 20} MiB"
     pieces = -(-n_edges // device.edges)
     text = "the GPU has no room for all %d edges at once: the graph is built in %d pieces"
     logger.warning(text, n_edges, pieces)
     return Built(*prepare_in_pieces(device, read, *rest, known=run.hashes), pieces)
-
-
-def _upload(staging: Any, array: np.ndarray) -> Any:
-    return staging.upload(np.ascontiguousarray(array).view(np.uint8)).view(array.dtype)

@@ -47,7 +47,7 @@ class CudfArrays:
     def on_device(self, array: Any) -> Any:
         """See `Arrays`."""
         if isinstance(array, np.ndarray) and array.nbytes >= _LARGE:
-            return self._through().upload(array.view(np.uint8)).view(array.dtype)
+            return self._through().upload(array)
         return self.xp.asarray(array)
 
     def on_host(self, array: Any) -> np.ndarray:
