@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
 __all__ = [
+    "BEFORE_MINING",
     "STEPS",
     "BandFacts",
     "Degrees",
@@ -146,6 +147,10 @@ class MiningFacts(TypedDict):
 
 #: The type of the facts, by the name of the step.
 STEPS: dict[str, type] = {"ingest": InputFacts, "build": GraphFacts, "plan": PlanFacts, "mine": Sessions}
+
+
+#: The steps before mining, in their order.
+BEFORE_MINING = ("ingest", "build", "plan")
 
 
 def side_names(facts: Mapping[str, Any] | None) -> tuple[str, str]:

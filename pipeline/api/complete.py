@@ -13,13 +13,12 @@ from pipeline.run.opened import Run
 from pipeline.run.session import sessions
 from pipeline.series.marks import withdraw_mark
 from schemas.errors import BicliqueError, IncompleteError
+from schemas.facts import BEFORE_MINING
 from schemas.manifest import Manifest
 
 __all__ = ["is_complete_as_it_is", "proven_manifest"]
 
 logger = logging.getLogger(__name__)
-
-_STEPS = ("ingest", "build", "plan")
 
 
 def is_complete_as_it_is(run: Run) -> bool:
@@ -60,7 +59,7 @@ def _has_all(run: Run) -> bool:
     if manifest is None:  # most often, so it is looked at before all that takes longer
         return False
     return (
-        all(run.has(step) and run.folder.broken(step) is None for step in _STEPS)
+        all(run.has(step) and run.folder.broken(step) is None for step in BEFORE_MINING)
         and why_not_whole(run, manifest) is None
         and bool(sessions(run.folder))
         and not (run.options.search.per_vertex and vertices.why_damaged(run))

@@ -44,7 +44,7 @@ from pipeline.run.version import __version__
 from pipeline.workers.pool import Pool
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.errors import IncompleteError
-from schemas.facts import Session
+from schemas.facts import BEFORE_MINING, Session
 from schemas.manifest import Manifest, Part
 from schemas.platform import Platform
 from schemas.totals import Best
@@ -76,7 +76,7 @@ def prove(
         If the disk is full, or workers fail again and again.
     """
     started = time.perf_counter()
-    facts = {step: run.facts(step) for step in ("ingest", "build", "plan")}
+    facts = {step: run.facts(step) for step in BEFORE_MINING}
     ledger = run.ledger()
     check_cover(ledger)
     ledger.tidy()  # attempts that were interrupted may have left parts

@@ -18,7 +18,7 @@ from pipeline.run.progress import Gap
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import address_of
 from schemas.errors import said
-from schemas.facts import Session
+from schemas.facts import BEFORE_MINING, Session
 from schemas.manifest import LedgerEntry
 
 __all__ = ["State", "Status", "WorkerStatus", "status", "status_of"]
@@ -30,7 +30,6 @@ State = Literal["complete", "running", "stopped", "failed", "dead"]
 #: What `pipeline.run.ledger.Ledger.survey` returns.
 Surveyed = tuple[Ledger, dict[Path, str]]
 
-_STEPS = ("ingest", "build", "plan")
 _ENDED = {
     "max_results": "the limit on the number of results was reached",
     "time_limit": "the time limit was reached",
@@ -170,13 +169,13 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
     left = sum(stop - start for ranges in ledger.outstanding().values() for start, stop in ranges)
     state, why = _state(run, mined, surveyed if has_plan else None)
     if state == "complete":
-        done, share = [*_STEPS, "mine", "prove"], 1.0
+        done, share = [*BEFORE_MINING, "mine", "prove"], 1.0
     else:
-        done = [step for step in _STEPS if run.has(step)]
+        done = [step for step in BEFORE_MINING if run.has(step)]
         done += ["mine"] if has_plan and left == 0 and mined else []
         share = 1.0 if "mine" in done else min(sum(entry.weight for entry in entries) / max(total, 1e-300), 0.999)
     outcome = mined[-1]["outcome"] if mined else ""
-    waiting = [step for step in (*_STEPS, "mine", "prove") if step not in done]
+    waiting = [step for step in (*BEFORE_MINING, "mine", "prove") if step not in done]
     return Status(
         folder=address_of(run.path),
         source=run.options.source,

@@ -28,10 +28,10 @@ from pipeline.run.names import (
     remove_ours,
 )
 from schemas.errors import IncompleteError, InputError
+from schemas.facts import BEFORE_MINING
 
 __all__ = [
     "BESIDE",
-    "STEPS",
     "allow_replacing",
     "bring_all",
     "bring_beside",
@@ -49,7 +49,6 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
-STEPS = ("ingest", "build", "plan")
 #: What a complete run has beside its parts. Not every run has all of it.
 BESIDE = tuple(
     f"{place}/{name}.parquet"
@@ -78,7 +77,7 @@ def bring_all(store: Objects, folder: RunFolder) -> None:
         return
     forbid_replacing(folder.path)
     manifest = bring_records(store, folder)
-    for step in STEPS:
+    for step in BEFORE_MINING:
         if folder.step_file(step).exists():
             bring_files(store, folder, step)
     if not _has_manifest(folder, manifest):
@@ -213,9 +212,9 @@ def bring_records(store: Objects, folder: RunFolder) -> bytes | None:
     InputError, IncompleteError, ResourceError
         As `bring_all`.
     """
-    keys = [*(f"steps/{step}.json" for step in STEPS), _SESSIONS, MANIFEST_FILE]
+    keys = [*(f"steps/{step}.json" for step in BEFORE_MINING), _SESSIONS, MANIFEST_FILE]
     found = dict(zip(keys, each(store.get, keys), strict=True))
-    for step in STEPS:
+    for step in BEFORE_MINING:
         key = f"steps/{step}.json"
         if (data := found[key]) is not None:
             _bring_checked(store, folder, key, data, partial(RunFolder.checksums, step=step))

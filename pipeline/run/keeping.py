@@ -11,12 +11,13 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from pipeline.remote.objects import Objects, each
-from pipeline.run.bringing import BESIDE, STEPS, bring_ledger, forbid_replacing, may_replace
+from pipeline.run.bringing import BESIDE, bring_ledger, forbid_replacing, may_replace
 from pipeline.run.changes import CHANGES_KEYS
 from pipeline.run.folder import RunFolder
 from pipeline.run.journal import Journal
 from pipeline.run.names import FOLDERS, MANIFEST_FILE, OPTIONS_FILE, REPORT_FILE, SUCCESS_FILE, has_name_of_run
 from pipeline.run.stored import key_of, parts_listed, store_of
+from schemas.facts import BEFORE_MINING
 from schemas.manifest import Part
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def keep_steps(folder: RunFolder) -> None:
     if may_replace(folder.path):
         _remove_another(store, folder)
         forbid_replacing(folder.path)
-    for step in STEPS:
+    for step in BEFORE_MINING:
         record = folder.step_file(step).read_bytes()
         is_known = store.get(f"steps/{step}.json") == record
         sizes = {name: (folder.path / name).stat().st_size for name in folder.checksums(step)}
@@ -102,7 +103,7 @@ def _remove_another(store: Objects, folder: RunFolder) -> None:
         journal.begin(())
     logger.info("the run that was in %s is removed", store.shown)
     listed = [f"{place}/{name}" for place in FOLDERS for name in store.listed(place)]
-    own = {name for step in STEPS for name in (f"steps/{step}.json", *folder.checksums(step))}
+    own = {name for step in BEFORE_MINING for name in (f"steps/{step}.json", *folder.checksums(step))}
     # what the new run puts at once is not removed: a request of a process that was killed may arrive late
     each(store.remove, {"steps/mine.json", *BESIDE, *CHANGES_KEYS, REPORT_FILE, *filter(_is_key, listed)} - own)
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from pipeline.remote.objects import Objects, objects_at
 from pipeline.run.bringing import (
     BESIDE,
-    STEPS,
     allow_replacing,
     bring_all,
     bring_beside,
@@ -40,6 +39,7 @@ from pipeline.run.names import CHANGES, LOCK_FILE, REPORT_FILE, remove_ours
 from pipeline.run.slots import RUN, name_store, others, own_place, shared_place
 from pipeline.run.stored import is_read_by
 from schemas.errors import ResourceError
+from schemas.facts import BEFORE_MINING
 
 __all__ = ["copy_for_check", "driver_folder", "reader_folder", "worker_folder"]
 
@@ -218,7 +218,7 @@ class _Reader:
         missing = [each for each in BESIDE if _is_in(each, name) and not (self.folder.path / each).exists()]
         for beside in missing if self.folder.manifest_file.exists() else ():
             bring_beside(self._store, self.folder, beside)
-        for step in STEPS:
+        for step in BEFORE_MINING:
             if self.folder.step_file(step).exists():
                 wanted = [known for known in self.folder.checksums(step) if _is_in(known, name)]
                 bring_files(self._store, self.folder, step, wanted, others(self._place))
