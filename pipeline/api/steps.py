@@ -219,7 +219,7 @@ def run(
     if is_complete_as_it_is(there):
         check_workers(workers, _platform(there))
         return None
-    with workers.limited(), _opened(path) as run:
+    with workers.limited(), _opened(there.path) as run:
         check_workers(workers, _platform(run))  # before anything is changed
         return complete_run(run, workers, limits, progress, stop)
 

@@ -45,9 +45,8 @@ _OPEN = frozenset({"ready", "executing", "long-running", "memory", "error"})
 def bring_notice(client: distributed.Client) -> None:
     """Have all workers of a scheduler end in order at SIGTERM, those included that join later."""
     for plugin in (_OfNannies(), _OfWorkers()):
-        with suppress(
-            OSError
-        ):  # a worker has just ended; the others have got it, and if Dask is gone, it is asked next
+        # of a worker that has just ended; the others have got it, and if Dask is gone, it is asked next
+        with suppress(OSError):
             client.register_plugin(plugin)
 
 

@@ -17,8 +17,8 @@ from pipeline.workers.thread_sharing import ThreadSharing
 
 __all__ = ["FEW_THREADS", "InThreads", "ended"]
 
-#: So many threads on cores have a slice each. Two lose a twentieth by sharing when they list, and sixteen that have a
-#: slice each are idle for more than a third of a short run (docs/lab/scaling.md).
+#: Up to so many threads on cores have a slice each. Two lose a twentieth by sharing when they list, and sixteen that
+#: have a slice each are idle for more than a third of a short run (docs/lab/scaling.md).
 FEW_THREADS = 4
 
 
