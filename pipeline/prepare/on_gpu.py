@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,29 +53,50 @@ def build_on_gpu(
         What `kernels.graph.prepare.prepare` is called with after the edges.
     threads : int
     """
-    from kernels.gpu.device import CudaDevice, release_memory, why_no_gpu
-    from kernels.graph.sorting import edges_of_a_whole
+    from kernels.gpu.device import release_memory, why_no_gpu
 
-    words, reason = run.take_edges(), why_no_gpu()
+    held, reason = [run.take_edges()], why_no_gpu()
     if reason is None:
         try:
-            free = CudaDevice().free_bytes()
-            if edges_of_a_whole(free, run.input["n_left"], run.input["n_right"]) >= run.input["n_edges"]:
-                held, words = [words], None
-                return _as_a_whole(run, held, read, rest)
-            words = None  # their memory is needed
-            release_memory()
-            built = _in_pieces(run, CudaDevice().free_bytes(), read, rest, threads)
+            built = _on_device(run, held, read, rest, threads)
             if isinstance(built, Built):
                 return built
             reason = built
         except MemoryError as error:
             reason = str(error)
         finally:
-            words = held = None  # type: ignore[assignment]  # before memory is released
+            held.clear()  # before memory is released
             release_memory()
     logger.warning("the graph is built on the CPU: %s", reason)
     return None
+
+
+def _on_device(
+    run: Run,
+    held: list[Any],
+    read: Callable[[], tuple[np.ndarray, np.ndarray]],
+    rest: tuple[Any, ...],
+    threads: int,
+) -> Built | str:
+    """The graph, as a whole or, if that fails or would fail, in pieces; or why the GPU cannot help.
+
+    `held` has the edges that are on the GPU, as words, or None. They are taken out.
+    """
+    from kernels.gpu.device import CudaDevice, release_memory
+    from kernels.graph.sorting import edges_of_a_whole
+
+    n_edges, sizes = run.input["n_edges"], (run.input["n_left"], run.input["n_right"])
+    most = n_edges
+    if edges_of_a_whole(CudaDevice().free_bytes(), *sizes) >= n_edges:
+        try:
+            return _as_a_whole(run, held, read, rest)
+        except MemoryError as error:
+            # as text, because a handler that keeps the error would keep its frames, with arrays on the GPU
+            logger.warning("all %d edges at once should have had room on the GPU, but: %s", n_edges, str(error))
+            most = -(-n_edges // 2)
+    held.clear()  # their memory is needed, and what the attempt had
+    release_memory()
+    return _in_pieces(run, CudaDevice().free_bytes(), most, read, rest, threads)
 
 
 def _as_a_whole(
@@ -83,7 +105,7 @@ def _as_a_whole(
     read: Callable[[], tuple[np.ndarray, np.ndarray]],
     rest: tuple[Any, ...],
 ) -> Built:
-    """`held` has the edges that are on the GPU, as words, or None. They are taken out."""
+    """See `_on_device`."""
     import cupy
 
     from kernels.gpu.staging import Staging
@@ -108,11 +130,12 @@ def _as_a_whole(
 def _in_pieces(
     run: Run,
     free_bytes: int,
+    most: int,
     read: Callable[[], tuple[np.ndarray, np.ndarray]],
     rest: tuple[Any, ...],
     threads: int,
 ) -> Built | str:
-    """The graph, or why the GPU cannot help."""
+    """The graph, with at most so many edges on the GPU at once, or why the GPU cannot help."""
     import cupy
 
     from kernels.gpu.staging import Staging
@@ -121,6 +144,7 @@ def _in_pieces(
     staging, n_edges, sizes = Staging(cupy), run.input["n_edges"], (run.input["n_left"], run.input["n_right"])
 
     device = PieceDevice.of(cupy, staging.upload, staging.download, free_bytes, sizes, threads)
+    device = replace(device, edges=min(device.edges, most), whole=min(device.whole, most))
     if device.edges < 1:
         return f"{max(sizes)} vertices of a side leave no room for edges in {free_bytes >> 20} MiB"
     pieces = -(-n_edges // device.edges)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -103,6 +104,45 @@ def test_a_dry_run_tells_of_pieces(tmp_path: Path, gpu: types.SimpleNamespace) -
         assert row in dry_run_card(dry)
 
 
+@pytest.mark.parametrize("least", [1, 7])
+@pytest.mark.parametrize("are_held", [False, True])
+def test_a_whole_that_runs_out_of_memory_is_built_in_pieces_and_says_so(
+    tmp_path: Path,
+    gpu: types.SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    least: int,
+    are_held: bool,
+) -> None:
+    """The device says that it has much free memory, and refuses arrays of more than half of the edges."""
+    host, _ = graph(tmp_path, "cpu", least)
+    n_edges = host.need("ingest")["n_edges"]
+
+    def limited(array: np.ndarray) -> np.ndarray:
+        if len(array) > -(-n_edges // 2):
+            raise MemoryError(f"no room for {len(array)} numbers")
+        return np.copy(array)
+
+    def used_up(xp: object, read: Callable[[], tuple[np.ndarray, np.ndarray]], *rest: object, **how: object) -> None:
+        limited(read()[0])
+
+    monkeypatch.setattr(staging, "Staging", lambda cupy: types.SimpleNamespace(upload=limited, download=np.copy))
+    if are_held:  # they need not be copied to the GPU, so the attempt ends later
+        monkeypatch.setattr(sorting, "prepare_on", used_up)
+    source, search = tmp_path / "g.parquet", Search(min_left=least, min_right=least)
+    options = RunOptions(source=str(source), search=search, engine="cpu")
+    with steps.started(source, tmp_path / "gpu", options, RunLimits(), False, "gpu") as run:
+        if not are_held:
+            run.take_edges()
+        preparing.build(run, lambda _: None)
+    assert (run.built["built_on"], run.built["pieces"]) == ("gpu", 2)
+    assert f"all {n_edges} edges at once should have had room on the GPU, but: no room for " in caplog.text
+    assert "the graph is built in 2 pieces" in caplog.text
+    assert gpu.released == 2  # between the attempts, and at the end
+    for file in host.graph.iterdir():
+        assert file.read_bytes() == (run.folder.graph / file.name).read_bytes(), file.name
+
+
 @pytest.mark.parametrize("trouble", ["room", "memory", "memory in pieces"])
 def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
     tmp_path: Path,
@@ -116,10 +156,9 @@ def test_without_room_on_the_gpu_the_cpu_builds_and_says_so(
 
     if trouble == "room":
         gpu.free = 100
-    elif trouble == "memory":
+    else:  # as a whole and then in pieces, or in pieces from the beginning
+        gpu.free = 1 << 30 if trouble == "memory" else VERTEX_BYTES * 40 + PIECE_BYTES * 50
         monkeypatch.setattr(sorting, "prepare_on", fail)
-    else:
-        gpu.free = VERTEX_BYTES * 40 + PIECE_BYTES * 50
         monkeypatch.setattr(in_pieces, "prepare_in_pieces", fail)
     folder, _ = graph(tmp_path, "gpu")
     assert folder.need("build")["built_on"] == "cpu"
