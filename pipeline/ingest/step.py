@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from pipeline.ingest.table.normalise import EdgeTable, Labels
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from schemas.errors import InputError
+from schemas.errors import DeviceMemoryError, InputError
 from schemas.options import IngestOptions
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def ingest(
     folder : Path
         An existing folder. After an error it is as it was before.
     ingest_on : "auto", "cpu" or "gpu"
-        See `pipeline.ingest.gpu.ingest_on.choose_reader`. The tables are the same, wherever they are made.
+        See `pipeline.ingest.gpu.ingest_on.choose_reader`. The tables are the same, wherever they are made. With
+        "auto" the CPU reads what a GPU has too little memory for.
     keep : callable or None
         Gets the sorted edges on the device (`DeviceEdgeTable.on_device`), if a device has read and has room for them.
 
@@ -126,13 +127,26 @@ def ingest(
         The input or an option is wrong; the sentence names the file, the line and the remedy. Or `folder` does not
         exist, or may not be written into.
     ResourceError
-        Writing fails half-way, as on a full disk.
+        Writing fails half-way, as on a full disk. Or a GPU was asked for and has too little memory.
     """
     started = time.perf_counter()
     with at_hand(source, options.where) as there:
-        stream = open_source(there, options)
         n_bytes = there.n_bytes if isinstance(there, Files) else 0
-        return _ingest(stream, n_bytes, options.left is not None, folder, ingest_on, keep, started)
+
+        def read(on: IngestOn) -> IngestSummary:
+            stream = open_source(there, options)
+            return _ingest(stream, n_bytes, options.left is not None, folder, on, keep, started)
+
+        try:
+            return read(ingest_on)
+        except DeviceMemoryError as error:
+            if ingest_on != "auto":
+                raise
+            logger.warning("the input is read again, on the CPU: %s", str(error))
+        from kernels.gpu.device import release_memory  # only where a GPU is
+
+        release_memory()  # after the error, whose frames have arrays on the GPU
+        return replace(read("cpu"), read_on="cpu: the GPU had too little memory")
 
 
 def _ingest(

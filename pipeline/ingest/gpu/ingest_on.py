@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
 from pipeline.ingest.readers.base import EdgeStream
-from schemas.errors import InputError, ResourceError
+from schemas.errors import DeviceMemoryError, InputError, ResourceError
 from schemas.options import Where
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def read_on_device(stream: EdgeStream, arrays: Arrays) -> DeviceEdgeTable:
 
     Raises
     ------
-    ResourceError
-        The device has too little memory even for one block of the input.
+    DeviceMemoryError
+        The device has too little memory even for one block of the input, or for all labels.
     """
     from pipeline.ingest.gpu.edge_table import DeviceEdgeTable, edges_of_a_chunk
     from pipeline.ingest.gpu.reading import device_batches
@@ -89,6 +89,6 @@ def memory_errors(stream: EdgeStream) -> Iterator[None]:
     try:
         yield
     except MemoryError as error:  # CuPy and RMM both raise it
-        raise ResourceError(
+        raise DeviceMemoryError(
             f"the GPU has too little memory to read {stream.source} ({error}); choose --ingest-on cpu"
         ) from error

@@ -311,6 +311,36 @@ def test_a_device_without_memory_for_the_edges_gives_a_sentence(
         assert list(folder.iterdir()) == []
 
 
+@pytest.mark.parametrize("method", ["unique", "write_edges"])
+def test_without_memory_on_a_device_that_nobody_asked_for_the_host_reads_and_says_so(
+    tmp_path: Path,
+    arrays: HostArrays,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+) -> None:
+    """A bad line is counted once, although the text is read twice."""
+    tried, released, kept = [], [], []
+
+    def full(*_: object) -> None:
+        tried.append(method)
+        raise MemoryError("std::bad_alloc")
+
+    (tmp_path / "x.el").write_bytes(b"1 2\n3 4\nbad\n5 6\n" * 3)
+    options = IngestOptions(skip_bad_lines=True)
+    host = outcome(tmp_path / "x.el", options, tmp_path / "host", "cpu")
+    monkeypatch.setattr(gpu_ingest, "WORTH_BYTES", 3)
+    monkeypatch.setattr(HostArrays, method, full)
+    monkeypatch.setattr("kernels.gpu.device.release_memory", lambda: released.append(1))
+    assert outcome(tmp_path / "x.el", options, tmp_path / "auto", "auto") == host
+    assert (len(tried), len(released)) == (1, 1)
+    (tmp_path / "again").mkdir()
+    summary = ingest(tmp_path / "x.el", options, tmp_path / "again", "auto", kept.append)
+    assert summary.read_on == "cpu: the GPU had too little memory"
+    assert kept == []  # no edges are on the device
+    assert "the input is read again, on the CPU: the GPU has too little memory to read " in caplog.text
+
+
 def test_a_block_that_cannot_be_hashed_is_no_digest(
     arrays: HostArrays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
