@@ -130,7 +130,7 @@ def _found(folder: Path, device_memory: str | None) -> Row:
             bound = memory_bound(opened)
         threads = 1 if bound.device else count_cores()
         mining = bound.shared + bound.process + threads * (bound.workspace + bound.writing)
-        row["told"] |= {"mining": mining, "device": bound.device, "scratch": bound.scratch}
+        row["told"] |= {"mining": mining, "device": bound.device, "scratch": bound.scratch, "free": bound.free}
         row["core_edges"] = opened.built["core_edges"]
     return row
 

@@ -138,7 +138,7 @@ def dry_run_card(dry: DryRun) -> str:
     if dry.memory.device:
         scratch = size(dry.memory.scratch) if dry.memory.scratch else "60 % of the rest"
         searching = f"{size(dry.memory.device)} for graph and buffers, and up to {scratch} for the search"
-        rows.append(("GPU memory", f"{searching}; reading and building may take all that is free"))
+        rows.append(("GPU memory", f"{searching}; reading and building may take all {_free(dry)} free"))
     if dry.input.get("pieces", 1) > 1 or graph.get("pieces", 1) > 1:
         rows.append(("GPU pieces", f"edges read in {dry.input.get('pieces', 1)}, graph built in {graph['pieces']}"))
     if guess is None:
@@ -173,6 +173,10 @@ def _dry_memory(dry: DryRun) -> str:
         return each
     who = f"{_sharers(dry.workers)} and this process, on one machine" if dry.workers else _sharers(dry.workers)
     return f"{each}; {size(dry.total_memory)} for {who}"
+
+
+def _free(dry: DryRun) -> str:
+    return f"{size(dry.memory.free)} that are" if dry.memory.free else "that is"
 
 
 def _sharers(workers: int | None) -> str:

@@ -53,6 +53,9 @@ class MemoryBound:
     scratch : int
         Most device memory that the search takes besides: a share of what is free on the device of this process then,
         within ``device_memory``. What is listed is put together in the rest. 0 where no device is.
+    free : int
+        Device memory that is free on the device of this process, within ``device_memory``. Reading and building take no
+        more, and work in pieces where all edges need more. 0 where no device is.
     weights : int
         What the driver keeps of the roots, to estimate work. A worker whose threads share slices keeps as much.
     shares : bool
@@ -65,6 +68,7 @@ class MemoryBound:
     writing: int
     device: int
     scratch: int = 0
+    free: int = 0
     weights: int = 0
     shares: bool = False
 
@@ -102,6 +106,7 @@ def memory_bound(run: Run, shares: bool = False) -> MemoryBound:
         + (VERTEX_BYTES * (graph.n_left + graph.n_right) if run.job.looks_on else 0),
         device=device,
         scratch=int(kind.scratch_share * max(free - device, 0)) if free is not None else 0,
+        free=free or 0,
         weights=ROOT_BYTES * sum(band.n_roots for _, band in run.bands),
         shares=shares,
     )

@@ -13,9 +13,19 @@ import pytest
 
 import pipeline
 from benchmarks import sizing
+from kernels.gpu.cuda import SCRATCH_SHARE
 from pipeline.api import steps
+from pipeline.workers import device_limit
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
+from tests.house.tree import ROOT
+
+RECORDED = [
+    row
+    for machine in json.loads((ROOT / "benchmarks/sizing.json").read_text()).values()
+    for row in machine["rows"]
+    if row["told"]
+]
 
 
 def test_sizes_are_told_and_taken(tmp_path, capsys):
@@ -35,6 +45,15 @@ def test_sizes_are_told_and_taken(tmp_path, capsys):
     assert capsys.readouterr().out.splitlines()[2].startswith(f"| {kind} | 100,000 | integers | ")
     with pytest.raises(InputError, match="100,000 edges or more"):
         sizing.main(["--edges", "1000", "--place", str(tmp_path)])
+
+
+@pytest.mark.parametrize("row", RECORDED, ids=lambda row: f"{row['edges']}-{row['labels']}-{row['device_memory']}")
+def test_no_recorded_peak_is_above_what_was_told(row: dict[str, Any]) -> None:
+    """Rows of before told no free memory of a device; it follows from the scratch memory, which is a share of it."""
+    told = row["told"]
+    assert row["host_bytes"] <= max(told["reading"], told["building"], told["mining"])
+    free = told.get("free", told["device"] + told["scratch"] / SCRATCH_SHARE)
+    assert row["device_bytes"] <= free + (device_limit._BESIDES if told["device"] else 0)
 
 
 def test_a_run_that_does_not_end_in_time_has_what_it_did_until_then(tmp_path, monkeypatch):

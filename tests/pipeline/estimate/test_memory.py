@@ -145,6 +145,8 @@ def test_what_is_told_of_a_device_fits_into_what_is_free(tmp_path: Path, free: i
     assert 1 << 20 < told.device < free
     assert (told.device > 1 << 29) == (free == 1 << 40)
     assert told.scratch == int(0.6 * (free - told.device))
+    assert told.free == free
+    assert f"; reading and building may take all {size(free)} that are free\n" in dry_run_card(dry)
     assert f"and up to {size(told.scratch)} for the search" in dry_run_card(dry)
 
 
