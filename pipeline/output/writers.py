@@ -18,7 +18,7 @@ from schemas.manifest import Part
 from schemas.options import Where
 from schemas.platform import Platform
 
-__all__ = ["WriteOn", "Writer", "forget", "open_writer"]
+__all__ = ["WriteOn", "Writer", "forget", "is_on_device", "open_writer"]
 
 #: Where the bicliques of a GPU engine are encoded. ``auto`` is the GPU if cuDF is there, which was 13 times as fast as
 #: 16 threads of the same machine (docs/multi-gpu.md).
@@ -64,12 +64,16 @@ def open_writer(
     """
     if not platform.leaves_cores:
         return PartWriter(folder, slice_number, tables, provenance)
-    reason = "asked for" if where == "cpu" else _why_no_cudf(platform)
-    if where == "gpu" and reason is not None:
+    if where == "gpu" and (reason := _why_no_cudf(platform)) is not None:
         raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
-    if reason is None:
+    if is_on_device(platform, where):
         return DeviceWriter(folder, slice_number, _backend(_Tables(tables), provenance))
     return ParallelWriter(folder, slice_number, tables, writing_threads(), provenance)
+
+
+def is_on_device(platform: Platform, where: WriteOn) -> bool:
+    """Whether the device of an engine writes, or would, if it has memory for that."""
+    return platform.leaves_cores and where != "cpu" and _why_no_cudf(platform) is None
 
 
 def forget() -> None:

@@ -29,6 +29,7 @@ class Server:
     def __init__(self, kind: EngineKind, run: str):
         self.kind, self.run = kind, run
         self.halvings = 0
+        self.leaves_writing = False  # to the cores, because the device has too little memory for it
         self.engine: Engine = kind.make(0)
 
     def make_smaller(self) -> bool:

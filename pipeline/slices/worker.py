@@ -40,7 +40,7 @@ from schemas.engine_kind import EngineKind
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.jobs import job_of
 from schemas.manifest import Part, SliceResult
-from schemas.platform import CORES
+from schemas.platform import CORES, Platform
 from schemas.search import Limits
 from schemas.stats import SliceStats
 from schemas.totals import Total
@@ -122,7 +122,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         writer.discard()
         del writer, session  # they hold the engine
         with turn(kind, task.run) as server:
-            _go_on_smaller(server, error)
+            _take_less(server, run, task, error)
         return mine_slice(task)
     except BaseException:
         writer.discard()
@@ -177,12 +177,12 @@ def hand_in(run: Run, task: SliceTask, parts: Sequence[Part], total: Total) -> N
 
 
 def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
-    """The search of a slice. If a device has too little memory, it is repeated with smaller buffers."""
+    """The search of a slice. If a device has too little memory, it is repeated with less; see `_take_less`."""
     while True:
         try:
             session, writer = _attempt(server, run, task, work)
         except DeviceMemoryError as error:
-            _go_on_smaller(server, error)
+            _take_less(server, run, task, error)
         else:
             if nodes := session.stats.cpu_nodes:
                 text = "slice %d: the cpu engine mined %d nodes of hubs that do not fit into the memory of the GPU"
@@ -192,7 +192,7 @@ def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[
 
 def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:
     """One attempt. If it fails, nothing of it stays."""
-    writer = writer_of(run, server.kind, task.slice, task.write_on)
+    writer = writer_of(run, server.kind, task.slice, "cpu" if server.leaves_writing else task.write_on)
     try:
         search, graph = run.bands[task.band]
         session = SliceSearch(server.engine, graph, search, task.limits, writer)
@@ -206,20 +206,34 @@ def _attempt(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple
 
 def writer_of(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Writer:
     """The writer of a slice. A job that only counts needs no writer on the device, nor does one that looks at rows."""
+    return open_writer(run.folder.pending, number, run.tables, *_where(run, kind, write_on), run.provenance)
+
+
+def _where(run: Run, kind: EngineKind, write_on: WriteOn) -> tuple[Platform, WriteOn]:
+    """The platform beside which rows are written, and on which part of it."""
     platform = kind.platform if run.job.rows == "slices" else CORES
-    where: WriteOn = "cpu" if run.job.looks_on else write_on
-    return open_writer(run.folder.pending, number, run.tables, platform, where, run.provenance)
+    return platform, "cpu" if run.job.looks_on else write_on
 
 
-def _go_on_smaller(server: Server, error: DeviceMemoryError) -> None:
-    """Use an engine with half the memory from now on. Raises the error if there is none smaller."""
+def _take_less(server: Server, run: Run, task: SliceTask, error: DeviceMemoryError) -> None:
+    """Use an engine with half the memory from now on. If there is none smaller, leave writing to the cores.
+
+    Raises the error if the cores write already, or if the device was asked to.
+    """
     cause: BaseException | None = error
     while cause is not None:  # its frames hold the engine and the writer, whose memory must be freed
         clear_frames(cause.__traceback__)
         cause = cause.__cause__
-    if not server.make_smaller():
+    if server.make_smaller():
+        logger.warning("%s goes on with half the device memory: %s", identity(), error)
+        return
+    is_free = task.write_on == "auto" and not server.leaves_writing
+    if not is_free or not writers.is_on_device(*_where(run, server.kind, task.write_on)):
         raise error
-    logger.warning("%s goes on with half the device memory: %s", identity(), error)
+    server.leaves_writing = True
+    writers.forget()
+    server.kind.platform.release()
+    logger.warning("%s leaves writing to the CPU from now on: %s", identity(), error)
 
 
 @contextmanager

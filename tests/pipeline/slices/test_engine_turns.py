@@ -10,22 +10,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from kernels import engines
 from pipeline.api import steps
 from pipeline.mining import driver
+from pipeline.output import writers
 from pipeline.output.parallel_writer import ParallelWriter
 from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
+from pipeline.run.opened import Run
 from pipeline.slices import engine_turns, worker
+from pipeline.slices.left_over import Roots
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import DeviceMemoryError, ResourceError
 from schemas.graph import MiningGraph
 from schemas.options import RunLimits
-from schemas.search import Search
+from schemas.search import Limits, Search
 from schemas.work import Slice, Subtrees
-from tests.support.engines import FakeGpu, FakeGpuEngine, fake_gpu
+from tests.support.engines import TOY_GPU, FakeGpu, FakeGpuEngine, fake_gpu
 from tests.support.runs import answer, load_ledger, manifest_pair, mined_in_threads, prepared_run, random_edges
 
 EDGES = random_edges(90, 60, 0.35, 8)
@@ -229,6 +233,53 @@ def test_a_gpu_that_never_has_enough_memory_ends_the_run(
     with pytest.raises(ResourceError, match="the toy has 3 MiB free"):
         mined_in_threads(folder)
     assert list(folder.bicliques.iterdir()) == []
+
+
+@pytest.mark.parametrize("trouble", ["labels", "rows"])
+def test_a_gpu_without_memory_to_write_leaves_writing_to_the_cores_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, trouble: str
+) -> None:
+    folder, opened = prepared(tmp_path), []
+
+    class Full:
+        threads = 1
+
+        def __init__(self, tables: Any, provenance: Any) -> None:
+            opened.append(self)
+            if trouble == "labels":
+                raise DeviceMemoryError("there is no device memory left to hold the labels")
+
+        def pieces(self, found: Any, members: int) -> list[Any]:
+            raise DeviceMemoryError("there is no device memory left to cut bicliques into chunks")
+
+    monkeypatch.setattr(writers, "why_no_cudf", lambda: None)
+    monkeypatch.setattr(writers, "CudfParquet", Full)
+    with fake_gpu() as gpu:
+        mined_in_threads(folder)
+    assert manifest_pair(folder.path) == answer(EDGES)
+    smaller = TOY_GPU.most_halvings
+    assert [n for what, n in gpu.log if what == "made"] == list(range(smaller + 1))
+    assert caplog.text.count("goes on with half the device memory") == smaller
+    assert caplog.text.count("leaves writing to the CPU from now on: there is no device memory left to ") == 1
+    # before the first slice, with each engine, and never after that
+    assert len(opened) == (1 + smaller + 1 if trouble == "labels" else 1)
+    assert len(load_ledger(folder.path).entries) > 1
+
+
+def test_a_gpu_that_was_asked_to_write_and_has_no_memory_for_it_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(tables: Any, provenance: Any) -> None:
+        raise DeviceMemoryError("there is no device memory left to hold the labels")
+
+    folder = prepared(tmp_path)
+    monkeypatch.setattr(writers, "why_no_cudf", lambda: None)
+    monkeypatch.setattr(writers, "CudfParquet", full)
+    run = Run(folder)
+    work = (Roots.of(np.arange(run.graph.n_roots, dtype=np.int32)),)
+    with fake_gpu(), pytest.raises(ResourceError, match="to hold the labels"):
+        worker.mine_slice(worker.SliceTask(str(folder.path), folder.run_id(), 0, 0, 0, work, Limits(), "gpu"))
+    assert "leaves writing" not in caplog.text
 
 
 def test_each_thread_on_cores_has_an_engine() -> None:
