@@ -250,6 +250,22 @@ def test_a_store_that_replaces_objects_is_refused(
         begun(machines, source)
 
 
+def test_a_slice_is_committed_by_one_put_and_nothing_is_renamed(machines: Machines, source: Path) -> None:
+    begun(machines, source)
+    resume(machines)
+    changes = [(asked.what, asked.key.removeprefix("nights/ü 1/")) for asked in machines.bucket.asked if asked.changes]
+    whats = {what for what, key in changes if key.startswith(("ledger/", "bicliques/"))}
+    assert whats == {"put"}, "no copy, and no DELETE of another name"
+    keys = [key for _, key in changes]
+    entries = [key for key in keys if key.startswith("ledger/")]
+    assert len(entries) > 1
+    assert sorted(entries) == sorted(key for key in machines.there() if key.startswith("ledger/"))
+    parts = {key: keys.index(key) for key in keys if key.startswith("bicliques/")}
+    assert sum(key.startswith("bicliques/") for key in keys) == len(parts)
+    slices = {int(Path(entry).stem): keys.index(entry) for entry in entries}
+    assert all(at < slices[int(key.split("-")[1])] for key, at in parts.items()), "a part is there before it counts"
+
+
 @pytest.mark.parametrize(
     "listing",
     ["true", "of the beginning", *(pytest.param(k, marks=pytest.mark.exhaustive) for k in ("empty", "of another run"))],
