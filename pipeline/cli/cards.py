@@ -135,10 +135,8 @@ def dry_run_card(dry: DryRun) -> str:
         ("engine", f"{dry.engine.name} ({dry.engine.reason})"),
         ("memory", _dry_memory(dry)),
     ]
-    if dry.memory.device:
-        scratch = size(dry.memory.scratch) if dry.memory.scratch else "60 % of the rest"
-        searching = f"{size(dry.memory.device)} for graph and buffers, and up to {scratch} for the search"
-        rows.append(("GPU memory", f"{searching}; reading and building may take all {_free(dry)} free"))
+    if dry.memory.device or dry.memory.free:
+        rows.append(("GPU memory", _dry_gpu_memory(dry)))
     if dry.input.get("pieces", 1) > 1 or graph.get("pieces", 1) > 1:
         rows.append(("GPU pieces", f"edges read in {dry.input.get('pieces', 1)}, graph built in {graph['pieces']}"))
     if guess is None:
@@ -175,8 +173,13 @@ def _dry_memory(dry: DryRun) -> str:
     return f"{each}; {size(dry.total_memory)} for {who}"
 
 
-def _free(dry: DryRun) -> str:
-    return f"{size(dry.memory.free)} that are" if dry.memory.free else "that is"
+def _dry_gpu_memory(dry: DryRun) -> str:
+    free = f"{size(dry.memory.free)} that are" if dry.memory.free else "that is"
+    preparing = f"reading and building may take all {free} free"
+    if not dry.memory.device:
+        return preparing
+    scratch = size(dry.memory.scratch) if dry.memory.scratch else "60 % of the rest"
+    return f"{size(dry.memory.device)} for graph and buffers, and up to {scratch} for the search; {preparing}"
 
 
 def _sharers(workers: int | None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kernels import engines
+from kernels.gpu.cuda import CUDA
 from pipeline.output.part_writer import writer_bytes
 from pipeline.prepare.build import MOST_THREADS
 from pipeline.prepare.weights import ROOT_BYTES
@@ -55,7 +56,7 @@ class MemoryBound:
         within ``device_memory``. What is listed is put together in the rest. 0 where no device is.
     free : int
         Device memory that is free on the device of this process, within ``device_memory``. Reading and building take no
-        more, and work in pieces where all edges need more. 0 where no device is.
+        more, and work in pieces where all edges need more. 0 where no device is, or neither reads nor searches.
     weights : int
         What the driver keeps of the roots, to estimate work. A worker whose threads share slices keeps as much.
     shares : bool
@@ -106,7 +107,7 @@ def memory_bound(run: Run, shares: bool = False) -> MemoryBound:
         + (VERTEX_BYTES * (graph.n_left + graph.n_right) if run.job.looks_on else 0),
         device=device,
         scratch=int(kind.scratch_share * max(free - device, 0)) if free is not None else 0,
-        free=free or 0,
+        free=(CUDA.free_bytes() if free is None and run.input.get("read_on") == "gpu" else free) or 0,
         weights=ROOT_BYTES * sum(band.n_roots for _, band in run.bands),
         shares=shares,
     )

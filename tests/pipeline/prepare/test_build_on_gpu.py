@@ -20,6 +20,7 @@ from pipeline.api import preparing, steps
 from pipeline.cli.cards import dry_run_card
 from pipeline.prepare import build
 from pipeline.run.folder import RunFolder
+from pipeline.run.progress import size
 from schemas.graph import MiningGraph
 from schemas.options import BuildOptions, RunLimits, RunOptions
 from schemas.search import Search
@@ -102,6 +103,7 @@ def test_a_dry_run_tells_of_pieces(tmp_path: Path, gpu: types.SimpleNamespace) -
         dry = pipeline.dry_run(source, engine="cpu", ingest_on="gpu", sample_time=0.01, progress=False)
         assert ("GPU pieces: " in dry_run_card(dry)) == bool(row)
         assert row in dry_run_card(dry)
+        assert f"GPU memory: reading and building may take all {size(free)} that are free\n" in dry_run_card(dry)
 
 
 @pytest.mark.parametrize("least", [1, 7])
