@@ -131,10 +131,10 @@ def ingest(
     """
     started = time.perf_counter()
     with at_hand(source, options.where) as there:
-        n_bytes = there.n_bytes if isinstance(there, Files) else 0
 
         def read(on: IngestOn) -> IngestSummary:
-            stream = open_source(there, options)
+            stream = open_source(there, options)  # first, because it has sentences for files that are not there
+            n_bytes = there.n_bytes if isinstance(there, Files) else 0
             return _ingest(stream, n_bytes, options.left is not None, folder, on, keep, started)
 
         try:
