@@ -20,7 +20,7 @@ def spread_products(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Of tests marked ``pairs`` leave cases to `make test` in which any two values meet, to `make test-all` any three.
 
     Of those marked ``values`` it is one fewer: `make test` has every value in some case, and in `make test-all` any two
-    meet. With both marks it is ``values`` for `make test` and ``pairs`` for `make test-all`.
+    meet. That goes for those with both marks, too.
 
     The parameters of such a test have nothing to do with one another, so what breaks does so for one value, or for few
     together. Cases are taken greedily: always the first that brings most of what is missing. All but those for
@@ -32,13 +32,13 @@ def spread_products(items: Iterable[pytest.Item]) -> list[pytest.Item]:
             products[item.nodeid.partition("[")[0]].append(item)
     beyond = []
     for cases in products.values():
-        few, *_, many = sorted(2 * [n for name, n in _TOGETHER.items() if cases[0].get_closest_marker(name)])
+        few = min(n for name, n in _TOGETHER.items() if cases[0].get_closest_marker(name))
         values = [sorted((name, id(value)) for name, value in case.callspec.params.items()) for case in cases]
         n_parameters = len(values[0])
         if n_parameters < 2:
             continue
         in_test = _cover([set(combinations(some, few)) for some in values], set())
-        in_test_all = _cover([set(combinations(some, min(many + 1, n_parameters))) for some in values], in_test)
+        in_test_all = _cover([set(combinations(some, min(few + 1, n_parameters))) for some in values], in_test)
         for k, case in enumerate(cases):
             if k not in in_test:
                 case.add_marker(pytest.mark.exhaustive)

@@ -58,7 +58,7 @@ def test_cut_off_while_another_run_takes_the_place(machines: Machines, source: P
     states = set()
     few = len(mine(machines, source, min_left=2))
     there = machines.there()
-    for number, at in enumerate(moments(changes_of(machines, source), 16)):
+    for number, at in enumerate(moments(changes_of(machines, source), 8)):
         machines.put_all(there)
         machines.change()
         machines.bucket.fault = Gone(at, before=number % 2 == 0)

@@ -93,8 +93,14 @@ def kills(looks: list[dict[str, Any]], is_last: bool) -> list[int]:
     return sorted({numbers[-1 if is_last else 0] for numbers in found.values()})
 
 
-@pytest.mark.parametrize("is_last", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("case", [*CASES, *(pytest.param(case, marks=pytest.mark.exhaustive) for case in MORE_CASES)])
+@pytest.mark.parametrize(
+    ("case", "is_last"),
+    [
+        *((case, False) for case in CASES),
+        *(pytest.param(case, True, marks=pytest.mark.exhaustive) for case in CASES),
+        *(pytest.param(case, False, marks=pytest.mark.exhaustive) for case in MORE_CASES),
+    ],
+)
 def test_rows_count_before_every_change_of_a_file_and_after_a_kill_there(
     sweeper: Sweeper, model: Path, tmp_path: Path, case: str, is_last: bool
 ) -> None:

@@ -101,9 +101,7 @@ def test_a_worker_is_killed_when_a_part_is_put(
 @pytest.mark.parametrize(
     ("kind", "at", "before"),
     [
-        ("ledger", 1, False),
         ("ledger", 2, True),
-        ("bicliques", 1, True),
         ("bicliques", 2, False),
         ("sessions", 3, True),
         ("summary", 1, False),

@@ -32,7 +32,7 @@ def table(pairs: Any) -> tuple[np.ndarray, np.ndarray]:
     return left, right
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     density=st.sampled_from([0.1, 0.3, 0.6, 0.9]),

@@ -45,6 +45,7 @@ def pairs(model: Any) -> Pairs:
     return found
 
 
+@pytest.mark.exhaustive
 def test_it_is_an_estimator() -> None:
     """With a smallest weight, because these checks fit numbers of any size. None is expected to fail."""
     from sklearn.utils.estimator_checks import check_estimator

@@ -94,7 +94,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[Any, Any]
 
 
 @pytest.mark.exhaustive  # thousands of pairs at once: see above
-@pytest.mark.parametrize("n", [1, 100, 10_000])
+@pytest.mark.parametrize("n", [1, 10_000])
 def test_a_real_graph_with_changed_edges(real: Any, tmp_path: Path, n: int) -> None:
     """Half of the changed edges go, and as many others come."""
     pairs, names, old, was = real
