@@ -12,15 +12,12 @@ import pytest
 
 __all__ = ["home_of", "spread_products"]
 
-#: How many values of a test with that marker meet in any way in `make test`.
-_TOGETHER = {"pairs": 2, "values": 1}
-
 
 def spread_products(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Of tests marked ``pairs`` leave cases to `make test` in which any two values meet, to `make test-all` any three.
 
     Of those marked ``values`` it is one fewer: `make test` has every value in some case, and in `make test-all` any two
-    meet. That goes for those with both marks, too.
+    meet, or any n if it is marked ``values(n)``. That goes for those with both marks, too.
 
     The parameters of such a test have nothing to do with one another, so what breaks does so for one value, or for few
     together. Cases are taken greedily: always the first that brings most of what is missing. All but those for
@@ -28,17 +25,18 @@ def spread_products(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """
     products: dict[str, list[Any]] = defaultdict(list)
     for item in items:
-        if hasattr(item, "callspec") and any(item.get_closest_marker(name) for name in _TOGETHER):
+        if hasattr(item, "callspec") and any(map(item.get_closest_marker, ("pairs", "values"))):
             products[item.nodeid.partition("[")[0]].append(item)
     beyond = []
     for cases in products.values():
-        few = min(n for name, n in _TOGETHER.items() if cases[0].get_closest_marker(name))
+        of_values = cases[0].get_closest_marker("values")
+        few, many = (1, *(of_values.args or (2,))) if of_values else (2, 3)
         values = [sorted((name, id(value)) for name, value in case.callspec.params.items()) for case in cases]
         n_parameters = len(values[0])
         if n_parameters < 2:
             continue
         in_test = _cover([set(combinations(some, few)) for some in values], set())
-        in_test_all = _cover([set(combinations(some, min(few + 1, n_parameters))) for some in values], in_test)
+        in_test_all = _cover([set(combinations(some, min(many, n_parameters))) for some in values], in_test)
         for k, case in enumerate(cases):
             if k not in in_test:
                 case.add_marker(pytest.mark.exhaustive)

@@ -17,13 +17,19 @@ from tests.spread import home_of, spread_products
 VALUES = {"shape": ["wide", "dense", "words"], "limit": [None, 0, 60, 7], "side": ["left", "right"], "bounds": [{}, {}]}
 
 
+def _mark(words: str) -> Any:
+    """A mark with its argument, if it has one: ``values 3``."""
+    name, *arguments = words.split()
+    return SimpleNamespace(name=name, args=tuple(map(int, arguments)))
+
+
 def case(test: str, params: dict[str, Any], *marks: str) -> Any:
     kept = list(marks)
     return SimpleNamespace(
         nodeid=f"tests/x.py::{test}[{params}]",
         callspec=SimpleNamespace(params=params),
         marks=kept,
-        get_closest_marker=lambda name: name if name in kept else None,
+        get_closest_marker=lambda name: next((mark for mark in map(_mark, kept) if mark.name == name), None),
         add_marker=lambda mark: kept.append(mark.name),
     )
 
@@ -77,6 +83,13 @@ def test_the_mark_for_fewer_cases_goes_before_the_other() -> None:
         beyond = spread_products(every)
         kept[marks] = [("exhaustive" in one.marks, one in beyond) for one in every]
     assert kept["pairs", "values"] == kept[("values",)]
+
+
+def test_a_mark_may_say_how_many_values_meet() -> None:
+    every = cases("test_product", VALUES | {"mode": ["list", "count"]}, "pairs", "values 3")
+    beyond = spread_products(every)
+    assert sum("exhaustive" not in one.marks for one in every) == 4
+    assert meetings([one for one in every if one not in beyond], 3) == meetings(every, 3)
 
 
 def test_what_is_no_product_is_kept() -> None:

@@ -37,7 +37,7 @@ from tests.support.oracles import graph_of, random_edges, run
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
 
-@pytest.mark.values
+@pytest.mark.values(3)
 class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
