@@ -124,7 +124,8 @@ def test_cut_off_before_and_after_every_change(machines: Machines, tmp_path: Pat
         check_whole(machines)
 
 
-@pytest.mark.parametrize("most", [3, pytest.param(8, marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive  # cut off in this process: above
+@pytest.mark.parametrize("most", [3, 8])
 def test_killed_before_and_after_changes(machines: Machines, tmp_path: Path, most: int) -> None:
     source = source_in(tmp_path)
     words = ["mine", str(source), "-o", machines.url, "--quiet", "--workers", "0", "--no-report"]

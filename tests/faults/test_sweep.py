@@ -182,7 +182,8 @@ def test_a_failing_system_call_gives_a_sentence_and_no_damage(
     assert not wrong, "\n\n".join([f"{len(wrong)} of {number + 1}", *wrong])
 
 
-@pytest.mark.parametrize("command", ["mine", pytest.param("resume", marks=pytest.mark.exhaustive)])
+@pytest.mark.exhaustive  # the first change of each kind: tests/faults/test_readers.py
+@pytest.mark.parametrize("command", ["mine", "resume"])
 def test_killed_wherever_a_file_gets_its_name(sweeper: Sweeper, model: Path, tmp_path: Path, command: str) -> None:
     """After every such kill ``bicliques/*.parquet`` is what the ledger counts, and the run goes on to the same rows."""
     place = tmp_path / "count"

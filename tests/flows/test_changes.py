@@ -44,6 +44,7 @@ def run(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) -> S
     return mine(source, output, date=day, **given, return_state=True)
 
 
+@pytest.mark.exhaustive
 def test_nights_are_compared_and_much_change_is_told(tmp_path: Path, told: list[dict[str, str]]) -> None:
     first = run(tmp_path, "2026-01-01", EDGES, notify_above=0.0)
     assert first.name == "Completed"

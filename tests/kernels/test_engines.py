@@ -24,6 +24,7 @@ TIGHT = (
 )
 
 
+@pytest.mark.values(3)
 class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
 

@@ -31,7 +31,7 @@ LARGEST: tuple[tuple[str, By, tuple[int, int], tuple[int, int] | None], ...] = (
     ("movielens_100k", "edges", (3, 3), (181, 7)),
 )
 #: Those that take long or are much like others, and those that take half a minute and more on a core.
-SLOW, SLOWEST = (LARGEST[1], *LARGEST[3:6]), LARGEST[-2:]
+SLOW, SLOWEST = LARGEST[1:6], LARGEST[-2:]
 
 
 def sizes_of_the_largest(name: str, by: By, least: tuple[int, int], engine: str, folder: Path) -> list[tuple[int, int]]:

@@ -87,7 +87,7 @@ def test_before_changes_from_one_run_to_another(run: Path, other: Path, bucket: 
     assert at > len(contents(run)) + len(contents(other)) // 2
 
 
-@pytest.mark.parametrize(("at", "before"), [(2, False), (30, True)])
+@pytest.mark.parametrize(("at", "before"), [(2, False), pytest.param(30, True, marks=pytest.mark.exhaustive)])
 def test_a_process_that_is_killed(
     run: Path, other: Path, bucket: Bucket, tmp_path: Path, at: int, before: bool
 ) -> None:
