@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import EdgeStream, shorten
-from pipeline.ingest.readers.columns import FLAGS_REMEDY, are_flags
+from pipeline.ingest.readers.columns import are_flags
 
 __all__ = ["SLICE", "Variants", "duplicate_doubt", "flags_doubt", "float_doubt", "variants_of"]
 
@@ -105,7 +105,7 @@ def flags_doubt(stream: EdgeStream, left: pa.Array, right: pa.Array) -> str | No
     names = " and ".join(stream.side_names)
     return (
         f"{names} have only 0 and 1, and are read as the left and the right ends of edges; if {names} are two right "
-        f"vertices, and a row is a left one, {FLAGS_REMEDY}"
+        f"vertices, and a row is a left one, {stream.as_frame.remedy()}"
     )
 
 

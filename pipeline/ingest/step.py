@@ -184,7 +184,7 @@ def _ingest(
     # matrices and graphs say what they are
     is_guess = bool(n_bytes or stream.guessed) and not stream.left_is_counted and not is_chosen
     if is_guess:
-        refuse_flags(stream.source, left.values, right.values, table.n_rows)
+        refuse_flags(stream, left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pipeline.ingest.readers.as_frame import AsFrame
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -110,6 +111,8 @@ class EdgeStream(ABC):
         Lines of this file that have numbers. It is known when `chunks` has ended.
     left_is_counted : bool
         Whether the left labels are numbers of lines, which a table of 0 and 1 does not have.
+    as_frame : AsFrame
+        How Python makes a pandas frame of it, if it is a table of 0 and 1.
     is_small : bool
         Whether all of it may be in memory, beside a few others like it, and its lines have no numbers. Then several
         files are read at a time.
@@ -126,6 +129,7 @@ class EdgeStream(ABC):
     n_before: int = 0
     numbered: int = 0
     left_is_counted: bool = False
+    as_frame: AsFrame = AsFrame()
     is_small: bool = False
 
     @abstractmethod

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pipeline.ingest.readers.as_frame import AsFrame
 from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
 from pipeline.ingest.readers.digests import file_digest
 from pipeline.ingest.readers.lists import is_list, refuse_lone_list
 from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, reading_errors
 from pipeline.ingest.readers.sieve import integers_of, kinds_of
 from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_flags, reason_of
+from pipeline.ingest.readers.validity import is_text
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -52,6 +54,7 @@ class TableFile(TableStream):
         self.has_lists = any(is_list(schema.types[k]) for k in self.columns)
         self.side_names = side_names(self.names, self.columns)
         self.guessed = options.left is None
+        self.as_frame = AsFrame(has_texts=is_text(schema.types[self.columns[1]]))
         self._others = [k for k, kind in enumerate(schema.types) if k not in self.wanted and fit_for_flags(kind)]
         try:
             self.select()

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, shorten
+from pipeline.ingest.readers.base import SIDES, EdgeStream, shorten
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = [
-    "FLAGS_REMEDY",
     "Flags",
     "are_flags",
     "find_columns",
@@ -56,11 +55,11 @@ _OF_ROWS = ("id", "left", "right", "n_left", "n_right")
 #: Longest name of a side that is shown.
 _NAME = 60
 
-#: What to do with a table of 0 and 1 that has a column per vertex.
-FLAGS_REMEDY = "make an edge of every 1 (from Python, a frame or an array of booleans is read so: table.astype(bool))"
-
 #: Rows from which on two columns of 0 and 1 cannot be different edges.
 _MOST_EDGES = 4
+
+#: Values of a column that tell whether it has only 0 and 1.
+_LOOKED_AT = 100
 
 #: How 0 and 1 are written.
 _FLAGS = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
@@ -223,14 +222,16 @@ def _flags(values: Iterable[object]) -> frozenset[str]:
     return frozenset(seen)
 
 
-def refuse_crossed(source: str, labels: pa.Array, further: Callable[[], Flags]) -> None:
+def refuse_crossed(stream: EdgeStream, labels: pa.Array, first: pa.Array, further: Callable[[], Flags]) -> None:
     """Refuse a table of 0 and 1 with a column per vertex, which is no list of edges.
 
     Parameters
     ----------
-    source : str
+    stream : EdgeStream
     labels : Array
         The distinct values of a column that was read.
+    first : Array
+        Values of the first column. If they are not 0 and 1, they label the rows.
     further : callable
         It returns the flags among the other columns. It is called if the labels are flags themselves.
 
@@ -243,10 +244,11 @@ def refuse_crossed(source: str, labels: pa.Array, further: Callable[[], Flags]) 
         return
     others = further()
     if others.columns and len(seen | others.seen) == 2:
+        has_row_labels = not _flags(first[:_LOOKED_AT].to_pylist())
         raise InputError(
-            f"{source} looks like a table with a column per vertex, not like a list of edges: only 0 and 1 are in one "
-            f"of the two columns read, and in {others.columns} more; {FLAGS_REMEDY}, or name two columns with "
-            "--left and --right"
+            f"{stream.source} looks like a table with a column per vertex, not like a list of edges: only 0 and 1 are "
+            f"in one of the two columns read, and in {others.columns} more; "
+            f"{stream.as_frame.remedy(has_row_labels)}, or name two columns with --left and --right"
         )
 
 
@@ -258,7 +260,7 @@ def are_flags(*sides: pa.Array) -> bool:
     return all(seen) and len(frozenset().union(*seen)) == 2
 
 
-def refuse_flags(source: str, left: pa.Array, right: pa.Array, n_rows: int) -> None:
+def refuse_flags(stream: EdgeStream, left: pa.Array, right: pa.Array, n_rows: int) -> None:
     """Refuse two columns that only have 0 and 1, in more rows than there are such edges.
 
     Raises
@@ -267,6 +269,6 @@ def refuse_flags(source: str, left: pa.Array, right: pa.Array, n_rows: int) -> N
     """
     if n_rows > _MOST_EDGES and are_flags(left, right):
         raise InputError(
-            f"{source} looks like a table of 0 and 1 with a column per vertex, not like a list of edges: both columns "
-            f"read have nothing else in {n_rows:,} rows; {FLAGS_REMEDY}, or name two columns"
+            f"{stream.source} looks like a table of 0 and 1 with a column per vertex, not like a list of edges: both "
+            f"columns read have nothing else in {n_rows:,} rows; {stream.as_frame.remedy()}, or name two columns"
         )

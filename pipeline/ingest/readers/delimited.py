@@ -54,7 +54,7 @@ class Delimited(TextStream):
     def check_table(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per right vertex."""
         if self.guessed:
-            refuse_crossed(self.source, right, lambda: self.layout.flags)
+            refuse_crossed(self, right, left, lambda: self.layout.flags)
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Parse the block, by Arrow unless it is plain, and with quotes only if it has some."""

@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten
 from pipeline.ingest.readers.blocks import Block, numbered_lines
-from pipeline.ingest.readers.columns import FLAGS_REMEDY
 from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from schemas.errors import InputError
@@ -81,7 +80,7 @@ class EdgeList(TextStream):
             found = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
             raise BadLineError(
                 f"{found} where 2 to {_MOST_COLUMNS} are expected, separated by blanks or tabs ({shorten(line)})",
-                FLAGS_REMEDY if set(fields) <= {"0", "1"} else "mend the line or name another --format",
+                self.as_frame.remedy() if set(fields) <= {"0", "1"} else "mend the line or name another --format",
             )
         numbers = [check_number(text, what) for what, text in zip(_EXTRA, fields[2:], strict=False)]
         if self.options.min_weight is not None and not numbers:

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pipeline.ingest.readers import blocks
 from pipeline.ingest.readers.base import EdgeStream, to_batch
 from pipeline.ingest.readers.blocks import Block
-from pipeline.ingest.readers.columns import FLAGS_REMEDY, are_flags
+from pipeline.ingest.readers.columns import are_flags
 from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
 from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
@@ -55,7 +55,7 @@ class Fimi(TextStream):
         if are_flags(right) and self.rows > 2 * len(left):
             raise InputError(
                 f"{self.source} looks like a table of 0 and 1 with a column per vertex: its lines hold nothing else, "
-                f"{self.rows:,} times in {len(left):,} lines; {FLAGS_REMEDY}"
+                f"{self.rows:,} times in {len(left):,} lines; {self.as_frame.remedy()}"
             )
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.ingest.readers.as_frame import AsFrame
 from pipeline.ingest.readers.base import SIDES, shorten
 from pipeline.ingest.readers.sieve import integers_of
 from pipeline.ingest.readers.tables import ROWS, Pair, TableStream
@@ -40,11 +41,13 @@ class TableFacts:
         See `EdgeStream.side_names`.
     further : callable
         See `TableStream.further`.
+    as_frame : AsFrame
     """
 
     schema: pa.Schema
     names: tuple[str, str]
     further: Callable[[], Iterable[Iterable[object]]]
+    as_frame: AsFrame
 
 
 class InMemory(TableStream):
@@ -76,7 +79,7 @@ class InMemory(TableStream):
         self.table = table
         if table is not None:
             self.integers = integers_of(table.schema, columns[:2])
-            self.side_names = table.names
+            self.side_names, self.as_frame = table.names, table.as_frame
             self.guessed = options.left is None
 
     def further(self) -> Iterable[Iterable[object]]:

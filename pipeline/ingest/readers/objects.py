@@ -6,12 +6,13 @@ that it inherits from. So none of the libraries is imported or has to be install
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from pipeline.ingest.readers.as_frame import AsFrame
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES, EdgeStream, refuse_unused
 from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
 from pipeline.ingest.readers.containers import one_hot, open_array, open_mapping, open_pairs
@@ -19,6 +20,7 @@ from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scip
 from pipeline.ingest.readers.in_memory import InMemory, TableFacts, odd_value
 from pipeline.ingest.readers.lists import refuse_lone_list
 from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, fit_for_flags
+from pipeline.ingest.readers.validity import is_text
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -65,6 +67,11 @@ def _comes_from(source: Any, library: str) -> bool:
     return library == "" or any(module == library or module.startswith(f"{library}.") for module in modules)
 
 
+def _as_frame(code: str, names: Sequence[object], labels: pa.Schema) -> AsFrame:
+    """What makes a pandas frame of a table with some column names, and with `labels` in its first two columns."""
+    return AsFrame(code, repr(names[0]), has_texts=is_text(labels.types[1]))
+
+
 def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     if options.left is None and frame.shape[1] > 1 and all(kind.kind == "b" for kind in frame.dtypes):
         index, columns = frame.index.tolist(), frame.columns.tolist()
@@ -79,7 +86,8 @@ def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
         for k in set(range(frame.shape[1])) - {*places, weight}:
             yield frame.iloc[:FURTHER_ROWS, k].tolist()
 
-    known = TableFacts(table.schema, side_names(list(frame.columns), places), further)
+    names = list(frame.columns)
+    known = TableFacts(table.schema, side_names(names, places), further, _as_frame("frame", names, table.schema))
     batches = table.to_batches(max_chunksize=ROWS)
     return InMemory(name, "pandas", options, batches, tuple(range(table.num_columns)), table=known)
 
@@ -126,7 +134,8 @@ def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
         rows = first.head(FURTHER_ROWS)
         return (rows.iloc[:, k].tolist() for k in set(range(len(names))) - {*places, weight})
 
-    known = TableFacts(schema, side_names(names, places), further)
+    as_frame = _as_frame("frame.compute()", names, schema)
+    known = TableFacts(schema, side_names(names, places), further, as_frame)
     return InMemory(name, "dask", options, batches(), tuple(range(len(schema))), table=known)
 
 
@@ -152,7 +161,8 @@ def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
         first = lazy.head(FURTHER_ROWS).collect()
         return (first[:, k].to_list() for k in set(range(len(names))) - set(wanted))
 
-    known = TableFacts(table.schema, side_names(names, columns), further)
+    as_frame = _as_frame(f"frame{'.collect()' if hasattr(frame, 'collect') else ''}.to_pandas()", names, table.schema)
+    known = TableFacts(table.schema, side_names(names, columns), further, as_frame)
     batches = table.to_batches(max_chunksize=ROWS)
     return InMemory(name, "polars", options, batches, tuple(range(len(wanted))), table=known)
 
@@ -178,9 +188,9 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
     def further() -> Iterator[Iterable[object]]:
         return (batch.column(k).to_pylist() for batch in first for k in others)
 
-    return InMemory(
-        name, "arrow", options, batches(), wanted, TableFacts(reader.schema, side_names(names, columns), further)
-    )
+    as_frame = _as_frame("pyarrow.table(table).to_pandas()", names, reader.schema)
+    known = TableFacts(reader.schema, side_names(names, columns), further, as_frame)
+    return InMemory(name, "arrow", options, batches(), wanted, known)
 
 
 def _open_dataset(dataset: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -199,7 +209,8 @@ def _open_dataset(dataset: Any, name: str, options: IngestOptions) -> EdgeStream
     def further() -> Iterator[Iterable[object]]:
         return (column.to_pylist() for column in dataset.head(FURTHER_ROWS, columns=others).columns)
 
-    known = TableFacts(chosen, side_names(schema.names, columns), further)
+    as_frame = _as_frame("dataset.to_table().to_pandas()", schema.names, chosen)
+    known = TableFacts(chosen, side_names(schema.names, columns), further, as_frame)
     return InMemory(name, "arrow", options, batches(), tuple(range(len(wanted))), known)
 
 

@@ -67,7 +67,7 @@ class TableStream(EdgeStream):
     def check_table(self, left: pa.Array, right: pa.Array) -> None:
         """Refuse a table with a column per right vertex."""
         if self.guessed:
-            refuse_crossed(self.source, right, self._flags)
+            refuse_crossed(self, right, left, self._flags)
 
     def _flags(self) -> Flags:
         return Flags.among(self.further())
@@ -110,7 +110,12 @@ class TableStream(EdgeStream):
         if n_before + part.row(0) == 0 and self.guessed:
             for column in (left, right):
                 if not pa.types.is_integer(column.type) and fit_for_flags(column.type):
-                    refuse_crossed(self.source, column[:FURTHER_ROWS].unique(), self._flags)
+                    refuse_crossed(self, column[:FURTHER_ROWS].unique(), left, self._flags)
+            if pa.types.is_boolean(left.type) and pa.types.is_boolean(right.type):
+                raise InputError(
+                    f"{self.source} has two columns of booleans, which are no labels; if each is a vertex, "
+                    f"{self.as_frame.remedy()}, or cast them to integers"
+                )
         left_labels, left_bad = sieve(left, f"{self.source}: the left", self.options.label_type)
         right_labels, right_bad = sieve(right, f"{self.source}: the right", self.options.label_type)
         bad = pc.or_(left_bad, right_bad)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import UserDict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def test_two_columns_of_0_and_1_are_doubted_or_refused_unless_they_are_named(kin
     if kind == "file":
         pq.write_table(source, tmp_path / "x.parquet")
         source = tmp_path / "x.parquet"
-    remedy = r"make an edge of every 1 \(.* a frame or an array of booleans is read so: table\.astype\(bool\)\)"
+    remedy = r"make an edge of every 1 \(from Python, a pandas frame of booleans is read so: .*\.astype\(bool\)\)"
     assert not read_edges(source, tmp_path / "named", left="tea", right="milk")[1].notes
     if n == 5:
         with pytest.raises(InputError, match=f"looks like a table of 0 and 1 with a column per vertex, .*; {remedy}"):
@@ -126,6 +127,67 @@ def test_two_columns_of_0_and_1_are_doubted_or_refused_unless_they_are_named(kin
     both = "tea and milk"
     says = f"{both} have only 0 and 1, and are read as the left and the right ends of edges; if {both} are two right "
     assert re.fullmatch(f"{says}vertices, and a row is a left one, {remedy}", note)
+
+
+_FLAGS = {"tea": [0, 1, 1, 1, 0], "milk": [1, 0, 1, 1, 1], "rice": [1, 1, 0, 0, 1]}
+_OF_FLAGS = {
+    "two columns": {"tea": _FLAGS["tea"], "milk": _FLAGS["milk"]},
+    "wide": _FLAGS,
+    "text": {name: list(map(str, column)) for name, column in _FLAGS.items()},
+    "labelled rows": {"who": list("abcde"), **_FLAGS},
+    "labelled rows of text": {
+        "who": list("abcde"),
+        **{name: list(map(str, column)) for name, column in _FLAGS.items()},
+    },
+    "numbered rows": {"who": [5, 6, 7, 8, 9], **_FLAGS},
+    "booleans": {name: list(map(bool, column)) for name, column in _FLAGS.items()},
+    "two booleans": {name: list(map(bool, _FLAGS[name])) for name in ("tea", "milk")},
+}
+
+
+def _dask_frame(columns: dict[str, list]) -> Any:
+    dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe needs pandas")
+    return dd.from_pandas(pd.DataFrame(columns), npartitions=2)
+
+
+_TABLES = {
+    "pandas": ("frame", pd.DataFrame),
+    "polars": ("frame", pl.DataFrame),
+    "lazy": ("frame", pl.LazyFrame),
+    "dask": ("frame", _dask_frame),
+    "table": ("table", pa.table),
+    "batch": ("table", pa.RecordBatch.from_pydict),
+    "dataset": ("dataset", lambda columns: ds.dataset(pa.table(columns))),
+    "parquet": ("frame", pa.table),
+}
+
+
+#: Such frames are read as they are, and of other tables text in other columns is not looked at.
+_READ = {(kind, columns) for kind in ("pandas", "polars", "lazy") for columns in ("booleans", "two booleans")}
+_READ |= {(kind, "labelled rows of text") for kind in ("table", "batch", "dataset", "parquet")}
+
+
+@pytest.mark.parametrize(("kind", "columns"), [pair for pair in product(_TABLES, _OF_FLAGS) if pair not in _READ])
+def test_the_code_that_is_advised_reads_a_table_of_0_and_1(kind: str, columns: str, tmp_path: Path) -> None:
+    name, make = _TABLES[kind]
+    table: Any = make(_OF_FLAGS[columns])
+    source = table
+    if kind == "parquet":
+        pq.write_table(table, tmp_path / "x.parquet")
+        source, table = tmp_path / "x.parquet", pd.read_parquet(tmp_path / "x.parquet")
+    with pytest.raises(InputError) as refused:
+        read_edges(source, tmp_path)
+    code = re.search(r"is read so: (.*?\.astype\(bool\))\)", str(refused.value))[1]
+    frame = eval(code, {name: table, "pyarrow": pa})
+    rows = _OF_FLAGS[columns].get("who", range(5))
+    wanted = {
+        (row, label)
+        for label, column in _OF_FLAGS[columns].items()
+        if label != "who"
+        for row, flag in zip(rows, column, strict=True)
+        if int(flag)
+    }
+    assert set(read_edges(frame, tmp_path)[0]) == wanted
 
 
 def test_an_igraph_graph(tmp_path: Path) -> None:
