@@ -33,6 +33,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import open_part
 from schemas.bicliques import Bicliques, stated
 from schemas.errors import IncompleteError, InputError
+from schemas.facts import BEFORE_MINING
 from schemas.manifest import Manifest
 from schemas.totals import Best, Total
 
@@ -124,7 +125,7 @@ def verify_run(
     damage = run.folder.damage(manifest)
     if damage:
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")
-    run.folder.check("ingest", "build", "plan")
+    run.folder.check(*BEFORE_MINING)
     ledger = run.ledger()
     check_cover(ledger)
     bound = None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.run.opened import Run
+from schemas.facts import BEFORE_MINING
 from schemas.manifest import LedgerEntry
 
 __all__ = ["Account", "by_worker", "peak_rss", "peak_rss_of", "seconds_of"]
@@ -100,7 +101,7 @@ def seconds_of(run: Run) -> dict[str, float]:
     """
     mined = run.sessions()
     seconds = {"startup": float(sum(session.get("startup", 0.0) for session in mined))}
-    for step in ("ingest", "build", "plan"):
+    for step in BEFORE_MINING:
         if run.has(step):
             seconds[step] = run.facts(step)["seconds"]
     if mined:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TextIO
 
 from pipeline.process.logs import write_if_possible
+from schemas.facts import BEFORE_MINING
 
 __all__ = ["Gap", "OnProgress", "Progress", "Step", "pass_on", "to_callback"]
 
@@ -141,7 +142,7 @@ class _Line(ABC):
         if progress.note:
             self._write(progress.note, keep=True)
             return
-        untold = ("ingest", "build", "plan") if self.redraws else ("ingest", "build", "plan", "report")
+        untold = BEFORE_MINING if self.redraws else (*BEFORE_MINING, "report")
         if progress.step in untold and progress.share >= 1.0:
             return  # the line of the next step, or the result, shows that this step is done
         now = time.monotonic()
