@@ -51,33 +51,35 @@ def test_a_worker_that_dies_while_a_run_connects_does_not_end_the_run(
         pool.close()
 
 
-def test_a_scheduler_whose_only_worker_dies_while_a_run_connects_has_no_workers(
-    in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
+REFUSED = {
+    "it dies meanwhile": (
+        distributed.comm.CommClosedError("in <TCP>: Stream is closed"),
+        r"^the Dask scheduler at \S+ has no workers; start some, then try again$",
+    ),
+    "it cannot import the package": (
+        ModuleNotFoundError("No module named 'pipeline'"),
+        r"^the workers of \S+ cannot import this package \(No module .*\); install it where they run$",
+    ),
+    "it has another version": (
+        "9.9",
+        rf"^worker \S+ of \S+ has version 9\.9 of this package instead of {re.escape(__version__)}; install the same",
+    ),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_scheduler_whose_only_worker_cannot_run_tasks_is_refused(
+    why: str, in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lost() -> str:
-        raise distributed.comm.CommClosedError("in <TCP>: Stream is closed")
+    answer, words = REFUSED[why]
 
-    monkeypatch.setattr(dask_client.worker, "version", lost)
-    with pytest.raises(ResourceError, match=r"^the Dask scheduler at \S+ has no workers; start some, then try again$"):
-        DaskPool.connect(in_this_process)
+    def version() -> str:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-
-def test_workers_that_cannot_import_the_package_are_refused(
-    in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def missing() -> str:
-        raise ModuleNotFoundError("No module named 'pipeline'")
-
-    monkeypatch.setattr(dask_client.worker, "version", missing)
-    with pytest.raises(ResourceError, match=r"cannot import this package \(No module .*\); install it where they run$"):
-        DaskPool.connect(in_this_process)
-
-
-def test_workers_with_another_version_are_refused(
-    in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(dask_client, "__version__", "9.9")
-    with pytest.raises(ResourceError, match=r"has version .* instead of 9\.9; install the same everywhere"):
+    monkeypatch.setattr(dask_client.worker, "version", version)
+    with pytest.raises(ResourceError, match=words):
         DaskPool.connect(in_this_process)
 
 
