@@ -38,6 +38,11 @@ def is_complete_as_it_is(run: Run) -> bool:
     bool
         False if that cannot be found out, too. Whoever then takes the lock finds out why, and says so. False of every
         run that is kept in a store, because its working folder may have what the store still lacks.
+
+    Notes
+    -----
+    `pipeline.api.steps.complete_run` asks the same step by step under the lock, because it mends what is not so. A file
+    that a complete run has to have is looked at in both.
     """
     if run.is_in_store:
         return False
