@@ -19,6 +19,7 @@ from flows.publishing import Target
 from pipeline.compare.difference import Difference
 from pipeline.publishing.publish_run import Published
 from pipeline.results.results import Results
+from pipeline.run.progress import number
 from pipeline.run.stored import shown_address
 from schemas.errors import BicliqueError
 
@@ -57,7 +58,8 @@ def much(found: Difference | None, above: float | None) -> str | None:
     """A clause that says how much has changed, if that is more than was asked to be told of."""
     if found is None or above is None or found.share <= above:
         return None
-    words = f"{len(found.gone):,} are gone and {len(found.new):,} are new since {shown_address(found.old_run.folder)}"
+    words = f"{number(len(found.gone), 'is', 'are')} gone and {number(len(found.new), 'is', 'are')} new since "
+    words += shown_address(found.old_run.folder)
     words += f", {100 * found.share:.3g} % of all"
     say(f"much has changed: {words}", logging.WARNING)
     return words

@@ -113,7 +113,7 @@ def estimate_card(expected: Estimate) -> str:
         f"disk: about {size(expected.disk_bytes)}",
         f"memory: about {size(expected.memory_bytes)}",
         *([f"device memory: about {size(expected.device_bytes)}"] if expected.device_bytes else []),
-        f"time: about {expected.seconds:.0f} s with {expected.threads} threads",
+        f"time: about {expected.seconds:.0f} s with {number(expected.threads, 'thread')}",
     ]
     return "\n".join(lines)
 
@@ -122,8 +122,8 @@ def graph_card(found: Generated) -> str:
     """The numbers of a generated graph, and how to go on."""
     truth = found.truth
     sides = [
-        f"{side}: {truth[side]['vertices']:,} vertices, {truth[side]['with_edges']:,} of them with an edge, largest "
-        f"degree {truth[side]['largest_degree']:,}"
+        f"{side}: {number(truth[side]['vertices'], 'vertex', 'vertices')}, {truth[side]['with_edges']:,} of them with "
+        f"an edge, largest degree {truth[side]['largest_degree']:,}"
         for side in ("left", "right")
     ]
     planted = [

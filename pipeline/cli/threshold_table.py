@@ -33,8 +33,9 @@ def threshold_table(dry: DryRun) -> str:
     cell = proposed(cells, n)
     if cell is not None:
         count = f"{'' if cell.exact else 'about '}{_short(cell.bicliques.value, _COUNTS)}"
+        noun = "biclique" if count == "1" else "bicliques"
         asked = f"with --min-left {cell.min_left} --min-right {cell.min_right}"
-        lines += ["", f"{asked} {count} bicliques in about {_short(cell.seconds.value / n, _TIMES)}"]
+        lines += ["", f"{asked} {count} {noun} in about {_short(cell.seconds.value / n, _TIMES)}"]
     return "\n".join(lines)
 
 

@@ -80,7 +80,7 @@ def status_card(found: Status) -> str:
         rows.append(("bicliques", f"{found.count:,}" + (f", {size(found.bytes)}" if found.bytes else "")))
         if found.gap is not None:
             rows.append(("so far", str(found.gap)))
-        rows.append(("left", f"{found.nodes_left:,} subtrees" if found.nodes_left else "nothing to mine"))
+        rows.append(("left", number(found.nodes_left, "subtree") if found.nodes_left else "nothing to mine"))
     if found.silent_seconds is not None:
         rows.append(("last slice", f"{ago(found.silent_seconds)} ago"))
     now = time.time()
@@ -117,7 +117,7 @@ def prune_result(found: Pruning, done: Pruning) -> str:
 
 
 def _total(found: Pruning) -> str:
-    return f"{len(found.chosen)} of {len(found.runs)} runs, {size(found.bytes)}"
+    return f"{len(found.chosen):,} of {number(len(found.runs), 'run')}, {size(found.bytes)}"
 
 
 def shown(path: Path) -> str:

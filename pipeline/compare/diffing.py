@@ -32,7 +32,7 @@ from pipeline.run.files import PathLike, temporary_folder, whole_file, write_jso
 from pipeline.run.names import CHANGES, refuse_url
 from pipeline.run.outside import refuse_inside_run
 from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
-from pipeline.run.progress import OnProgress, Progress, to_callback
+from pipeline.run.progress import OnProgress, Progress, number, to_callback
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
 from schemas.difference import Counted, Record
@@ -182,8 +182,8 @@ class _Comparison:
             written = write_rows(place / name, found.picked, own.labels, own.provenance)
             if written != found.expected:
                 raise IncompleteError(
-                    f"{written.count} rows of {own.path} were read where {found.expected.count} were to be, so it has "
-                    "changed meanwhile; compare again"
+                    f"{own.path} gave {number(written.count, 'row')} where it gave {found.expected.count:,} before, so "
+                    "it has changed meanwhile; compare again"
                 )
         self._prove(*(found.expected for found in marked))
         found_vertices = []

@@ -23,6 +23,7 @@ from pipeline.ingest.table.normalise import EdgeTable, Labels
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from pipeline.run.progress import number
 from schemas.errors import DeviceMemoryError, InputError
 from schemas.options import IngestOptions
 
@@ -168,8 +169,9 @@ def _ingest(
             if len(batch):
                 table.add(batch)
     if table.n_rows == 0:
-        left_out = f" ({stream.skipped} bad lines were left out)" if stream.skipped else ""
-        left_out += f" ({stream.light} edges have a weight below the smallest one)" if stream.light else ""
+        left_out = f" ({number(stream.skipped, 'bad line was', 'bad lines were')} left out)" if stream.skipped else ""
+        light = number(stream.light, "edge has", "edges have")
+        left_out += f" ({light} a weight below the smallest one)" if stream.light else ""
         remedy = "check the file and its --format" if n_bytes else "give one with edges"
         raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
     guard = partial(memory_errors, stream) if reader is not None else nullcontext

@@ -68,7 +68,7 @@ class Watch:
         tell(
             logger,
             "slice",
-            f"{text} by {result.worker}, {result.n_left_over:,} subtrees left over",
+            f"{text} by {result.worker}, {number(result.n_left_over, 'subtree')} left over",
             slice=result.slice,
             attempt=result.attempt,
             worker=result.worker,

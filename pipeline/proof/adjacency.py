@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kernels.graph.csr import from_sorted_pairs, transpose
+from pipeline.run.progress import number
 
 __all__ = ["Adjacency"]
 
@@ -45,7 +46,8 @@ class Adjacency:
             if not np.isin(others, common).all():
                 return "is not a biclique: an edge is missing"
             if len(common) > len(others):
-                return f"is not maximal: {len(common) - len(others)} {side} vertices can be added"
+                more = number(len(common) - len(others), f"{side} vertex", f"{side} vertices")
+                return f"is not maximal: {more} can be added"
         return None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
+from pipeline.run.progress import number
 from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, Manifest
 
@@ -40,12 +41,12 @@ def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Pat
     for source, ranges in ledger.outstanding().items():
         name = "the plan" if source == PLAN else f"the left-over of slice {source}"
         nodes = sum(stop - start for start, stop in ranges)
-        return f"no entry in {run.folder.ledger} accounts for {nodes} nodes of {name}"
+        return f"no entry in {run.folder.ledger} accounts for {number(nodes, 'node')} of {name}"
     total = ledger.total
     if (total.count, total.fingerprint) != (manifest.count, manifest.fingerprint):
         return (
-            f"{run.folder.ledger} counts {total.count} bicliques with fingerprint {total.fingerprint}, but the "
-            f"manifest says {manifest.count} and {manifest.fingerprint}"
+            f"{run.folder.ledger} counts {number(total.count, 'biclique')} with fingerprint {total.fingerprint}, but "
+            f"the manifest says {manifest.count:,} and {manifest.fingerprint}"
         )
     return None
 
@@ -66,4 +67,6 @@ def check_cover(ledger: Ledger) -> None:
     for source, ranges in ledger.outstanding().items():
         name = "the plan" if source == PLAN else f"the left-over of slice {source}"
         left = sum(stop - start for start, stop in ranges)
-        raise IncompleteError(f"{left} nodes of {name} are not mined yet; resume the run")
+        raise IncompleteError(
+            f"{number(left, 'node')} of {name} {'is' if left == 1 else 'are'} not mined yet; resume the run"
+        )

@@ -9,6 +9,7 @@ from pipeline.publishing.contents import Contents, is_published
 from pipeline.publishing.listing import LAYOUT, Listing
 from pipeline.publishing.place import Place, Seen
 from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE
+from pipeline.run.progress import number
 from pipeline.run.stored import shown_place
 from pipeline.run.version import __version__
 from schemas.errors import IncompleteError, InputError
@@ -63,8 +64,8 @@ def known_listing(place: Place, there: dict[str, Seen], contents: Contents, over
     if found.run != contents.run.identity and not overwrite:
         same = "the same" if found.fingerprint == str(contents.manifest.fingerprint) else "other"
         raise InputError(
-            f"{place.shown} holds another run, of {found.created}, with {found.count:,} bicliques ({same} ones); name "
-            "another folder, or replace it with --overwrite"
+            f"{place.shown} holds another run, of {found.created}, with {number(found.count, 'biclique')} ({same} "
+            "ones); name another folder, or replace it with --overwrite"
         )
     refuse_readable(place, there, found.names | set(contents.names))
     return found

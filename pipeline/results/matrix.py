@@ -10,6 +10,7 @@ from markupsafe import Markup
 from pipeline.results.explanation import Explanation
 from pipeline.results.listing import beginning, columns_of, shortened
 from pipeline.results.svg import element
+from pipeline.run.progress import number
 
 __all__ = ["Line", "drawn"]
 
@@ -208,7 +209,8 @@ def _words(found: Explanation, rows: list[Line], columns: list[Line]) -> str:
     near = [
         f"{sum(not line.is_member for line in lines)} {side}" for lines, side in ((rows, "left"), (columns, "right"))
     ]
+    others = number(found.overlapping.num_rows, "biclique that overlaps", "bicliques that overlap")
     return (
         f"Matrix of the {n_left:,} left and {n_right:,} right members of a biclique, {near[0]} and {near[1]} vertices "
-        f"that nearly belong, and {found.overlapping.num_rows} bicliques that overlap it."
+        f"that nearly belong, and {others} it."
     )

@@ -320,7 +320,7 @@ class Results(Forms, ById):
 
     def _told(self) -> list[str]:
         state = "complete" if self.complete else f"not complete: {self.outcome}"
-        return [f"{self._count:,} maximal bicliques", f"{state}, in {shown_place(self.path)}"]
+        return [number(self._count, "maximal biclique"), f"{state}, in {shown_place(self.path)}"]
 
     def _best(self) -> pa.Table | None:
         return super()._best() if self.complete and self.lists_rows else None

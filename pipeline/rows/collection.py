@@ -13,6 +13,7 @@ import pyarrow as pa
 from pipeline.proof.selection import Place, rows_at
 from pipeline.rows.frames import Lists, to_pandas
 from pipeline.rows.notebook import html_table
+from pipeline.run.progress import number
 from pipeline.run.tables import open_part
 from schemas.errors import InputError, said
 
@@ -250,7 +251,7 @@ class Rows:
 
     def _told(self) -> list[str]:
         """What a notebook says of the rows, the number first."""
-        return [f"{len(self):,} maximal bicliques", f"in {self.path}"]
+        return [number(len(self), "maximal biclique"), f"in {self.path}"]
 
     def _best(self) -> pa.Table | None:
         """The rows that a notebook shows."""

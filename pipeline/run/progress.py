@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple, TextIO
 from pipeline.process.logs import write_if_possible
 from schemas.facts import BEFORE_MINING
 
-__all__ = ["Gap", "OnProgress", "Progress", "Step", "pass_on", "to_callback"]
+__all__ = ["Gap", "OnProgress", "Progress", "Step", "number", "pass_on", "size", "to_callback"]
 
 Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate", "publish"]
 
@@ -194,9 +194,9 @@ def line(progress: Progress, with_bar: bool = False) -> str:
         filled = int(progress.share * _BAR_WIDTH)
         words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
         words += [f"{100 * progress.share:5.1f} % of the work"]
-        what = "edges" if progress.step == "generate" else "bicliques"
+        what = "edge" if progress.step == "generate" else "biclique"
         if progress.step != "publish":
-            words += [str(progress.gap) if progress.gap is not None else f"{progress.bicliques:,} {what}"]
+            words += [str(progress.gap) if progress.gap is not None else number(progress.bicliques, what)]
         words += [f"{progress.rate:,.0f}/s"] if progress.rate and progress.gap is None else []
         words += [size(progress.bytes)] if progress.bytes else []
         words += [progress.workers] if progress.workers else []

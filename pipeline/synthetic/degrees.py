@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kernels.compiled.random_rows import begins_of
+from pipeline.run.progress import number
 from schemas.errors import InputError
 
 __all__ = ["Degrees", "power_law", "usual_largest"]
@@ -104,13 +105,13 @@ def power_law(side: str, n: int, edges: int, exponent: Decimal, largest: int) ->
     """
     if not n + largest - 1 <= edges:
         raise InputError(
-            f"{edges:,} edges are too few for {n:,} {side} vertices, each with an edge and one with {largest:,}; ask "
-            "for more edges, fewer vertices, or the model rmat, which leaves vertices out"
+            f"{number(edges, 'edge is', 'edges are')} too few for {n:,} {side} vertices, each with an edge and "
+            f"one with {largest:,}; ask for more edges, fewer vertices, or the model rmat, which leaves vertices out"
         )
     if edges > n * largest:
         raise InputError(
-            f"{n:,} {side} vertices with at most {largest:,} edges each have fewer than {edges:,} edges; ask for fewer "
-            "edges, more vertices, or a larger degree"
+            f"{n:,} {side} vertices with at most {number(largest, 'edge')} each have fewer than {edges:,} edges; ask "
+            "for fewer edges, more vertices, or a larger degree"
         )
     grid = _grid(largest)
     ratios = [_ratio(largest, k, exponent) for k in grid]
@@ -164,10 +165,10 @@ def _raised(runs: list[tuple[int, int]], missing: int, largest: int) -> list[tup
         for k, count in runs:
             more = min(missing, count) if k < largest else 0
             missing -= more
-            for degree, number in ((k + 1, more), (k, count - more)):
-                if number and raised and raised[-1][0] == degree:
-                    raised[-1] = (degree, raised[-1][1] + number)
-                elif number:
-                    raised.append((degree, number))
+            for degree, n in ((k + 1, more), (k, count - more)):
+                if n and raised and raised[-1][0] == degree:
+                    raised[-1] = (degree, raised[-1][1] + n)
+                elif n:
+                    raised.append((degree, n))
         runs = raised
     return runs

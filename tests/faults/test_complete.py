@@ -115,7 +115,7 @@ def test_a_lost_entry_that_found_nothing_is_missed(out: Path) -> None:
     assert status(out).state == "complete"
     ledger.file(number).unlink()
     assert (status(out).state, status(out).count) == ("failed", EXPECTED[0])
-    assert "accounts for 1 nodes of" in status(out).why
+    assert "accounts for 1 node of" in status(out).why
 
 
 def test_a_complete_count_needs_its_ledger_but_no_folder_of_parts(tmp_path: Path) -> None:

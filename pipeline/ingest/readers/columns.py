@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import SIDES, EdgeStream, shorten
+from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -84,7 +85,7 @@ def find_columns(place: str, options: IngestOptions, names: Sequence[object] | N
         and two columns that are known as the two sides are not the first two.
     """
     if n < 2:
-        raise InputError(f"{place}: {n} column(s) where 2 are needed; give a table of edges")
+        raise InputError(f"{place}: {number(n, 'column')} where 2 are needed; give a table of edges")
     if options.left is None or options.right is None:
         _refuse_other_pair(place, names or ())
         return 0, 1

@@ -12,6 +12,7 @@ from pipeline.ingest.readers.base import ON_LABELS, SIDES, EdgeStream, refuse_un
 from pipeline.ingest.readers.columns import matrix_remedy
 from pipeline.ingest.readers.in_memory import COLUMNS, InMemory, labels_of, pairs_of, weights_of
 from pipeline.ingest.readers.tables import ROWS
+from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -63,7 +64,8 @@ def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStre
     """
     if array.ndim != 2 or array.dtype.names:
         raise InputError(
-            f"{name} has {array.ndim} dimension(s) of {array.dtype}; give two columns of labels, or a table of booleans"
+            f"{name} has {number(array.ndim, 'dimension')} of {array.dtype}; give two columns of labels, or a table of "
+            "booleans"
         )
     is_flags, columns = array.dtype == np.bool_, _columns(options)
     if options.min_weight is not None:

@@ -22,6 +22,7 @@ from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten
 from pipeline.ingest.readers.blocks import Block, numbered_lines
 from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
+from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -118,7 +119,7 @@ class Konect(EdgeList):
         """Refuse a file whose second line has another number of edges than there are."""
         n_lines = self.rows + self.skipped + self.light
         if self.counts is not None and self.counts[0] != n_lines:
-            raise self._disagree(self.counts[0], "edges", f"the file has {n_lines}")
+            raise self._disagree(number(self.counts[0], "edge"), f"the file has {n_lines}")
 
     def check(self, left: pa.Array, right: pa.Array) -> None:
         """Also refuse a file whose second line has other numbers of vertices than there are."""
@@ -130,11 +131,11 @@ class Konect(EdgeList):
             largest = pc.max(labels).as_py() if labels.type == INTEGER else max(said, len(labels))
             if said not in (len(labels), largest):
                 found = f"the file has {len(labels)}" + (f" (largest {largest})" if labels.type == INTEGER else "")
-                raise self._disagree(said, f"{side} vertices", found)
+                raise self._disagree(number(said, f"{side} vertex", f"{side} vertices"), found)
 
-    def _disagree(self, said: int, things: str, found: str) -> InputError:
+    def _disagree(self, said: str, found: str) -> InputError:
         return InputError(
-            f"{self.path}, line 2: the header counts {said} {things}, but {found}; "
+            f"{self.path}, line 2: the header counts {said}, but {found}; "
             "the file may be cut short: download it again, or remove line 2 to take it as it is"
         )
 

@@ -24,6 +24,7 @@ from pipeline.ingest.readers.columns import are_flags
 from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
 from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
+from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -55,7 +56,7 @@ class Fimi(TextStream):
         if are_flags(right) and self.rows > 2 * len(left):
             raise InputError(
                 f"{self.source} looks like a table of 0 and 1 with a column per vertex: its lines hold nothing else, "
-                f"{self.rows:,} times in {len(left):,} lines; {self.as_frame.remedy()}"
+                f"{self.rows:,} times in {number(len(left), 'line')}; {self.as_frame.remedy()}"
             )
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:

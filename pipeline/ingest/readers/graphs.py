@@ -12,6 +12,7 @@ from pipeline.ingest.readers.base import SIDES, EdgeStream, to_batch
 from pipeline.ingest.readers.in_memory import InMemory, labels_of, pairs_of, refuse_odd
 from pipeline.ingest.readers.labels import INTEGER
 from pipeline.ingest.readers.tables import ROWS
+from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -21,7 +22,9 @@ __all__ = ["open_igraph", "open_networkx", "open_scipy"]
 def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open a scipy.sparse matrix or array. Labels are row and column numbers from 0."""
     if len(matrix.shape) != 2:
-        raise InputError(f"{name} has {len(matrix.shape)} dimension(s); a biadjacency matrix has rows and columns")
+        raise InputError(
+            f"{name} has {number(len(matrix.shape), 'dimension')}; a biadjacency matrix has rows and columns"
+        )
     entries = matrix.tocoo()
 
     def batches() -> Iterator[pa.RecordBatch]:

@@ -18,6 +18,7 @@ from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten, to_b
 from pipeline.ingest.readers.blocks import Block, numbered_lines
 from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
+from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -92,7 +93,7 @@ class MatrixMarket(TextStream):
         found, place = self.entries + self.skipped, f"{self.path}, line {self.size_line}"
         if found != self.n_entries:
             raise InputError(
-                f"{place}: the header says {self.n_entries} entries, but the file has {found}; "
+                f"{place}: the header says {number(self.n_entries, 'entry', 'entries')}, but the file has {found}; "
                 "it may be cut short: download it again, or correct the number"
             )
 
@@ -116,14 +117,14 @@ def _read_banner(path: Path, line: str) -> tuple[int, bool]:
 
 def _read_sizes(path: Path, lines: Iterable[tuple[int, bytes]]) -> tuple[int, list[int]]:
     """The number of the line with the sizes, and the sizes. `lines` are those below the first."""
-    for number, line in lines:
+    for place, line in lines:
         if line.startswith(b"%") or not line.strip():
             continue
         words = line.split()
         if len(words) == 3 and all(word.isdigit() for word in words):
-            return number, [header_number(f"{path}, line {number}", word) for word in words]
+            return place, [header_number(f"{path}, line {place}", word) for word in words]
         raise InputError(
-            f"{path}, line {number}: {shorten(line)} is not a line of sizes; "
+            f"{path}, line {place}: {shorten(line)} is not a line of sizes; "
             "the first line after the comments must hold the numbers of rows, columns and entries"
         )
     raise InputError(f"{path} has no line of sizes; the file is cut short: download it again")

@@ -24,6 +24,7 @@ from pipeline.results.report.axes import (
 )
 from pipeline.results.report.timeline import Block, Timeline
 from pipeline.results.svg import Figure, element, shortened
+from pipeline.run.progress import number
 from schemas.sizes import SizeCounts
 
 __all__ = [
@@ -91,8 +92,8 @@ def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> Figur
     map_ = element("g", *spots, class_="cells marks", transform=f"translate({left:g} {top:g}) scale({side:.4g})")
     x, y = Bins(cells.left.tolist(), box.left, box.right), Bins(cells.right.tolist(), box.bottom, box.top)
     words = (
-        f"Heat map of {sizes.total:,} bicliques in {len(spots):,} cells: {titles[0]} from {x_ends[0]:,} to "
-        f"{x_ends[1]:,}, {titles[1]} from {y_ends[0]:,} to {y_ends[1]:,}. {_fullest(cells)}"
+        f"Heat map of {number(sizes.total, 'biclique')} in {number(len(spots), 'cell')}: {titles[0]} from "
+        f"{x_ends[0]:,} to {x_ends[1]:,}, {titles[1]} from {y_ends[0]:,} to {y_ends[1]:,}. {_fullest(cells)}"
     )
     return drawn(
         box.bottom + _BELOW,
@@ -147,7 +148,8 @@ def degree_figure(degrees: dict[str, np.ndarray], names: dict[str, str] | None =
         parts.append(element("g", element("path", d=line), element("g", *dots, class_="marks"), class_=f"curve {side}"))
         parts.append(_legend(box.left, 11 + 22 * k, f"line {side}", _side(side, names)))
         if points:
-            words.append(f"On the {side} side, {points[0][1]:,} vertices have neighbours, at most {there[-1]:,}.")
+            who = number(points[0][1], "vertex has", "vertices have")
+            words.append(f"On the {side} side, {who} neighbours, at most {there[-1]:,}.")
     return drawn(
         box.bottom + _BELOW,
         " ".join(["Curves of the number of vertices with at least so many neighbours.", *words]),
@@ -199,7 +201,8 @@ def timeline_figure(times: Timeline) -> Figure:
     resumed = "".join(f"M{x(stretch.start):.1f} {box.top:g}V{box.bottom:g}" for stretch in times.sessions[1:])
     return drawn(
         box.bottom + _BELOW,
-        f"Timeline of {len(lanes):,} workers over {times.seconds:,.2f} seconds of mining. A table has its numbers.",
+        f"Timeline of {number(len(lanes), 'worker')} over {times.seconds:,.2f} seconds of mining. A table has its "
+        "numbers.",
         _legend(box.left, 12, "busy", "searching"),
         _legend(box.left + 200, 12, "writing", "writing"),
         grid_lines(box, [x(value) for value in ticks]),

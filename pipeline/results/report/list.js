@@ -195,7 +195,7 @@ function startList(data) {
     const cell = place.cell && document.querySelector(`[data-cell="${CSS.escape(place.cell)}"]`);
     const which = `the ${told(listed.length)} ${WHICH[by]}`, hidden = listed.length - base.length;
     const words = [];
-    if (cell) words.push(`${told(Number(cell.dataset.n))} bicliques have these sizes.`);
+    if (cell) words.push(`${told(Number(cell.dataset.n))} ${Number(cell.dataset.n) === 1 ? "biclique has" : "bicliques have"} these sizes.`);
     if (wanted) words.push(`${place.find.trim()}:`);
     words.push(`${told(rows.length)} of ${hidden && (wanted || cell) ? `${told(base.length)} distinct among ${which}` : which}.`);
     if (hidden && !place.ids) words.push(`${told(hidden)} left out: a better one has more than ${data.distinct} % of the edges of each.`);

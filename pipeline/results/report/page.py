@@ -97,7 +97,7 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["shortened"] = shortened
+    environment.filters |= {"number": number, "shortened": shortened}
     return environment.from_string(_text("page.html"))
 
 
@@ -132,7 +132,7 @@ def _stored(content: Content) -> str:
     assert content.listed is not None
     n, count = len(content.listed.ids), content.status.count
     if n == count:
-        return f"All {n:,} are on this page."
+        return f"All {n:,} are on this page." if n > 1 else "It is on this page."
     each = [f"the {len(content.listed.lists[by]):,} {words}" for by, words in _CHOICES.items() if by != "all"]
     return f"{n:,} of {count:,} are on this page: {' and '.join(each)}."
 

@@ -229,7 +229,7 @@ def test_an_igraph_graph(tmp_path: Path) -> None:
         (np.array([[0, 1], [1, 1]]), r"may be columns of labels or a table of 0 and 1; .*\.astype\(bool\)"),
         (np.array([[0.5, 1], [1, 1]]), "may be columns of labels or a table of 0 and 1"),
         (np.array([[0, 1, 2]]), r"numpy.ndarray has 3 columns and not only 0 and 1; .* such as array > 0"),
-        (np.array([1, 2]), r"has 1 dimension\(s\) of int64; give two columns of labels, or a table of booleans"),
+        (np.array([1, 2]), r"has 1 dimension of int64; give two columns of labels, or a table of booleans"),
         (np.array([(1, 2)], [("u", int), ("v", int)]), r"has 1 dimension"),
         (np.array([[b"a", b"b"]]), "the left side has a bytes at row 1"),
         (pd.DataFrame({"a": [True], "b": [None]}).astype("boolean"), "column 'b' has a null; say whether it is true"),

@@ -131,7 +131,7 @@ def confuse(rows: Rows) -> Rows:
 
 MUTANTS: list[tuple[Callable[[Rows], Rows], str]] = [
     (duplicate, "is also in"),
-    (shrink, "is not maximal: 1 left vertices can be added"),
+    (shrink, "is not maximal: 1 left vertex can be added"),
     (grow, "is not a biclique: an edge is missing"),
     (swap, "is not a biclique|is not maximal"),
     (repeat_a_member, "row 0 of row group 0: its left members do not ascend"),
@@ -332,4 +332,4 @@ def test_an_objection_names_the_difference() -> None:
     two = np.array([0, 1], np.int32)
     assert adjacency.objection(two, two) is None
     assert adjacency.objection(np.array([0, 2], np.int32), two) == "is not a biclique: an edge is missing"
-    assert adjacency.objection(two, two[:1]) == "is not maximal: 1 right vertices can be added"
+    assert adjacency.objection(two, two[:1]) == "is not maximal: 1 right vertex can be added"
