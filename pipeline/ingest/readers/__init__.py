@@ -127,7 +127,7 @@ def _format_of(files: Files, given: str | None) -> Format:
     for path in files.paths[1:] if given is None else ():
         if (other := _infer_among(files, path)) != name:
             raise InputError(
-                f"{files.title} holds files of two formats: {files.paths[0]} is {name}, and {path} is {other}; "
+                f"the files of {files.title} have two formats: {files.paths[0]} is {name}, and {path} is {other}; "
                 "choose files with a pattern such as '*.csv', or say --format"
             )
     for format in _FORMATS:

@@ -175,7 +175,10 @@ def test_a_header_in_the_first_file_alone_needs_positions(tmp_path: Path) -> Non
     ("contents", "said"),
     [
         ({}, r"the folder .*in holds no files to read \(names that begin with _ or \. do not count\)"),
-        ({"a__el": "1 2\n", "b__csv": "1,2\n"}, r"holds files of two formats: .*a\.el is snap, and .*b\.csv is csv;"),
+        (
+            {"a__el": "1 2\n", "b__csv": "1,2\n"},
+            r"the files of .* have two formats: .*a\.el is snap, and .*b\.csv is csv;",
+        ),
         (
             {"a__el": "1 2\n", "b__md": "A text.\n"},
             r"neither the name nor the first line of .*b\.md tells its format.* or choose among the files",
