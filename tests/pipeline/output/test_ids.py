@@ -12,7 +12,7 @@ import pytest
 
 import pipeline
 from schemas.errors import BicliqueError
-from tests.support.runs import random_edges
+from tests.support.runs import random_edges, rewrite_record
 
 SOME = random_edges(18, 14, 0.4, 5)
 Members = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -133,8 +133,7 @@ def test_the_largest_and_their_ties_are_the_same_by_any_engine(tmp_path: Path, h
 
 def test_a_run_of_schema_1_is_refused_in_a_sentence(tmp_path: Path) -> None:
     ids_of(table_of(SOME, "numbers"), tmp_path / "out")
-    options = tmp_path / "out" / "options.json"
-    options.write_text(options.read_text().replace('"schema_version": 2', '"schema_version": 1'))
-    with pytest.raises(BicliqueError) as told:
+    rewrite_record(tmp_path / "out" / "options.json", schema_version=1)
+    with pytest.raises(BicliqueError, match=r"schema version 1, .* mine again") as told:
         pipeline.open_run(tmp_path / "out")
     assert "\n" not in str(told.value)
