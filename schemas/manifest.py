@@ -129,8 +129,10 @@ class LedgerEntry:
         )
 
     @classmethod
-    def from_json(cls, data: dict[str, Any], job: Job) -> tuple[LedgerEntry, Subtrees]:
-        """Inverse of `to_json`, for a run of this job. Returns the entry and its left-over.
+    def from_json(cls, data: dict[str, Any], job: Job) -> tuple[LedgerEntry, bytes]:
+        """Inverse of `to_json`, for a run of this job. Returns the entry and its packed left-over.
+
+        The left-over is not unpacked, because most callers want none: its nodes are counted.
 
         Raises
         ------
@@ -143,16 +145,16 @@ class LedgerEntry:
             total = job.read_total(data)
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
-        left_over = Subtrees.from_bytes(packed) if packed else Subtrees.empty()
-        if len(left_over) != flat.n_left_over:
-            raise IncompleteError(f"it promises {flat.n_left_over} left-over nodes and holds {len(left_over)}")
+        n_left_over = Subtrees.number_in(packed) if packed else 0
+        if n_left_over != flat.n_left_over:
+            raise IncompleteError(f"it promises {flat.n_left_over} left-over nodes and holds {n_left_over}")
         result = SliceResult(
             **{name: getattr(flat, name) for name in _OF_RESULT},
             parts=flat.parts,
             total=total,
             stats=SliceStats.from_json(flat.stats),
         )
-        return cls(result, flat.took, flat.weight), left_over
+        return cls(result, flat.took, flat.weight), packed
 
 
 #: Fields of an entry in JSON that belong to its total or its left-over.

@@ -7,7 +7,8 @@ progress, checkpoints, resume, cancellation and bounded buffers all follow from 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -27,6 +28,9 @@ __all__ = ["EVERYTHING", "Engine", "Piece", "Slice", "Subtrees"]
 
 #: `Subtrees.todo` of a whole first-level subtree. Its candidates are all ranks after the root.
 EVERYTHING = -1
+
+#: Columns of `Subtrees.to_bytes`.
+_PACKED = ["path", "candidates", "todo", "fresh", "ranged"]
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.
 Piece = tuple[np.ndarray, np.ndarray, int, bool]
@@ -217,20 +221,32 @@ class Subtrees:
 
     def to_bytes(self) -> bytes:
         """An Arrow IPC stream, compressed by zstd."""
-        batch = pa.record_batch(
-            {
-                "path": pa.LargeListArray.from_arrays(self.path_indptr, self.path),
-                "candidates": pa.LargeListArray.from_arrays(self.candidate_indptr, self.candidates),
-                "todo": self.todo,
-                "fresh": pa.array(self.fresh),
-                "ranged": pa.array(self.ranged),
-            }
-        )
+        columns = [
+            pa.LargeListArray.from_arrays(self.path_indptr, self.path),
+            pa.LargeListArray.from_arrays(self.candidate_indptr, self.candidates),
+            pa.array(self.todo),
+            pa.array(self.fresh),
+            pa.array(self.ranged),
+        ]
+        batch = pa.record_batch(columns, names=_PACKED)
         sink = pa.BufferOutputStream()
         options = pa.ipc.IpcWriteOptions(compression="zstd")
         with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
             writer.write_batch(batch)
         return sink.getvalue().to_pybytes()
+
+    @staticmethod
+    def number_in(data: bytes) -> int:
+        """Number of the nodes that `to_bytes` has packed, without unpacking their lists.
+
+        Raises
+        ------
+        IncompleteError
+            `data` is damaged.
+        """
+        with _unpacking():
+            todo = pa.ipc.IpcReadOptions(included_fields=[_PACKED.index("todo")])
+            return pa.ipc.open_stream(data, options=todo).read_all().num_rows
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Subtrees:
@@ -241,12 +257,10 @@ class Subtrees:
         IncompleteError
             `data` is damaged.
         """
-        try:
+        with _unpacking():
             table = pa.ipc.open_stream(data).read_all().combine_chunks()
             path, candidates = (table[name].combine_chunks() for name in ("path", "candidates"))
             fresh, ranged = (np.asarray(table[name], dtype=np.bool_) for name in ("fresh", "ranged"))
-        except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError, OSError) as error:
-            raise IncompleteError(f"a stored list of subtrees cannot be read: {error}") from error
         return cls(
             path.offsets.to_numpy().astype(OFFSET),
             path.values.to_numpy().astype(VERTEX),
@@ -256,6 +270,14 @@ class Subtrees:
             fresh,
             ranged,
         )
+
+
+@contextmanager
+def _unpacking() -> Iterator[None]:
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError, OSError) as error:
+        raise IncompleteError(f"a stored list of subtrees cannot be read: {error}") from error
 
 
 def _pick_lists(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -17,6 +17,8 @@ __all__ = ["BYTES_PER_ROW", "Changed", "Divided", "Partition", "divide"]
 BYTES_PER_ROW = 24
 #: Rows of a bucket, which is sorted in memory, and most buckets.
 _BUCKET, _MOST_BUCKETS = 1 << 21, 1 << 16
+#: Most threads that compare buckets.
+_MOST_THREADS = 4
 #: The bit of the third word that says that the row is of the new run.
 _NEW = np.uint64(1 << 63)
 
@@ -119,7 +121,7 @@ class Partition:
         IncompleteError
             If a run has a row twice.
         """
-        return self._buckets.each(_compared)
+        return self._buckets.each(_compared, _MOST_THREADS)
 
 
 def _compared(words: np.ndarray) -> tuple[Changed, Changed]:

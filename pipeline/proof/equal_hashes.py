@@ -7,6 +7,7 @@ from types import TracebackType
 
 import numpy as np
 
+from pipeline.process.in_order import MOST_THREADS
 from pipeline.run.buckets import Buckets
 from pipeline.run.files import temporary_folder
 
@@ -31,8 +32,8 @@ class Repeats:
 
     Notes
     -----
-    Numbers are put into temporary files by their leading bits. The files are about equally long, because the leading
-    bits of hashes are as good as random. Memory: at most some 200 MB, in the end.
+    Numbers are divided among buckets by their leading bits. Buckets are about equally long, because the leading bits of
+    hashes are as good as random. Memory: in the end some 40 MB for each core, of `MOST_THREADS` at most.
     """
 
     def __init__(self, expected: int):
@@ -57,7 +58,7 @@ class Repeats:
     def found(self, most: int = 1000) -> np.ndarray:
         """At most `most` of the numbers that occurred more than once, uint64, ascending. It can be asked once."""
         repeated: list[np.ndarray] = []
-        for own in self._buckets.each(_repeated):
+        for own in self._buckets.each(_repeated, MOST_THREADS):
             repeated.append(own[:most])
             if sum(map(len, repeated)) >= most:
                 break

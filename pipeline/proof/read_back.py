@@ -98,9 +98,9 @@ class PartProof:
     hashes: np.ndarray | None = None
 
 
-def in_pieces(part: Part, row_groups: int) -> Iterator[tuple[int, int]]:
+def in_pieces(part: Part, row_groups: int, piece_bytes: int = PIECE_BYTES) -> Iterator[tuple[int, int]]:
     """Divide the row groups of a part between tasks that can run at the same time: start and stop of each."""
-    pieces = max(1, min(-(-part.bytes // PIECE_BYTES), row_groups))
+    pieces = max(1, min(-(-part.bytes // piece_bytes), row_groups))
     return pairwise(row_groups * k // pieces for k in range(pieces + 1))
 
 

@@ -5,6 +5,7 @@ The answer says what is proven and what is not: see `Verification`.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,8 +23,8 @@ from pipeline.proof.adjacency import Adjacency
 from pipeline.proof.certificate import certify
 from pipeline.proof.equal_hashes import Repeats
 from pipeline.proof.equal_rows import refuse_equal_rows
-from pipeline.proof.read_back import check_ids, in_pieces, read_part
-from pipeline.proof.summary import PartSummary, Summary, Tally
+from pipeline.proof.read_back import PIECE_BYTES, check_ids, in_pieces, read_part
+from pipeline.proof.summary import Summary, Tally
 from pipeline.proof.upper_bound import count_above
 from pipeline.proof.wholeness import check_cover
 from pipeline.run.names import MANIFEST_FILE, store_url
@@ -41,6 +42,9 @@ __all__ = ["BOUND_TIME_S", "Verification", "verify_run"]
 
 #: Seconds in which it is counted that nothing is larger.
 BOUND_TIME_S = 60.0
+#: Pieces that each core reads of a large run, and most bytes of one. The thread that takes what was read cannot keep up
+#: with many small ones.
+_PIECES, _MOST_PIECE_BYTES = 64, 1 << 25
 
 
 @dataclass(frozen=True)
@@ -104,8 +108,8 @@ def verify_run(
 
     Notes
     -----
-    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, some 200 MB, and for each core a row
-    group and 16 bytes per vertex.
+    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, some 100 MB, and for each core a row
+    group, 16 bytes per vertex, and 8 bytes for each row in 32 MiB of the files, twice.
     Disk: 8 bytes per row for temporary files.
     """
     url = store_url(path)
@@ -218,18 +222,22 @@ class _Reading:
         self.members = find_members(run)
         self.rows = self.fingerprint = 0
         self.held = [(0, 0)] * len(manifest.parts)  # rows and fingerprint of each part
+        of_all = sum(part.bytes for part in manifest.parts)
+        self._piece_bytes = min(max(of_all // (_PIECES * count_cores()), PIECE_BYTES), _MOST_PIECE_BYTES)
+        self._own, self._tallies = threading.local(), list[Tally]()
 
     def run(self) -> None:
         """Read all rows and check them. Raises an `IncompleteError` at the first check that fails."""
         with Repeats(self.manifest.count) as repeats:
-            summary = Summary.of(self._read_all(repeats), *map(len, self.opened.hashes))
+            self._read_all(repeats)
             self._check_totals()
             refuse_equal_rows(self.opened, self.manifest.parts, repeats.found())
-        self._check_summary(summary)
+        tallies = (tally.result() for tally in self._tallies)
+        self._check_summary(Summary.of(tallies, *map(len, self.opened.hashes)))
 
-    def _read_all(self, repeats: Repeats) -> Iterator[PartSummary]:
+    def _read_all(self, repeats: Repeats) -> None:
         started = time.monotonic()
-        for part, hashes, summary in in_order(self._read, self._pieces(), count_cores()):
+        for part, hashes in in_order(self._read, self._pieces(), count_cores()):
             repeats.add(hashes)
             own = int(np.add.reduce(hashes, dtype=np.uint64))
             self.held[part] = self.held[part][0] + len(hashes), (self.held[part][1] + own) % 2**64
@@ -238,7 +246,6 @@ class _Reading:
             seconds = time.monotonic() - started
             share = self.rows / max(self.manifest.count, 1)
             self.on_progress(Progress("prove", min(share, 1.0), self.rows, self.rows / max(seconds, 1e-3)))
-            yield summary
 
     def _pieces(self) -> Iterator[_Piece]:
         row = 0
@@ -246,13 +253,21 @@ class _Reading:
             path = self.folder.bicliques / part.name
             with open_part(path) as file:
                 rows = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-            for groups in in_pieces(part, len(rows)):
+            for groups in in_pieces(part, len(rows), self._piece_bytes):
                 yield _Piece(k, path, groups, row + sum(rows[: groups[0]]))
             row += sum(rows)
 
-    def _read(self, piece: _Piece) -> tuple[int, np.ndarray, PartSummary]:
-        """The number of the part, the hashes of the rows, ascending, and the summary of the rows."""
-        tally, row = Tally(self.opened.hashes), piece.first_row
+    def _tally(self) -> Tally:
+        """The tally of this thread. To add up one per piece would keep the caller busy while other threads wait."""
+        if not hasattr(self._own, "tally"):
+            self._own.tally = Tally(self.opened.hashes)
+            self._tallies.append(self._own.tally)
+        tally: Tally = self._own.tally
+        return tally
+
+    def _read(self, piece: _Piece) -> tuple[int, np.ndarray]:
+        """The number of the part, and the hashes of the rows, ascending."""
+        tally, row = self._tally(), piece.first_row
         hashes = []
         for group, batch in enumerate(read_part(piece.path, self.opened.tables, piece.groups), piece.groups[0]):
             hashes.append(tally.add(batch, piece.part, group))
@@ -261,7 +276,7 @@ class _Reading:
             self._check_members(piece.path, batch)
             self._check_sample(piece.path, batch, row)
             row += len(batch)
-        return piece.part, np.sort(np.concatenate([np.empty(0, np.uint64), *hashes])), tally.result()
+        return piece.part, np.sort(np.concatenate([np.empty(0, np.uint64), *hashes]))
 
     def _check_sizes(self, path: Path, batch: Bicliques) -> None:
         search = self.opened.options.search

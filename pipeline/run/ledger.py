@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 __all__ = ["Ledger"]
 
 logger = logging.getLogger(__name__)
+
+#: What helps against a damaged entry.
+_REMEDY = "delete it and resume the run"
 
 
 class Ledger:
@@ -161,8 +165,17 @@ class Ledger:
         return self.folder.ledger / f"{number}.json"
 
     def left_over(self, number: int) -> Subtrees:
-        """The left-over of a slice, read from the file of its entry."""
-        return LedgerEntry.from_json(read_json(self.file(number)), self.job)[1]
+        """The left-over of a slice, read from the file of its entry.
+
+        Raises
+        ------
+        IncompleteError
+            If the entry is damaged.
+        """
+        file = self.file(number)
+        with _named_in_errors(file):
+            packed = LedgerEntry.from_json(read_json(file), self.job)[1]
+            return Subtrees.from_bytes(packed) if packed else Subtrees.empty()
 
     def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
         """Write the entry of a slice, and move its parts into ``bicliques/``.
@@ -221,13 +234,10 @@ class Ledger:
         return gaps
 
     def _read(self, file: Path) -> LedgerEntry:
-        remedy = "delete it and resume the run"
-        try:
+        with _named_in_errors(file):
             entry, _ = LedgerEntry.from_json(read_json(file), self.job)
-        except IncompleteError as error:
-            raise IncompleteError(f"ledger entry {file} cannot be used ({error}); {remedy}") from error
         if file.name != f"{entry.result.slice}.json":
-            raise IncompleteError(f"ledger entry {file} says that it is slice {entry.result.slice}; {remedy}")
+            raise IncompleteError(f"ledger entry {file} says that it is slice {entry.result.slice}; {_REMEDY}")
         return entry
 
     def sizes(self, entries: Iterable[LedgerEntry]) -> dict[str, int]:
@@ -264,6 +274,14 @@ class Ledger:
         named = {part.name for part in self.parts}
         there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *pending_there(self.folder)]
         return (path for path in there if path.name not in named)
+
+
+@contextmanager
+def _named_in_errors(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except IncompleteError as error:
+        raise IncompleteError(f"ledger entry {file} cannot be used ({error}); {_REMEDY}") from error
 
 
 def _number_of(entry: LedgerEntry) -> int:

@@ -153,12 +153,11 @@ def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
     monkeypatch.setattr("tempfile.tempdir", None)
     words = rf"cannot write the temporary folder {tmp_path}/bicliques-\w+ \(No space left on device\); make room for "
     numbers = np.arange(10_000, dtype=np.uint64) << np.uint64(50)
-    for expected, bytes_needed in ((10_000, "80,000"), (10_000_000, "80,000,000")):  # one file, and several
+    for expected, bytes_needed in ((10_000, "80,000"), (10_000_000, "80,000,000")):  # one bucket, and several
 
         def deal(expected: int) -> None:
             with Repeats(expected) as repeats:
-                for k in range(repeats.n_buckets):
-                    (repeats.folder / str(k)).symlink_to("/dev/full")
+                (repeats.folder / "rows").symlink_to("/dev/full")
                 repeats.add(numbers)
 
         with pytest.raises(ResourceError, match=f"{words}{bytes_needed} bytes there, or name another place in .TMPDIR"):

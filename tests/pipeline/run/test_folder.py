@@ -293,9 +293,9 @@ def test_a_ledger_entry_survives_json() -> None:
         timed=((7, 0.5),),
     )
     entry = LedgerEntry(report, ((PLAN, 0, 2), (3, 5, 9)), 2.5)
-    again, pieces = LedgerEntry.from_json(json.loads(json.dumps(entry.to_json(left_over.to_bytes()))), listing)
+    again, packed = LedgerEntry.from_json(json.loads(json.dumps(entry.to_json(left_over.to_bytes()))), listing)
     assert again == entry
-    assert pieces.path.tolist() == [3, 1]
+    assert Subtrees.from_bytes(packed).path.tolist() == [3, 1]
     nothing = ledger_entry(0)
     assert LedgerEntry.from_json(json.loads(json.dumps(nothing.to_json(b""))), counting)[0] == nothing
 
