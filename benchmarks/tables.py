@@ -164,7 +164,8 @@ Measured on: {hard_runs}.
 We know of no published program that has counted the maximal bicliques of these graphs. Each number was found by several
 complete searches, by different engines or from different root sides, whose counts and fingerprints agree
 (`python -m benchmarks.counts`). record_shape is generated: a graph of the size of the largest whose count is
-published (as far as we know), with 80 planted groups ([how](lab/large.md)).
+published (as far as we know), with 80 planted groups; record_shape_x4 has four times as many vertices, edges and groups
+([how](lab/large.md)).
 
 {counts}
 

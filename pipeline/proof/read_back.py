@@ -98,9 +98,12 @@ class PartProof:
     hashes: np.ndarray | None = None
 
 
-def in_pieces(part: Part, row_groups: int, piece_bytes: int = PIECE_BYTES) -> Iterator[tuple[int, int]]:
-    """Divide the row groups of a part between tasks that can run at the same time: start and stop of each."""
-    pieces = max(1, min(-(-part.bytes // piece_bytes), row_groups))
+def in_pieces(part: Part, row_groups: int, piece_bytes: int | None = None) -> Iterator[tuple[int, int]]:
+    """Divide the row groups of a part between tasks that can run at the same time: start and stop of each.
+
+    A task reads about `piece_bytes`, or one row group. None: `PIECE_BYTES`.
+    """
+    pieces = max(1, min(-(-part.bytes // (piece_bytes or PIECE_BYTES)), row_groups))
     return pairwise(row_groups * k // pieces for k in range(pieces + 1))
 
 

@@ -108,8 +108,8 @@ def verify_run(
 
     Notes
     -----
-    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, some 100 MB, and for each core a row
-    group, 16 bytes per vertex, and 8 bytes for each row in 32 MiB of the files, twice.
+    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, and for each core some 200 MB and 16
+    bytes per vertex.
     Disk: 8 bytes per row for temporary files.
     """
     url = store_url(path)

@@ -70,16 +70,20 @@ class Buckets:
         ends : iterable of int
             Where each of the `n` buckets ends.
         """
-        self._batches.append(_Batch(self._written, rows.strides[0], np.array([0, *ends], np.uint32)))
+        self._batches.append(_Batch(self._written, rows.nbytes // max(len(rows), 1), np.array([0, *ends], np.uint32)))
         self._written += rows.nbytes
         with temporary_errors(self._folder, self._bytes), self._file.open("ab") as file:
             file.write(rows.data)
 
     def each(self, work: Callable[[np.ndarray], Result], most_threads: int) -> Iterator[Result]:
-        """`work` of the numbers (uint64, one dimension) of each bucket, in order. Each thread holds one bucket."""
-        yield from in_order(lambda k: work(self._taken(k)), range(self.n), min(most_threads, count_cores()))
+        """`work` of the numbers (uint64, one dimension) of each bucket, in order. Each thread holds one bucket.
 
-    def _taken(self, k: int) -> np.ndarray:
+        The file is removed after the last one.
+        """
+        yield from in_order(lambda k: work(self._bucket(k)), range(self.n), min(most_threads, count_cores()))
+        self._file.unlink(missing_ok=True)
+
+    def _bucket(self, k: int) -> np.ndarray:
         stretches = [stretch for batch in self._batches if (stretch := batch.stretch(k))]
         numbers, at = np.empty(sum(map(len, stretches)) // 8, np.uint64), 0
         if stretches:
