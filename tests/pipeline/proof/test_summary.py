@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
+from pipeline.proof import verification
 from pipeline.proof.summary import Summary, Tally, read_largest
 from pipeline.run.folder import RunFolder
 from schemas.bicliques import Bicliques
@@ -102,6 +105,25 @@ def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
     (results.path / "summary" / "largest.parquet").unlink()
     assert pipeline.verify(results.path, progress=False).count == len(results)
     shutil.rmtree(results.path / "summary")
+    assert pipeline.verify(results.path, progress=False).count == len(results)
+
+
+def test_rows_that_several_threads_have_verified_are_summed_up_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two threads read a part each, because each waits until the other has one."""
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
+    results = pipeline.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
+    read, both = verification._Reading._read, threading.Barrier(2)
+
+    def with_another(self: object, piece: Any) -> Any:
+        if piece.part < 2:
+            both.wait(timeout=30)
+        return read(self, piece)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(verification._Reading, "_read", with_another)
+    monkeypatch.setattr(verification, "count_cores", lambda: 2)
     assert pipeline.verify(results.path, progress=False).count == len(results)
 
 
