@@ -42,7 +42,9 @@ __all__ = ["BOUND_TIME_S", "Verification", "verify_run"]
 
 #: Seconds in which it is counted that nothing is larger.
 BOUND_TIME_S = 60.0
-#: Pieces that each core reads of a large run, and most bytes of one. The thread that takes what was read cannot keep up
+#: Most threads that read. 64 of them took longer than 32, and more memory (docs/lab/large.md).
+_MOST_THREADS = 32
+#: Pieces that each thread reads of a large run, and most bytes of one. The thread that takes what was read cannot keep up
 #: with many small ones.
 _PIECES, _MOST_PIECE_BYTES = 64, 1 << 25
 
@@ -108,8 +110,8 @@ def verify_run(
 
     Notes
     -----
-    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, and for each core some 200 MB and 16
-    bytes per vertex.
+    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, and for each of at most 32 threads some
+    200 MB and 16 bytes per vertex.
     Disk: 8 bytes per row for temporary files.
     """
     url = store_url(path)
@@ -212,7 +214,7 @@ class _Piece(NamedTuple):
 
 
 class _Reading:
-    """One pass over all rows, on all cores, and what it adds up."""
+    """One pass over all rows, on many cores, and what it adds up."""
 
     def __init__(self, run: Run, manifest: Manifest, sample: int, seed: int, on_progress: OnProgress):
         self.opened, self.folder, self.manifest, self.on_progress = run, run.folder, manifest, on_progress
@@ -223,7 +225,8 @@ class _Reading:
         self.rows = self.fingerprint = 0
         self.held = [(0, 0)] * len(manifest.parts)  # rows and fingerprint of each part
         of_all = sum(part.bytes for part in manifest.parts)
-        self._piece_bytes = min(max(of_all // (_PIECES * count_cores()), PIECE_BYTES), _MOST_PIECE_BYTES)
+        self._threads = min(count_cores(), _MOST_THREADS)
+        self._piece_bytes = min(max(of_all // (_PIECES * self._threads), PIECE_BYTES), _MOST_PIECE_BYTES)
         self._own, self._tallies = threading.local(), list[Tally]()
 
     def run(self) -> None:
@@ -237,7 +240,7 @@ class _Reading:
 
     def _read_all(self, repeats: Repeats) -> None:
         started = time.monotonic()
-        for part, hashes in in_order(self._read, self._pieces(), count_cores()):
+        for part, hashes in in_order(self._read, self._pieces(), self._threads):
             repeats.add(hashes)
             own = int(np.add.reduce(hashes, dtype=np.uint64))
             self.held[part] = self.held[part][0] + len(hashes), (self.held[part][1] + own) % 2**64

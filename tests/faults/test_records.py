@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import pipeline
@@ -24,6 +25,7 @@ from schemas.options import RunLimits, RunOptions
 from schemas.records import checked, one_line, read_as, with_checksum
 from schemas.search import Search
 from schemas.sizes import SizeCounts
+from schemas.work import Subtrees
 from tests.support.runs import (
     answer,
     ledger_entry,
@@ -303,6 +305,14 @@ def test_odd_values_of_a_ledger_entry_are_refused(changes: dict[str, Any], words
     data = json.loads(json.dumps(ledger_entry(0).to_json(b"")))
     with pytest.raises(IncompleteError, match=words):
         LedgerEntry.from_json(data | changes, COUNTING)
+
+
+def test_a_left_over_of_another_number_of_nodes_is_refused_and_so_is_a_torn_one() -> None:
+    three = Subtrees.of_roots(np.array([3, 1, 2])).to_bytes()
+    for packed, words in ((three, "it promises 0 left-over nodes and holds 3"), (three[:50], "cannot be read")):
+        data = json.loads(json.dumps(ledger_entry(0).to_json(packed)))
+        with pytest.raises(IncompleteError, match=words):
+            LedgerEntry.from_json(data, COUNTING)
 
 
 @pytest.mark.parametrize("n_left", [[-1], [2**40], [[1]], 7, [1, 2]], ids=str)
