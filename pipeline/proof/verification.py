@@ -44,8 +44,8 @@ __all__ = ["BOUND_TIME_S", "Verification", "verify_run"]
 BOUND_TIME_S = 60.0
 #: Most threads that read. 64 of them took longer than 32, and more memory (docs/lab/large.md).
 _MOST_THREADS = 32
-#: Pieces that each thread reads of a large run, and most bytes of one. The thread that takes what was read cannot keep up
-#: with many small ones.
+#: Pieces that each thread reads of a large run, and most bytes of one. The thread that takes what was read cannot keep
+#: up with many small ones.
 _PIECES, _MOST_PIECE_BYTES = 64, 1 << 25
 
 
@@ -110,8 +110,8 @@ def verify_run(
 
     Notes
     -----
-    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, and for each of at most 32 threads some
-    200 MB and 16 bytes per vertex.
+    Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, and for each of at most 32 threads
+    some 200 MB and 16 bytes per vertex.
     Disk: 8 bytes per row for temporary files.
     """
     url = store_url(path)
