@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.run.ledger import Ledger
+from pipeline.run.ledger import Ledger, named
 from pipeline.run.opened import Run
 from pipeline.run.progress import number
 from schemas.errors import IncompleteError
-from schemas.manifest import PLAN, Manifest
+from schemas.manifest import Manifest
 
 __all__ = ["check_cover", "why_not_whole"]
 
@@ -39,9 +39,8 @@ def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Pat
     for problem in problems.values():
         return problem
     for source, ranges in ledger.outstanding().items():
-        name = "the plan" if source == PLAN else f"the left-over of slice {source}"
         nodes = sum(stop - start for start, stop in ranges)
-        return f"no entry in {run.folder.ledger} accounts for {number(nodes, 'node')} of {name}"
+        return f"no entry in {run.folder.ledger} accounts for {number(nodes, 'node')} of {named(source)}"
     total = ledger.total
     if (total.count, total.fingerprint) != (manifest.count, manifest.fingerprint):
         return (
@@ -65,8 +64,8 @@ def check_cover(ledger: Ledger) -> None:
         if reason:
             raise IncompleteError(f"slice {entry.result.slice} does not count: {reason}; resume the run")
     for source, ranges in ledger.outstanding().items():
-        name = "the plan" if source == PLAN else f"the left-over of slice {source}"
         left = sum(stop - start for start, stop in ranges)
+        whose = named(source)
         raise IncompleteError(
-            f"{number(left, 'node')} of {name} {'is' if left == 1 else 'are'} not mined yet; resume the run"
+            f"{number(left, f'node of {whose} is', f'nodes of {whose} are')} not mined yet; resume the run"
         )

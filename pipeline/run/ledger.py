@@ -33,7 +33,7 @@ from schemas.work import Subtrees
 if TYPE_CHECKING:
     from pipeline.run.journal import Journal
 
-__all__ = ["Ledger"]
+__all__ = ["Ledger", "named"]
 
 logger = logging.getLogger(__name__)
 
@@ -284,6 +284,11 @@ def _named_in_errors(file: Path) -> Iterator[None]:
         raise IncompleteError(f"ledger entry {file} cannot be used ({error}); {_REMEDY}") from error
 
 
+def named(source: int) -> str:
+    """What a source is called in sentences."""
+    return "the plan" if source == PLAN else f"the left-over of slice {source}"
+
+
 def _number_of(entry: LedgerEntry) -> int:
     return entry.result.slice
 
@@ -293,8 +298,9 @@ def _gaps(source: int, taken: list[tuple[int, int, int]], size: int) -> list[tup
     free, end, last = [], 0, -1
     for start, stop, number in taken:
         if start < end:
-            name = "the plan" if source == PLAN else f"the left-over of slice {source}"
-            raise IncompleteError(f"slices {last} and {number} both took node {start} of {name}; start the run again")
+            raise IncompleteError(
+                f"slices {last} and {number} both took node {start} of {named(source)}; start the run again"
+            )
         if start > end:
             free.append((end, start))
         end, last = stop, number
