@@ -15,13 +15,17 @@ MADE, READ = "prefect.asset.materialization.succeeded", "prefect.asset.reference
 
 
 def events(n: int, beginning: str, **resource: str) -> list[ReceivedEvent]:
-    """The first events of a resource whose names begin so, at least `n`, in the order in which they were sent."""
+    """The events of a resource whose names begin so, in the order in which they were sent, once `n` are there.
+
+    `n` is how many are expected. That an event is there does not mean that those sent before it are: what the server
+    could not write, as to an SQLite file that is locked, goes back to the end of its queue.
+    """
     wanted = EventFilter(
         event=EventNameFilter(prefix=[beginning]),
         resource=EventResourceFilter(labels={f"prefect.resource.{name}": [value] for name, value in resource.items()}),
         order=EventOrder.ASC,
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300  # the server waits up to 60 s for a lock, each time that it writes
     with get_client(sync_client=True) as client:
         while True:
             found = client.read_events(wanted, limit=50).events
