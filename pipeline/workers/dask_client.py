@@ -104,6 +104,12 @@ def _check_workers(client: distributed.Client, address: str, platform: Platform,
     except OSError:
         raise
     except Exception as error:  # whatever a worker of another environment raises
+        for name, stranger in answers(client, _question()).items():
+            if stranger is not None:
+                raise ResourceError(
+                    f"worker {name} of {address} finds {stranger[1]} first where it looks for the package "
+                    f"{stranger[0]} of bicliques; rename that one, or give bicliques an environment of its own"
+                ) from error
         raise ResourceError(
             f"the workers of {address} cannot import this package ({error}); install it where they run"
         ) from error
@@ -121,6 +127,31 @@ def _check_workers(client: distributed.Client, address: str, platform: Platform,
                 f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "
                 f"{command} {address}, or choose --engine cpu"
             )
+
+
+def _question() -> Callable[[], tuple[str, str] | None]:
+    """What a worker is asked that cannot import our packages: which of them is another software's, and where it is.
+
+    The function is sent as code, as Dask sends each one that is defined inside another.
+    """
+
+    def first_stranger() -> tuple[str, str] | None:
+        from importlib.util import find_spec
+        from pathlib import Path
+
+        places = {}
+        for name in ("bicliques", "pipeline", "kernels", "schemas"):
+            spec = find_spec(name)
+            if spec is None or spec.origin is None:
+                return None  # it is not installed, and nothing is in its place
+            places[name] = Path(spec.origin).resolve()
+        home = places["bicliques"].parents[1]
+        for name, place in places.items():
+            if place != (home / name / "__init__.py").resolve():
+                return name, str(place)
+        return None
+
+    return first_stranger
 
 
 def _check_object(scheduler: distributed.Client | distributed.deploy.Cluster) -> None:

@@ -73,6 +73,24 @@ def test_a_stranger_is_named_in_one_sentence(name, has_init, tmp_path):
     assert f"but {tmp_path / name} comes first on sys.path; rename that one" in last
 
 
+@pytest.mark.parametrize("how", ["script", "module"])
+def test_the_command_says_in_one_sentence_that_a_stranger_is_called_pipeline(how, tmp_path):
+    folder = stranger(tmp_path / "theirs", "pipeline", True)
+    script = tmp_path / "bicliques"  # as pip writes it, under the name that pyproject.toml gives it
+    script.write_text("import sys\nfrom bicliques import program\nsys.exit(program())\n")
+    done = subprocess.run(
+        [sys.executable, *((str(script),) if how == "script" else ("-m", "bicliques")), "formats"],
+        cwd=tmp_path,
+        env=clean_environment(PYTHONPATH=f"{folder}:{ROOT}"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith(f"bicliques: the package pipeline of bicliques is in {ROOT}, but {folder}/pipeline ")
+    assert len(done.stderr.splitlines()) == 1
+
+
 @pytest.mark.parametrize("name", ["kernels", "schemas"])
 def test_the_command_says_so_too(name, tmp_path):
     program = "import sys; from pipeline.cli.main import main; sys.exit(main(['formats']))"
@@ -88,7 +106,7 @@ def test_a_stranger_called_flows_is_no_trouble_for_mining(tmp_path):
 
 
 def test_ours_through_a_link_are_ours(tmp_path):
-    for name in (*LAYERS, "bicliques.py"):
+    for name in (*LAYERS, "bicliques"):
         (tmp_path / name).symlink_to(ROOT / name)
     done = run("import bicliques as bq; print(bq.mine.__name__)", tmp_path)
     assert done.stdout == "mine\n", done.stderr

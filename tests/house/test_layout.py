@@ -14,7 +14,7 @@ from tests.house.tree import LAYERS, ROOT, text_of, tracked
 
 TOP = {
     *(".ci", ".gitignore", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
-    *("MANIFEST.in", "pyproject.toml", "setup.py", "bicliques.py", "constraints.txt", "prefect.toml", "prefect.yaml"),
+    *("MANIFEST.in", "pyproject.toml", "setup.py", "bicliques", "constraints.txt", "prefect.toml", "prefect.yaml"),
     *("Dockerfile", "Dockerfile.cuda", ".dockerignore"),
     *("benchmarks", "docs", "examples", "tests", *LAYERS),
 }

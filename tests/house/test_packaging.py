@@ -74,14 +74,14 @@ def wheel_files(built: Path) -> set[str]:
 
 
 def packages_in_tree() -> set[str]:
-    return {str(path) for path in tracked() if path.parts[0] in (*LAYERS, "bicliques.py")} - NOT_SHIPPED
+    return {str(path) for path in tracked() if path.parts[0] in (*LAYERS, "bicliques")} - NOT_SHIPPED
 
 
 def test_wheel_holds_the_four_packages_and_nothing_else(built):
     files = wheel_files(built)
     metadata = {name for name in files if ".dist-info/" in name}
     assert files - metadata == packages_in_tree() | EXAMPLE
-    assert {f"{layer}/py.typed" for layer in LAYERS} < files
+    assert {f"{package}/py.typed" for package in (*LAYERS, "bicliques")} < files
     assert any(name.endswith(".cuh") for name in files)
     assert any(name.endswith("licenses/LICENSE") for name in metadata)
 

@@ -27,7 +27,7 @@ _JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
 def sources() -> list[Path]:
-    return [ROOT / path for path in tracked() if path.suffix == ".py" and path.parts[0] in (*LAYERS, "bicliques.py")]
+    return [ROOT / path for path in tracked() if path.suffix == ".py" and path.parts[0] in (*LAYERS, "bicliques")]
 
 
 def interpreter(python: str) -> str:

@@ -48,7 +48,7 @@ def test_the_module_and_the_script_are_the_same_program() -> None:
     assert "matrix-market" in ended.stdout
     assert "reference" in ended.stdout
     assert "https://, s3://, gs:// and others" in ended.stdout
-    assert 'bicliques = "pipeline.cli.main:program"' in (ROOT / "pyproject.toml").read_text()
+    assert 'bicliques = "bicliques:program"' in (ROOT / "pyproject.toml").read_text()
 
 
 def test_the_version_is_that_of_the_project() -> None:

@@ -14,23 +14,28 @@ Errors of these functions name the calls of `bicliques`, and those of `pipeline`
 from __future__ import annotations
 
 import os
+import sys
 
 import pipeline
 
-_HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120
+_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
 _FOUND = os.path.dirname(pipeline.__file__ or "") or next(iter(pipeline.__path__), "")  # noqa: PTH120
-if os.path.realpath(_FOUND) != os.path.realpath(os.path.join(_HERE, "pipeline")):  # noqa: PTH118
-    raise ImportError(
-        f"the package pipeline of bicliques is in {_HERE}, but {_FOUND} comes first on sys.path; "
-        "rename that one, or give bicliques an environment of its own",
-        name="pipeline",
+if os.path.realpath(_FOUND) != os.path.realpath(os.path.join(_HOME, "pipeline")):  # noqa: PTH118
+    _SENTENCE = (
+        f"the package pipeline of bicliques is in {_HOME}, but {_FOUND} comes first on sys.path; "
+        "rename that one, or give bicliques an environment of its own"
     )
+    # while `python -m bicliques` imports this package, the name of the program is still -m
+    if os.path.basename(next(iter(sys.argv), "")) in ("bicliques", "-m"):  # noqa: PTH119
+        sys.exit(f"bicliques: {_SENTENCE}")
+    raise ImportError(_SENTENCE, name="pipeline")
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from pipeline import *  # noqa: F403
+    from pipeline import MaximalBicliques as MaximalBicliques
 
 __all__ = pipeline.__all__
 
@@ -55,7 +60,8 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *pipeline._HOMES})
 
 
-if __name__ == "__main__":
+def program() -> None:
+    """Run the command ``bicliques`` of this process, and end the process. A package that has our name is told of."""
     from pipeline.cli.main import program
 
     program()
