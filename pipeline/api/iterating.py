@@ -52,7 +52,7 @@ def maximal_bicliques(
     Raises
     ------
     InputError
-        If an option is wrong, at once; if the input is wrong, before the first biclique.
+        If an option is wrong, at once; if the input or `folder` is, before the first biclique.
     ResourceError
         If the engine cannot run, workers fail, or the folder is full.
     TypeError
@@ -74,12 +74,12 @@ def maximal_bicliques(
     if wrong := options.keys() - known:
         raise TypeError(f"maximal_bicliques() got an unexpected keyword argument {min(wrong)!r}")
     asked = Asked.of(source, options, mode="list")
-    return _rows(source, asked, folder, progress)
+    if asked.options.engine != engines.AUTO:
+        engines.kind(asked.options.engine)
+    return _rows(source, asked, folder, to_callback(progress))
 
 
-def _rows(
-    source: Any, asked: Asked, folder: str | os.PathLike[str] | None, progress: OnProgress | bool | None
-) -> Iterator[Biclique]:
+def _rows(source: Any, asked: Asked, folder: str | os.PathLike[str] | None, progress: OnProgress) -> Iterator[Biclique]:
     with in_temporary_folder(source, asked, folder, progress) as results:
         yield from results
 

@@ -7,6 +7,7 @@ command ``completion`` is here, because it tells a shell the words of all comman
 from __future__ import annotations
 
 import argparse
+import re
 from typing import NoReturn
 
 from pipeline.cli import (
@@ -49,7 +50,25 @@ class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one sentence, like all others."""
 
     def error(self, message: str) -> NoReturn:
-        raise InputError(f"{message}; see: {self.prog} --help")
+        raise InputError(f"{_in_our_words(message)}; see: {self.prog} --help")
+
+
+#: What the parser of a value asks for, by its name.
+_WANTED = {
+    "int": "a whole number",
+    "natural": "a whole number of 0 or more",
+    "numbers": "whole numbers of 0 or more with commas between them",
+    "float": "a number",
+}
+
+
+def _in_our_words(message: str) -> str:
+    """An error of argparse about a value, as our other errors are. Other messages stay as they are."""
+    if (found := re.fullmatch(r"argument (?:\S+/)?(\S+): invalid (\w+) value: (.*)", message)) and found[2] in _WANTED:
+        return f"{found[1]} must be {_WANTED[found[2]]}, not {found[3]}"
+    if found := re.fullmatch(r"argument (?:\S+/)?(\S+): invalid choice: (.*) \(choose from (.*)\)", message):
+        return f"{found[1]} must be one of {found[3].replace(chr(39), '')}, not {found[2]}"
+    return message
 
 
 def parser() -> argparse.ArgumentParser:

@@ -113,11 +113,15 @@ def _last_words(error: Exception) -> str | None:
 
 
 def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
-    """Fill `arguments`. For an unknown option, raise an `InputError` that names the option that was probably meant."""
+    """Fill `arguments`. Of an unknown command or option, an `InputError` names the one that was probably meant."""
     top, commands = parsers()
     words = sys.argv[1:] if argv is None else argv
     if {"-h", "--help"} & set(words) and settings.calls_of(words[0]):
         _tell_settings(commands[words[0]], words[0])
+    if words and not words[0].startswith("-") and words[0] not in commands:
+        close = difflib.get_close_matches(words[0], commands, 1, 0.6)
+        meant = f" (did you mean {close[0]}?)" if close else ""
+        raise InputError(f"there is no command {words[0]!r}{meant}; see: {top.prog} --help")
     _, unknown = top.parse_known_args(argv, arguments)
     if not unknown:
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -137,9 +138,19 @@ def _make(path: Path) -> list[Path]:
         path.mkdir(parents=True, exist_ok=True)
     except (OSError, ValueError) as error:  # ValueError if the name holds a NUL
         _unmake([folder for folder in missing if _exists(folder)])
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise InputError(f"the output folder {path} cannot be made ({reason}); name another one") from error
+        raise InputError(
+            f"the output folder {path} cannot be made ({_why_not(path, error)}); name another one"
+        ) from error
     return missing
+
+
+def _why_not(path: Path, error: OSError | ValueError) -> str:
+    there = next((folder for folder in (path, *path.parents) if _exists(folder)), None)
+    if there is not None and not there.is_dir():
+        return f"{there} is a file"
+    if isinstance(error, OSError) and error.errno == errno.ENOENT:  # as /proc says, or a folder that is just removed
+        return f"nothing can be made in {there}"
+    return str(error.strerror if isinstance(error, OSError) else error)
 
 
 def _exists(folder: Path) -> bool:

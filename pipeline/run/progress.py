@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TextIO
 
 from pipeline.process.logs import write_if_possible
+from schemas.errors import InputError
 from schemas.facts import BEFORE_MINING
 
 __all__ = ["Gap", "OnProgress", "Progress", "Step", "number", "pass_on", "size", "to_callback"]
@@ -101,6 +102,11 @@ def to_callback(wish: OnProgress | bool | None, stream: TextIO | None = None) ->
         None takes the output of the cell in a notebook, and elsewhere stderr. In a notebook the output is rewritten,
         and on a terminal one line; elsewhere a line is written every 10 seconds.
 
+    Raises
+    ------
+    InputError
+        If `wish` is something else.
+
     Notes
     -----
     Each of these functions has an output of its own in a notebook. So a call makes one, and hands it on.
@@ -109,6 +115,8 @@ def to_callback(wish: OnProgress | bool | None, stream: TextIO | None = None) ->
         return wish
     if wish is False:
         return lambda progress: None
+    if wish is not True and wish is not None:
+        raise InputError(f"progress must be True, False, None or a function, not {wish!r}")
     if stream is None and _in_notebook():
         return _BelowCell()
     stream = stream or sys.stderr

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
 from pipeline.run.stored import url_at
 from schemas.errors import BicliqueError
-
-if TYPE_CHECKING:
-    import os
 
 __all__ = ["how_to_resume", "in_the_way", "no_run", "of_another_schema"]
 
@@ -54,6 +51,8 @@ def no_run(path: Path) -> str:
                 f"there, give the same command again; what is in {shown}/bicliques can be read with other programs"
             )
         return f"{shown} is a URL, and runs are opened on this machine; read {shown}/bicliques with other programs"
+    if not os.path.lexists(path):
+        return f"{path} is not the folder of a run: it does not exist; check its name, and the current folder"
     why = f"{path} is not the folder of a run: it has no options.json"
     if is_file(path / PUBLISHED_FILE):
         why += f", because a run was published there; read {path / 'bicliques'} with other programs"

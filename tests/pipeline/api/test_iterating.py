@@ -64,6 +64,10 @@ def test_the_folder_goes_however_the_iteration_ends(source: Path, tmp_path: Path
 def test_wrong_options_are_refused_at_once(source: Path) -> None:
     with pytest.raises(InputError, match="min_left must be at least 1, not 0"):
         pipeline.maximal_bicliques(source, min_left=0)
+    with pytest.raises(InputError, match="there is no engine 'quick'; choose one of auto"):
+        pipeline.maximal_bicliques(source, engine="quick")
+    with pytest.raises(InputError, match="progress must be True, False, None or a function, not 'loud'"):
+        pipeline.maximal_bicliques(source, progress="loud")  # type: ignore[arg-type]
     for name in ("min_lfet", *_NOT_TAKEN):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             pipeline.maximal_bicliques(source, **{name: 1})

@@ -156,7 +156,7 @@ def test_the_command(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     ("words", "sentence"),
     [
         (["--min-left", "0"], "--min-left must be at least 1, not 0"),
-        (["--min-right", "2.5"], "invalid int value: '2.5'"),
+        (["--min-right", "2.5"], "--min-right must be a whole number, not '2.5'"),
     ],
 )
 def test_bad_input(source: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:

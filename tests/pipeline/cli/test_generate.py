@@ -121,7 +121,10 @@ def test_the_place_is_chosen_and_changes_nothing(
         ([*GRAPH, "--quadrants", "1,0,0,0", "--dry-run"], "the model chung-lu has no --quadrants"),
         ([*GRAPH, "--part-edges", "0", "--dry-run"], "--part-edges is 0; it has to be at least 1"),
         ([*GRAPH, "--threads", "-5", "--dry-run"], "--threads is -5; it has to be at least 1"),
-        ([*GRAPH, "--generate-on", "GPU", "--dry-run"], "invalid choice: 'GPU'"),
+        (
+            [*GRAPH, "--generate-on", "GPU", "--dry-run"],
+            "--generate-on must be one of auto, cpu, gpu, not 'GPU'; see: bicliques generate",
+        ),
         ([*GRAPH, "--output", "s3://lake/g"], "s3://lake/g is a URL, and results are written to this machine"),
     ],
 )
