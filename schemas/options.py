@@ -115,6 +115,9 @@ class IngestOptions:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "where", as_conditions(self.where))
+        for word, column in (("left", self.left), ("right", self.right), ("weight", self.weight)):
+            if column is not None and type(column) not in (int, str):
+                raise InputError(f"{word} must be the name of a column or its position from 0, not {column!r}")
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InputError(f"the delimiter must be one character, not {self.delimiter!r}")
         if self.label_type not in get_args(LabelType):

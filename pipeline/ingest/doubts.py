@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pipeline.ingest.readers.base import EdgeStream, shorten
 from pipeline.ingest.readers.columns import are_flags
 
-__all__ = ["SLICE", "Variants", "duplicate_doubt", "flags_doubt", "float_doubt", "variants_of"]
+__all__ = ["SLICE", "Variants", "duplicate_doubt", "flags_doubt", "form_doubt", "variants_of"]
 
 #: If a side has more labels, or more bytes of labels, they are not compared. A million labels take half a second and
 #: 140 bytes of memory each.
@@ -109,11 +109,23 @@ def flags_doubt(stream: EdgeStream, left: pa.Array, right: pa.Array) -> str | No
     )
 
 
-def float_doubt(labels: pa.Array, side: str) -> str | None:
-    """The doubt that all labels look like floating-point numbers, which a table with types would not accept."""
-    if pa.types.is_integer(labels.type) or not all(
-        pc.all(pc.match_substring_regex(part, r"^[0-9]+\.[0-9]+$")).as_py() for part in _slices(labels)
-    ):
-        return None
-    one = shorten(labels[0].as_py())
-    return f"the {side} labels look like floating-point numbers, such as {one}, and are taken as text, digit for digit"
+#: Forms that text labels rarely have on purpose, and what to say if all labels of a side have one.
+_FORMS = (
+    (r"^[0-9]+\.[0-9]+$", "floating-point numbers", "and are taken as text, digit for digit"),
+    (
+        r"(?s)^(\[.*\]|\(.*\)|\{.*\})$",
+        "lists",
+        "and each is taken as one label; give a row per member, or a column of lists in Parquet or Arrow",
+    ),
+)
+
+
+def form_doubt(labels: pa.Array, side: str) -> str | None:
+    """The doubt that all labels look like floating-point numbers, or like lists that were written as text.
+
+    A table with types would refuse such numbers, and make an edge of each member of a list.
+    """
+    for form, what, how in _FORMS if not pa.types.is_integer(labels.type) else ():
+        if all(pc.all(pc.match_substring_regex(part, form)).as_py() for part in _slices(labels)):
+            return f"the {side} labels look like {what}, such as {shorten(labels[0].as_py())}, {how}"
+    return None

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.ingest.doubts import duplicate_doubt, flags_doubt, float_doubt, variants_of
+from pipeline.ingest.doubts import duplicate_doubt, flags_doubt, form_doubt, variants_of
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
 from pipeline.ingest.readers.columns import refuse_flags
@@ -237,7 +237,7 @@ def _doubts(
     for own, name in zip(labels, stream.side_names, strict=True):
         variants = variants_of(own.values)
         counts.append(None if variants is None else variants.count)
-        notes += [variants.doubt(name) if variants is not None else None, float_doubt(own.values, name)]
+        notes += [variants.doubt(name) if variants is not None else None, form_doubt(own.values, name)]
     found = tuple(note for note in notes if note is not None)
     for note in found:
         logger.warning("%s: %s", stream.source, note)

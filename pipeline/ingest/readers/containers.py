@@ -28,7 +28,7 @@ _ENTRIES = 1 << 24
 def open_pairs(pairs: Iterable[Any], name: str, options: IngestOptions) -> EdgeStream:
     """Open an iterable of pairs, with weights behind them if these matter. A generator is consumed by the million."""
     columns = _columns(options)
-    batches = pairs_of(name, pairs, "pair", _CONVERT, len(columns))
+    batches = pairs_of(name, pairs, "pair", _CONVERT, len(columns), options.label_type == "string")
     return InMemory(name, "python", options, batches, columns, unit="pair")
 
 
@@ -76,7 +76,7 @@ def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStre
                 f"{name} may be columns of labels or a table of 0 and 1; convert labels to integers or strings "
                 "(a list of tuples always means edges), or the table with .astype(bool)"
             )
-        return InMemory(name, "numpy", options, _rows(array, name), columns)
+        return InMemory(name, "numpy", options, _rows(array, name, options.label_type == "string"), columns)
     refuse_unused(name, frozenset(), options)
     if not is_flags and not _has_only_flags(array):
         raise InputError(
@@ -108,15 +108,16 @@ def _refuse_matrix(array: np.ndarray, name: str, least: float) -> None:
         )
 
 
-def _rows(array: np.ndarray, name: str) -> Iterator[pa.RecordBatch]:
+def _rows(array: np.ndarray, name: str, as_text: bool) -> Iterator[pa.RecordBatch]:
     for start in range(0, len(array), ROWS):
         columns = array[start : start + ROWS].T
         if array.dtype.kind in "iu":
-            found = list(map(pa.array, columns))
+            found = list(map(pa.array, columns.astype(array.dtype.newbyteorder("="), copy=False)))
         else:
             sides = zip(SIDES, columns, strict=False)
             found = [
-                labels_of(f"{name}: the {word} side", side.tolist(), "row", _CONVERT, start) for word, side in sides
+                labels_of(f"{name}: the {word} side", side.tolist(), "row", _CONVERT, start, as_text)
+                for word, side in sides
             ]
             found += [weights_of(name, own.tolist(), "row", start) for own in columns[len(SIDES) :]]
         yield pa.RecordBatch.from_arrays(found, names=COLUMNS[: len(found)])
@@ -155,11 +156,12 @@ def one_hot(
         A label is neither an integer nor a string, or occurs twice.
     """
     refuse_unused(name, ON_LABELS, options)
-    sides = []
-    for what, labels in (("index", left), ("columns", right)):
+    sides, as_text = [], options.label_type == "string"
+    for what, labels in (("index", left), ("row of column names", right)):
         if len(set(labels)) < len(labels):
-            raise InputError(f"{name}: the {what} has a label twice; rename it, or make an edge of every 1")
-        sides.append(labels_of(f"{name}: the {what}", labels, "place", _CONVERT))
+            twice = next(label for label in labels if labels.count(label) > 1)
+            raise InputError(f"{name}: the {what} has {twice!r} twice; rename one, or make an edge of every 1")
+        sides.append(labels_of(f"{name}: the {what}", labels, "place", _CONVERT, as_text=as_text))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for k, column in enumerate(columns):

@@ -102,6 +102,8 @@ def items_of(source: Named) -> list[str]:
 
 
 def _item_of(item: str) -> str:
+    if not item:
+        raise InputError("the path of the source is empty; name a file, a folder or a pattern")
     url = url_of(item)
     if url is None:
         return item

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, repeat
 from typing import Any
 
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import SIDES, EdgeStream, to_batch
-from pipeline.ingest.readers.in_memory import InMemory, labels_of, pairs_of, refuse_odd
+from pipeline.ingest.readers.in_memory import InMemory, is_whole, labels_of, pairs_of, refuse_odd
 from pipeline.ingest.readers.labels import INTEGER
 from pipeline.ingest.readers.tables import ROWS
 from pipeline.run.progress import number
@@ -61,9 +61,11 @@ def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
         if value not in (0, 1):
             found = "no attribute 'bipartite'" if value is None else f"bipartite={value!r}"
             raise InputError(f"{name}: node {node!r} has {found}; set it to 0 (left) or 1 (right) on every node")
+    as_text = options.label_type == "string"
     for k, word in enumerate(SIDES):
         labels = [node for node, value in side.items() if value == k]
-        refuse_odd(f"{name}: the {word} side", labels, "node", "relabel the nodes")
+        if not (as_text and all(map(is_whole, labels))):
+            refuse_odd(f"{name}: the {word} side", labels, "node", "relabel the nodes")
 
     def batches() -> Iterator[pa.RecordBatch]:
         edges = iter(graph.edges(data=options.weight or "weight"))
@@ -76,7 +78,12 @@ def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
                         f"{name}: the edge between {u!r} and {v!r} joins two nodes with bipartite={side[u]}; "
                         "remove it or correct the attribute"
                     )
-            yield to_batch(*(labels_of(name, [end[k] for end in ends], "edge", "relabel the nodes") for k in (0, 1)))
+            yield to_batch(
+                *(
+                    labels_of(name, [end[k] for end in ends], "edge", "relabel the nodes", as_text=as_text)
+                    for k in (0, 1)
+                )
+            )
 
     stream = InMemory(name, "networkx", options, batches(), unit="edge")
     return stream
@@ -99,6 +106,18 @@ def _is_heavy(stream: InMemory, edge: tuple[Any, Any], weight: Any) -> bool:
     return enough
 
 
+def _refuse_names_twice(name: str, label: Sequence[Any], side: Sequence[Any]) -> None:
+    """Refuse two vertices of one side with one name, because they would be read as one vertex."""
+    seen: set[tuple[Any, bool]] = set()
+    for vertex, key in enumerate(zip(label, map(bool, side), strict=True)):
+        if key in seen and key[0] is not None:
+            raise InputError(
+                f"{name}: vertex {vertex} is called {key[0]!r} as another one of its side; rename one, or delete the "
+                "attribute 'name'"
+            )
+        seen.add(key)
+
+
 def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open an igraph graph with the vertex attribute ``type``. Labels are names, or numbers of vertices."""
     known = graph.vs.attributes()
@@ -111,6 +130,7 @@ def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
         if value not in (False, True):
             raise InputError(f"{name}: vertex {vertex} has type={value!r}; set it to False (left) or True (right)")
     label = graph.vs["name"] if "name" in known else range(len(side))
+    _refuse_names_twice(name, label, side)
 
     def pairs() -> Iterator[tuple[Any, Any]]:
         known = options.weight or "weight"
@@ -125,6 +145,6 @@ def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
                 )
             yield (label[v], label[u]) if side[u] else (label[u], label[v])
 
-    batches = pairs_of(name, pairs(), "edge", "rename the vertices")
+    batches = pairs_of(name, pairs(), "edge", "rename the vertices", as_text=options.label_type == "string")
     stream = InMemory(name, "igraph", options, batches, unit="edge")
     return stream

@@ -14,12 +14,23 @@ import pyarrow as pa
 
 from pipeline.ingest.readers.as_frame import AsFrame
 from pipeline.ingest.readers.base import SIDES, shorten
+from pipeline.ingest.readers.labels import MAX_INTEGER
 from pipeline.ingest.readers.sieve import integers_of
 from pipeline.ingest.readers.tables import ROWS, Pair, TableStream
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["COLUMNS", "InMemory", "TableFacts", "labels_of", "odd_value", "pairs_of", "refuse_odd", "weights_of"]
+__all__ = [
+    "COLUMNS",
+    "InMemory",
+    "TableFacts",
+    "is_whole",
+    "labels_of",
+    "odd_value",
+    "pairs_of",
+    "refuse_odd",
+    "weights_of",
+]
 
 #: The types that a pair may have. Text of two letters and sets are none.
 _PAIRS = (tuple, list, np.ndarray)
@@ -97,7 +108,9 @@ class InMemory(TableStream):
         return InputError(f"{self.source} cannot be read ({reason}); make it anew")
 
 
-def labels_of(what: str, values: list[Any], unit: str, remedy: str, n_before: int = 0) -> pa.Array:
+def labels_of(
+    what: str, values: list[Any], unit: str, remedy: str, n_before: int = 0, as_text: bool = False
+) -> pa.Array:
     """Labels that are Python objects as a column of integers or of text.
 
     Parameters
@@ -110,14 +123,20 @@ def labels_of(what: str, values: list[Any], unit: str, remedy: str, n_before: in
         Word for the place of a value, and what to do with one that is no label.
     n_before : int
         Values before these.
+    as_text : bool
+        Whether integers of any size become text, as the label type "string" has them.
     """
+    if as_text and not any(isinstance(value, str) for value in values):  # 7 and "7" may be two vertices
+        values = [str(value) if is_whole(value) else value for value in values]
     try:
         labels = pa.array(values)
     except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
         refuse_odd(what, values, unit, remedy, n_before)
+        _refuse_missing(what, values, unit, n_before)
         raise InputError(f"{what}: a label does not fit ({error}); {remedy}") from error
     if not (pa.types.is_integer(labels.type) or pa.types.is_string(labels.type) or pa.types.is_null(labels.type)):
         refuse_odd(what, values, unit, remedy, n_before)
+        _refuse_missing(what, values, unit, n_before)
     return labels
 
 
@@ -139,7 +158,9 @@ def weights_of(name: str, values: Iterable[Any], unit: str, n_before: int = 0) -
     return pa.array(found, pa.float64())
 
 
-def pairs_of(name: str, pairs: Iterable[Any], unit: str, remedy: str, n: int = 2) -> Iterator[pa.RecordBatch]:
+def pairs_of(
+    name: str, pairs: Iterable[Any], unit: str, remedy: str, n: int = 2, as_text: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Batches of edges that are pairs of Python objects, or have a weight behind both labels.
 
     Parameters
@@ -151,6 +172,8 @@ def pairs_of(name: str, pairs: Iterable[Any], unit: str, remedy: str, n: int = 2
         As of `labels_of`.
     n : int
         Length of an edge: 2, or 3 with weights. So many columns has a batch.
+    as_text : bool
+        As of `labels_of`.
 
     Raises
     ------
@@ -166,7 +189,7 @@ def pairs_of(name: str, pairs: Iterable[Any], unit: str, remedy: str, n: int = 2
                 raise InputError(f"{name}: {shorten(repr(pair))} at {unit} {place} is no edge; {_remedy(pair, n)}")
         columns = []
         for k, side in enumerate(SIDES):
-            labels = labels_of(f"{name}: the {side} side", [pair[k] for pair in part], unit, remedy, n_before)
+            labels = labels_of(f"{name}: the {side} side", [pair[k] for pair in part], unit, remedy, n_before, as_text)
             if kinds[k] is not None and not pa.types.is_null(labels.type) and labels.type != kinds[k]:
                 raise InputError(
                     f"{name}: the {side} side mixes integers and strings (from {unit} {n_before + 1} on); {remedy} to "
@@ -185,23 +208,46 @@ def _remedy(pair: Any, n: int) -> str:
     return _EDGES[n] + (", and a weight only with --min-weight" if has_weight else "")
 
 
+def is_whole(value: Any) -> bool:
+    """Whether a value is an integer, of Python or of NumPy."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def _kind(value: Any) -> type:
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+    if is_whole(value):
         return int
     return str if isinstance(value, str) else type(value)
 
 
+def _is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, and what pandas has for that."""
+    is_nan = isinstance(value, (float, np.floating)) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _refuse_missing(what: str, values: Iterable[Any], unit: str, n_before: int) -> None:
+    """Refuse values that stand for none and are not None, which Arrow takes for a null."""
+    for place, value in enumerate(values, n_before + 1):
+        if value is not None and _is_missing(value):
+            raise InputError(f"{what} has {value} at {unit} {place}, which is no label; fill it in, or leave it out")
+
+
 def refuse_odd(what: str, values: Iterable[Any], unit: str, remedy: str, n_before: int = 0) -> None:
-    """Refuse values that are neither all integers nor all strings. Nulls are checked elsewhere."""
+    """Refuse values that are neither all integers of 64 bits nor all strings. Nulls are checked elsewhere."""
     first: type | None = None
     for place, value in enumerate(values, n_before + 1):
         kind = _kind(value)
-        if value is None or value != value:  # NaN
+        if _is_missing(value):
             continue
         if kind not in (int, str):
             raise InputError(
                 f"{what} has a {kind.__name__} at {unit} {place} ({shorten(str(value))}), "
                 f"but labels are integers or strings; {remedy}"
+            )
+        if kind is int and not -MAX_INTEGER <= value <= MAX_INTEGER:
+            raise InputError(
+                f"{what} has {shorten(str(value))} at {unit} {place}, but integer labels go from 0 to 2**63 - 1; "
+                "take the labels as text with --label-type string"
             )
         if first is not None and kind is not first:
             raise InputError(

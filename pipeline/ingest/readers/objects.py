@@ -6,6 +6,7 @@ that it inherits from. So none of the libraries is imported or has to be install
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES
 from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
 from pipeline.ingest.readers.containers import one_hot, open_array, open_mapping, open_pairs
 from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
-from pipeline.ingest.readers.in_memory import InMemory, TableFacts, odd_value
+from pipeline.ingest.readers.in_memory import InMemory, TableFacts, is_whole, odd_value
 from pipeline.ingest.readers.lists import refuse_lone_list
 from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, fit_for_flags
 from pipeline.ingest.readers.validity import is_text
@@ -36,6 +37,8 @@ def open_object(source: Any, options: IngestOptions) -> EdgeStream:
         The type of the object is not known, or an option does not apply to it.
     """
     name = f"{type(source).__module__.partition('.')[0]}.{type(source).__qualname__}"
+    if isinstance(source, io.IOBase):
+        raise InputError(f"{name} is an open file; give its path, or a table or pairs that you have read from it")
     found = _reader_of(source)
     if found is None:
         raise InputError(
@@ -80,7 +83,7 @@ def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
         refuse_lone_list(name, pa.Table.from_pandas(frame.head(FURTHER_ROWS), preserve_index=False).schema)
     places = find_columns(name, options, list(frame.columns), frame.shape[1])
     weight = find_weight(name, options, list(frame.columns), frame.shape[1], places)
-    table = _chosen(frame, name, places, weight)
+    table = _chosen(frame, name, places, weight, options.label_type == "string")
 
     def further() -> Iterator[Iterable[object]]:
         for k in set(range(frame.shape[1])) - {*places, weight}:
@@ -92,7 +95,20 @@ def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     return InMemory(name, "pandas", options, batches, tuple(range(table.num_columns)), table=known)
 
 
-def _chosen(frame: Any, name: str, columns: tuple[int, int], weight: int | None) -> pa.Table:
+def _as_arrow(series: Any, as_text: bool) -> pa.Array:
+    """A column as Arrow has it. With `as_text` Python's integers, which may be large, become text."""
+    kind = series.dtype
+    if isinstance(kind, np.dtype) and not kind.isnative:
+        series = series.astype(kind.newbyteorder("="))
+    try:
+        return pa.array(series, from_pandas=True)
+    except OverflowError:
+        if not as_text:
+            raise
+        return pa.array(series.map(lambda label: str(label) if is_whole(label) else label), from_pandas=True)
+
+
+def _chosen(frame: Any, name: str, columns: tuple[int, int], weight: int | None, as_text: bool) -> pa.Table:
     """The two columns of labels, and that of weights if there is one."""
     arrays = []
     words = (*SIDES, "weight")
@@ -101,7 +117,7 @@ def _chosen(frame: Any, name: str, columns: tuple[int, int], weight: int | None)
             continue
         series = frame.iloc[:, k]
         try:
-            arrays.append(pa.array(series, from_pandas=True))
+            arrays.append(_as_arrow(series, as_text and k != weight))
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
     return pa.table(arrays, names=words[: len(arrays)])
@@ -120,14 +136,15 @@ def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     names = list(frame.columns)
     places = find_columns(name, options, names, len(names))
     weight = find_weight(name, options, names, len(names), places)
-    schema = _chosen(frame._meta, name, places, weight).schema
+    as_text = options.label_type == "string"
+    schema = _chosen(frame._meta, name, places, weight, as_text).schema
     first = frame.partitions[0]
 
     def batches() -> Iterator[pa.RecordBatch]:
         chosen = frame.iloc[:, [k for k in (*places, weight) if k is not None]]
         for k in range(frame.npartitions):
             computed = chosen.partitions[k].compute()
-            part = _chosen(computed, f"{name}, partition {k}", (0, 1), None if weight is None else 2)
+            part = _chosen(computed, f"{name}, partition {k}", (0, 1), None if weight is None else 2, as_text)
             yield from part.to_batches(max_chunksize=ROWS)
 
     def further() -> Iterator[Iterable[object]]:
@@ -137,6 +154,11 @@ def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     as_frame = _as_frame("frame.compute()", names, schema)
     known = TableFacts(schema, side_names(names, places), further, as_frame)
     return InMemory(name, "dask", options, batches(), tuple(range(len(schema))), table=known)
+
+
+def _refuse_dask(collection: Any, name: str, options: IngestOptions) -> EdgeStream:
+    """Refuse a collection of Dask that is no frame. Its elements would be computed one by one."""
+    raise InputError(f"{name} is no frame; give a Dask frame, or what compute() makes of it")
 
 
 def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -155,7 +177,11 @@ def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     columns = find_columns(name, options, names, len(names))
     weight = find_weight(name, options, names, len(names), columns)
     wanted = columns if weight is None else (*columns, weight)
-    table = lazy.select([names[k] for k in wanted]).collect().to_arrow()
+    try:
+        table = lazy.select([names[k] for k in wanted]).collect().to_arrow()
+    except pa.ArrowException as error:  # as for a column of 128 bits
+        kept = " and ".join(f"{names[k]!r} ({kinds[k]})" for k in wanted)
+        raise InputError(f"{name}: Arrow cannot take {kept}; cast them to 64-bit integers or strings") from error
 
     def further() -> Iterator[Iterable[object]]:
         first = lazy.head(FURTHER_ROWS).collect()
@@ -171,7 +197,10 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
     try:
         reader = pa.RecordBatchReader.from_stream(table)
     except (pa.ArrowException, TypeError) as error:
-        raise InputError(f"{name} is Arrow data but not a table ({error}); give a pyarrow.Table") from error
+        raise InputError(
+            f"{name} is one column and no table; give a table with a column for each side (of a pandas series, "
+            "series.reset_index())"
+        ) from error
     names = reader.schema.names
     refuse_lone_list(name, reader.schema)
     columns = find_columns(name, options, names, len(names))
@@ -220,7 +249,8 @@ _Opener = Callable[[Any, str, IngestOptions], EdgeStream]
 _LIBRARIES: tuple[tuple[str, str, _Opener, frozenset[str]], ...] = (
     ("pandas", "itertuples", _open_pandas, ON_TABLES),
     ("polars", "lazy", _open_polars, ON_TABLES),
-    ("dask", "npartitions", _open_dask, ON_TABLES),
+    ("dask", "itertuples", _open_dask, ON_TABLES),
+    ("dask", "__dask_graph__", _refuse_dask, ON_TABLES),
     ("scipy.sparse", "tocoo", open_scipy, ON_WEIGHTS),
     ("networkx", "nodes", open_networkx, ON_LABELS | ON_WEIGHTS | {"weight"}),
     ("igraph", "get_edgelist", open_igraph, ON_LABELS | ON_WEIGHTS | {"weight"}),

@@ -10,6 +10,8 @@ from schemas.where import Condition
 
 __all__ = ["chosen"]
 
+#: What Hive, Spark and Arrow write for rows without a value.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 #: Values that a sentence names.
 _NAMED = 3
 
@@ -41,7 +43,7 @@ def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> tuple[str
                     f"{place} lies in no folder {condition.key}=...{known}, so --where cannot tell whether it "
                     "is meant; name a partition, or leave --where out"
                 )
-    fits = [k for k, own in enumerate(values) if all(each.holds(own[each.key]) for each in conditions)]
+    fits = [k for k, own in enumerate(values) if all(_holds(each, own[each.key]) for each in conditions)]
     if not fits:
         key = conditions[0].key
         there = sorted({own[key] for own in values})
@@ -50,6 +52,11 @@ def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> tuple[str
             f"no file of {title} fits {' '.join(where)}; the values of {key} are {', '.join(there[:_NAMED])}{more}"
         )
     return f"{title}, of which {len(fits):,} where {' and '.join(where)}", fits
+
+
+def _holds(condition: Condition, value: str) -> bool:
+    """Whether a value fits. No value is neither less nor more than another one, nor unlike it, as in SQL."""
+    return (value != _NO_VALUE or condition.value == _NO_VALUE) and condition.holds(value)
 
 
 def _values(place: str) -> dict[str, str]:

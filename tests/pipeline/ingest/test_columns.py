@@ -347,6 +347,20 @@ def test_too_many_labels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> No
     assert doubts.variants_of(labels) is None
 
 
+def test_lists_in_text_are_doubted(tmp_path: Path) -> None:
+    """As pandas writes them to CSV, and Dask makes of them."""
+    frame = pd.DataFrame({"user": ["ann", "bob"], "item": [["x", "y"], ["x"]]})
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    (note,) = summary_of(tmp_path / "x.csv", tmp_path).notes
+    assert note == (
+        """the item labels look like lists, such as "['x', 'y']", and each is taken as one label; give a row per """
+        "member, or a column of lists in Parquet or Arrow"
+    )
+    assert doubts.form_doubt(pa.array(["[x]", "(a)\n(b)"], pa.large_string()), "left") is not None
+    assert doubts.form_doubt(pa.array(["[x]", "y"], pa.large_string()), "left") is None
+    assert summary_of(frame, tmp_path).notes == ()
+
+
 def test_floating_point_numbers_in_text_are_doubted(tmp_path: Path) -> None:
     """In a column that has a type they are refused."""
     (tmp_path / "x.csv").write_text("user,item\n1.0,7.5\n2.0,9\n")

@@ -55,6 +55,20 @@ def test_files_are_chosen_by_their_folders(lake: Path, tmp_path: Path, where: tu
     assert 0 < n_bytes_of(lake, (*where, "day<10")) < n_bytes_of(lake)
 
 
+def test_files_without_a_value_fit_no_comparison_unless_it_names_them(tmp_path: Path) -> None:
+    no_value = "__HIVE_DEFAULT_PARTITION__"
+    for day in ("2026-11-01", "2026-11-02", no_value):
+        (tmp_path / "lake" / f"day={day}").mkdir(parents=True)
+        (tmp_path / "lake" / f"day={day}" / "a.csv").write_text(f"user,item\n{day},x\n")
+    for where, wanted in {
+        "day>=2026-11-02": ["2026-11-02"],
+        "day!=2026-11-02": ["2026-11-01"],
+        f"day={no_value}": [no_value],
+        f"day!={no_value}": ["2026-11-01", "2026-11-02"],
+    }.items():
+        assert read_edges(tmp_path / "lake", tmp_path / "out", where=where)[0] == [(day, "x") for day in wanted]
+
+
 def test_numbers_are_compared_as_numbers_and_other_values_as_text() -> None:
     signs = {
         "=": operator.eq,

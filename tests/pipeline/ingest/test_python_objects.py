@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections import UserDict
 from itertools import product
@@ -218,7 +219,23 @@ def test_an_igraph_graph(tmp_path: Path) -> None:
         ([(1, 2), ("a", 2)], r"the left side mixes integers and strings \('a' at pair 2\); convert the labels to one"),
         ([(1, None)], "pair 1: the right label is null"),
         ([(1, 2), (1, -2)], "pair 2: the right label '-2' is a negative integer"),
-        ([(1, 2**64)], "the right side: a label does not fit"),
+        (
+            [(1, 2), (1, 2**63)],
+            r"the right side has '9223372036854775808' at pair 2, .* from 0 to .* --label-type string",
+        ),
+        (pd.DataFrame({"u": [2**70], "i": [1]}), r"the left column has '1180591620717411303424' at row 1, but integer"),
+        ([("a", 1), (np.nan, 2)], "the left side has nan at pair 2, which is no label; fill it in, or leave it out"),
+        ([(1, 2), (1, np.nan)], "the right side has nan at pair 2"),
+        ([(1, 2), (1, pd.NA)], "the right side has <NA> at pair 2"),
+        (pd.DataFrame({"u": [1], "i": [2]}).groupby("u"), "the right side has a DataFrame at pair 1"),
+        (pd.Series({"ann": {1, 2}}), r"pandas.Series is one column and no table; give a table with .*reset_index\(\)"),
+        (
+            pl.DataFrame({"u": [1], "i": [2]}).cast(pl.Int128),
+            r"Arrow cannot take 'u' \(Int128\) and .* 64-bit integers",
+        ),
+        (io.StringIO("1 2"), "_io.StringIO is an open file; give its path"),
+        ("", "the path of the source is empty; name a file"),
+        (pd.DataFrame([[True] * 2], columns=["x", "x"]), "the row of column names has 'x' twice"),
         ([], "builtins.list holds no edges; give one with edges"),
         ({}, "builtins.dict holds no edges"),
         (
@@ -234,7 +251,7 @@ def test_an_igraph_graph(tmp_path: Path) -> None:
         (np.array([[b"a", b"b"]]), "the left side has a bytes at row 1"),
         (pd.DataFrame({"a": [True], "b": [None]}).astype("boolean"), "column 'b' has a null; say whether it is true"),
         (pl.DataFrame({"a": [True], "b": [None]}, schema={"a": pl.Boolean, "b": pl.Boolean}), "column 'b' has a null"),
-        (pd.DataFrame({"a": [True] * 2, "b": [True] * 2}, index=["x", "x"]), "the index has a label twice"),
+        (pd.DataFrame({"a": [True] * 2, "b": [True] * 2}, index=["x", "x"]), "the index has 'x' twice; rename one"),
         (pd.DataFrame({"a": [True], "b": [True]}, index=[1.5]), "the index has a float at place 1"),
     ],
 )
@@ -242,6 +259,63 @@ def test_what_is_no_edges_is_refused_in_one_sentence(source: Any, said: str, tmp
     with pytest.raises(InputError, match=said):
         ingest(source, IngestOptions(), tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_arrays_of_another_byte_order_are_read(order: str, tmp_path: Path) -> None:
+    array = np.array([[7, 1], [7, 300], [8, 1]], f"{order}i4")
+    wanted = [(7, 1), (7, 300), (8, 1)]
+    assert read_edges(array, tmp_path)[0] == wanted
+    assert read_edges(pd.DataFrame(array), tmp_path)[0] == wanted
+
+
+LARGE = [(2**63, "x"), (-5, "y"), (7, "x")]
+
+
+@pytest.mark.parametrize("kind", ["pairs", "object array", "pandas", "networkx", "igraph"])
+def test_integers_of_any_size_can_be_taken_as_text(kind: str, tmp_path: Path) -> None:
+    nx, igraph = pytest.importorskip("networkx"), pytest.importorskip("igraph")
+    graph = nx.Graph(LARGE)
+    nx.set_node_attributes(graph, {node: int(isinstance(node, str)) for node in graph}, "bipartite")
+    named = igraph.Graph.Bipartite([0, 0, 0, 1, 1], [(0, 3), (1, 4), (2, 3)])
+    named.vs["name"] = [*(left for left, _ in LARGE), "x", "y"]
+    source = {
+        "pairs": LARGE,
+        "object array": np.array(LARGE, object),
+        "pandas": pd.DataFrame(LARGE),
+        "networkx": graph,
+        "igraph": named,
+    }[kind]
+    found, _ = read_edges(source, tmp_path, label_type="string")
+    assert found == [("-5", "y"), ("7", "x"), ("9223372036854775808", "x")]
+    with pytest.raises(InputError, match=r"'9223372036854775808' at .*--label-type string|mixes integers and strings"):
+        read_edges(source, tmp_path)
+    with pytest.raises(InputError, match="mixes integers and strings"):
+        read_edges([(7, 1), ("7", 2)], tmp_path, label_type="string")
+
+
+def test_two_vertices_of_one_name_are_not_merged(tmp_path: Path) -> None:
+    igraph = pytest.importorskip("igraph", reason="igraph is not installed")
+    graph = igraph.Graph.Bipartite([0, 0, 1], [(0, 2), (1, 2)])
+    graph.vs["name"] = ["ann", "bob", "ann"]
+    assert read_edges(graph, tmp_path)[0] == [("ann", "ann"), ("bob", "ann")], "sides are separate"
+    graph.vs["name"] = ["ann", "ann", "x"]
+    with pytest.raises(InputError, match="vertex 1 is called 'ann' as another one of its side; rename one"):
+        read_edges(graph, tmp_path)
+
+
+def test_collections_of_dask_that_are_no_frames_are_refused(tmp_path: Path) -> None:
+    da, db = pytest.importorskip("dask.array"), pytest.importorskip("dask.bag")
+    for source in (da.eye(3), db.from_sequence([(1, 2)])):
+        with pytest.raises(InputError, match=r"dask\.(Array|Bag) is no frame; give a Dask frame, or what compute"):
+            read_edges(source, tmp_path)
+
+
+def test_a_column_has_a_name_or_a_position() -> None:
+    for name in ("left", "right", "weight"):
+        for wrong in (True, 1.5, ("a", "b")):
+            with pytest.raises(InputError, match=f"^{name} must be the name of a column or its position from 0, not "):
+                IngestOptions(**{name: wrong, "min_weight": 1})
 
 
 def test_a_mixture_is_found_in_a_later_batch(monkeypatch: pytest.MonkeyPatch) -> None:
