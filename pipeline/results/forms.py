@@ -99,7 +99,7 @@ class Forms(Rows):
         Raises
         ------
         InputError
-            If the run only counted.
+            If the run only counted, or `which` is no slice.
         ResourceError
             If NetworkX is not installed.
         """
@@ -107,6 +107,8 @@ class Forms(Rows):
             import networkx as nx
         except ModuleNotFoundError as error:
             raise _missing("to_networkx", "NetworkX") from error
+        if not isinstance(which, slice):
+            raise InputError(f"which is a slice of the rows, as slice(0, 1) for the first one, not {which!r}")
         graph = nx.Graph()
         for row in self[which].select(["left", "right"]).to_pylist():
             for number, side in enumerate(("left", "right")):

@@ -176,6 +176,8 @@ class Rows:
         """A scanner of all files. What is wrong with a column or a filter shows here, before anything is read."""
         with self._all_read():
             dataset = self.dataset()
+        if isinstance(how.get("columns"), str):
+            raise InputError(f"columns is a list of names, as [{how['columns']!r}], not a text")
         for name in how.get("columns") or ():
             if name not in dataset.schema.names:
                 raise InputError(f"there is no column {name!r}; the columns are {', '.join(dataset.schema.names)}")
@@ -214,6 +216,10 @@ class Rows:
             return self._taken(list(rows[which]))
         try:
             number = rows[which]
+        except TypeError:
+            raise TypeError(
+                f"rows have numbers and slices, not {which!r}; to_arrow and to_pandas take columns"
+            ) from None
         except IndexError:
             raise IndexError(said(f"there is no row {which}; {self.path} has {len(rows):,}")) from None
         (row,) = bicliques_of(self._taken([number]).to_batches())

@@ -70,6 +70,17 @@ def test_a_row_is_found_by_its_number(results: Results) -> None:
             _ = results[number]
 
 
+def test_a_column_is_no_row_and_a_text_is_no_list_of_columns(results: Results) -> None:
+    with pytest.raises(
+        TypeError, match="rows have numbers and slices, not 'left'; to_arrow and to_pandas take columns"
+    ):
+        results["left"]  # type: ignore[call-overload]
+    with pytest.raises(InputError, match=r"columns is a list of names, as \['left'\], not a text"):
+        results.to_pandas(columns="left")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"which is a slice of the rows, as slice\(0, 1\) for the first one, not 3"):
+        results.to_networkx(3)  # type: ignore[arg-type]
+
+
 def test_a_row_is_written_with_a_few_members_on_one_line() -> None:
     row = Biclique(["a\n", *(f"u{k}" for k in range(9999))], [7, 2**63 - 1], id=-5)
     assert repr(row) == (
