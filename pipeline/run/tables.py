@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
+from pipeline.run.names import MANIFEST_FILE
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring, for_arrow, key_of, store_of
 from schemas.errors import IncompleteError, ResourceError
@@ -55,9 +56,19 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
             remedy = "try again; if it stays so, remove it from the store and resume the run"
         elif path.exists():
             remedy = "delete it and resume the run"  # resuming alone does not help: it checks only the sizes of parts
+        elif _is_of_a_run_before(path):
+            reason, remedy = "it is missing", "another run was made in its folder, so open that again"
         else:
             reason, remedy = "it is missing", f"mend it with: {how_to_resume(path.parent.parent)}"
         raise IncompleteError(f"{shown} cannot be read ({reason}); {remedy}") from error
+
+
+def _is_of_a_run_before(path: Path) -> bool:
+    """Whether the run that is complete in the folder of a part has no such part. Names of parts do not come again."""
+    try:
+        return path.name not in (path.parent.parent / MANIFEST_FILE).read_text(encoding="utf-8")
+    except OSError:
+        return False
 
 
 def open_bytes(path: Path) -> tuple[Any, int]:

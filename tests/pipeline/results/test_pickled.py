@@ -14,7 +14,7 @@ import pytest
 import bicliques
 import pipeline
 from pipeline.results.results import Results, open_results
-from schemas.errors import InputError
+from schemas.errors import IncompleteError, InputError
 from tests.support.runs import environment, random_edges, write_edges
 from tests.support.stored import machines_with_a_bucket, source_in
 
@@ -73,6 +73,19 @@ def test_another_run_in_the_place_is_not_taken_for_it(results: Results, tmp_path
     pipeline.mine("g.parquet", "out", workers=0, progress=False, report=False)
     with pytest.raises(InputError, match="out holds another run now than when its results were pickled; open it with"):
         pickle.loads(data)
+
+
+def test_results_of_a_run_that_was_begun_anew_say_so(results: Results) -> None:
+    pipeline.mine("g.parquet", "out", min_left=2, overwrite=True, workers=0, progress=False, report=False)
+    with pytest.raises(
+        IncompleteError, match=r"\(it is missing\); another run was made in its folder, so open that again"
+    ):
+        results.head()
+    (file, *_) = pipeline.open_run("out").files
+    again = pipeline.open_run("out")
+    file.unlink()
+    with pytest.raises(IncompleteError, match=r"\(it is missing\); mend it with: pipeline.resume"):
+        again.head()
 
 
 def test_a_run_in_a_store_is_opened_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
