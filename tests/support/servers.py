@@ -24,6 +24,8 @@ class Server:
     user: str = ""
     #: The query that a request has to bring, as a signature.
     query: str = ""
+    #: Path -> the code that is answered.
+    failing: dict[str, int] = field(default_factory=dict)
     #: Path -> where it leads to.
     moved: dict[str, str] = field(default_factory=dict)
     #: Bytes that are sent of every file, although all are promised.
@@ -60,6 +62,8 @@ class _Files(_Quiet):
             self.answer(302, headers={"Location": told.moved[parts.path]})
         elif (told.user and self.headers.get("Authorization") != wanted) or parts.query != told.query:
             self.answer(403)
+        elif parts.path in told.failing:
+            self.answer(told.failing[parts.path])
         elif (data := told.files.get(unquote(parts.path))) is None:
             self.answer(404)
         else:

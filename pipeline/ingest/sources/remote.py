@@ -130,7 +130,10 @@ def _reading(url: str, shown: str) -> Iterator[None]:
             yield
         except HTTPError as error:
             remedy = "give credentials that may read it" if error.code in (401, 403) else "check the address"
-            raise InputError(f"{shown} cannot be read (HTTP {error.code} {error.reason}); {remedy}") from None
+            if error.code == 429 or error.code >= 500:
+                remedy = "its server cannot answer now, so try again"
+            reason = str(error.reason).partition("\n")[0]  # of many redirections it is three lines
+            raise InputError(f"{shown} cannot be read (HTTP {error.code} {reason}); {remedy}") from None
 
 
 def _open_http(url: str) -> _Opened:

@@ -5,6 +5,7 @@ The tests import scikit-learn, and not the module, because every process imports
 
 from __future__ import annotations
 
+import inspect
 import pickle
 import re
 import subprocess
@@ -238,6 +239,8 @@ def test_the_programs_of_the_document_run(monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def test_all_parameters_are_told() -> None:
-    told = bq.MaximalBicliques.__doc__ or ""
+    told = (
+        inspect.getdoc(bq.MaximalBicliques) or ""
+    )  # without indentation, which newer versions of Python cut off themselves
     for name in bq.MaximalBicliques().get_params():
-        assert re.search(rf"(?m)^    (\w+, )*{name}(, \w+)* :", told), name
+        assert re.search(rf"(?m)^(\w+, )*{name}(, \w+)* :", told), name

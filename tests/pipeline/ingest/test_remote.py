@@ -205,9 +205,12 @@ def test_what_cannot_be_read_is_said_in_one_sentence(server: Server, tmp_path: P
     cases = {
         f"{server.url}/none.csv": r"none\.csv cannot be read \(HTTP 404 Not Found\); check the address",
         "http://127.0.0.1:9/x.csv": r"x\.csv cannot be read \(.*refused\); check the address, the connection and",
+        f"{server.url}/busy.csv": r"busy\.csv cannot be read \(HTTP 503 .*\); its server cannot answer now",
+        f"{server.url}/round.csv": r"round\.csv cannot be read \(HTTP 302 [^\n]*\); check the address$",
         "nosuch://bucket/x.csv": r"^nosuch://bucket/x\.csv cannot be read \(Protocol not known: nosuch",
         "abcfs+x://b/x": r"cannot be read \(",
     }
+    server.failing["/busy.csv"], server.moved["/round.csv"] = 503, "/round.csv"
     for url, said in cases.items():
         with pytest.raises(InputError, match=said):
             read_edges(url, tmp_path / "out")
