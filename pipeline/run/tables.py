@@ -65,6 +65,8 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
 
 def _is_of_a_run_before(path: Path) -> bool:
     """Whether the run that is complete in the folder of a part has no such part. Names of parts do not come again."""
+    if path.parent.name != "bicliques":  # another file of the run, which all runs have
+        return False
     try:
         return path.name not in (path.parent.parent / MANIFEST_FILE).read_text(encoding="utf-8")
     except OSError:

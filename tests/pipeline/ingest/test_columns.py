@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -345,32 +344,6 @@ def test_too_many_labels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> No
     assert doubts.variants_of(labels) == doubts.Variants(1, ("A", "a")), "wherever slices are cut"
     monkeypatch.setattr(doubts, "MOST_BYTES", 20)
     assert doubts.variants_of(labels) is None
-
-
-def test_lists_in_text_are_doubted(tmp_path: Path) -> None:
-    """As pandas writes them to CSV, and Dask makes of them."""
-    frame = pd.DataFrame({"user": ["ann", "bob"], "item": [["x", "y"], ["x"]]})
-    frame.to_csv(tmp_path / "x.csv", index=False)
-    (note,) = summary_of(tmp_path / "x.csv", tmp_path).notes
-    assert note == (
-        """the item labels look like lists, such as "['x', 'y']", and each is taken as one label; give a row per """
-        "member, or a column of lists in Parquet or Arrow"
-    )
-    assert doubts.form_doubt(pa.array(["[x]", "(a)\n(b)"], pa.large_string()), "left") is not None
-    assert doubts.form_doubt(pa.array(["[x]", "y"], pa.large_string()), "left") is None
-    assert summary_of(frame, tmp_path).notes == ()
-
-
-def test_floating_point_numbers_in_text_are_doubted(tmp_path: Path) -> None:
-    """In a column that has a type they are refused."""
-    (tmp_path / "x.csv").write_text("user,item\n1.0,7.5\n2.0,9\n")
-    (note,) = summary_of(tmp_path / "x.csv", tmp_path).notes
-    assert (
-        note
-        == "the user labels look like floating-point numbers, such as '1.0', and are taken as text, digit for digit"
-    )
-    with pytest.raises(InputError, match="the left column is double, but labels are integers or strings; cast it"):
-        summary_of(pd.DataFrame({"user": [1.0, 2.0], "item": np.arange(2)}), tmp_path)
 
 
 ONLY_FLAGS = "1 0\n0 1\n1 1\n0 0\n1 0\n"
