@@ -62,7 +62,7 @@ def dask_pool() -> type[DaskPool]:
         except ModuleNotFoundError as error:
             raise ResourceError(
                 f"worker processes need Dask, but {error.name} is not installed (pip install 'bicliques[cluster]'); "
-                "without workers and scheduler the cores of this process are used"
+                "without --workers and --scheduler the cores of this process are used"
             ) from error
     return DaskPool
 

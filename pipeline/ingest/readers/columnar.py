@@ -107,6 +107,11 @@ class TableFile(TableStream):
 
     def damaged(self, reason: str) -> InputError:
         """See `TableStream`."""
+        if reason.startswith("Expected all lists to be of size"):  # as PyArrow before 26 says
+            return InputError(
+                f"{self.path} has lists of a fixed length of which one is missing, which PyArrow {pa.__version__} "
+                "cannot read; install PyArrow 26, or write lists of any length"
+            )
         return InputError(
             f"{self.path} is not a whole {self.format} file ({reason}); copy it again, or name its --format"
         )

@@ -71,6 +71,19 @@ def test_every_item_is_an_edge(
         assert read(write(place / "x.arrow", table)) == wanted
 
 
+def test_a_version_of_arrow_that_cannot_read_missing_fixed_lists_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def iter_batches(*_: object, **__: object) -> object:
+        raise pa.ArrowInvalid("Expected all lists to be of size=2 but index 1 had size=0")
+
+    pq.write_table(pa.table({"id": [1], "items": [["a", "b"]]}), tmp_path / "x.parquet")
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
+    words = rf"lists of a fixed length of which one is missing, which PyArrow {pa.__version__} cannot read; install"
+    with pytest.raises(InputError, match=words):
+        read(tmp_path / "x.parquet")
+
+
 def test_lists_in_frames(tmp_path: Path) -> None:
     columns = {"who": ["ann", "bob", "cy"], "n": [1.5, 2, 3], "what": [["x", "y"], [], ["y"]]}
     wanted = [("ann", "x"), ("ann", "y"), ("cy", "y")]
