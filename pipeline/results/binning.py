@@ -11,10 +11,13 @@ import numpy as np
 
 from schemas.sizes import SizeCounts
 
-__all__ = ["Grid", "edges_of_bins", "grid", "round_numbers"]
+__all__ = ["Grid", "cells_of", "edges_of_bins", "grid", "round_numbers"]
 
 #: Fewest numbers to write at an axis.
 _FEWEST_NUMBERS = 3
+#: Largest number of bins on a side of the heat map, and of cells, and the numbers of bins from one power of two to the
+#: next.
+_MOST_BINS, _MOST_CELLS, _PER_DOUBLING = 64, 800, (8, 4, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +46,15 @@ class Grid:
         )
         return left, right
 
+    def cells(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
+        """The bin of each pair of sizes, as its position in `count` when this is flat, int64.
+
+        Sizes outside of all bins are taken for those at the end.
+        """
+        left, right = _bins(self.left, n_left), _bins(self.right, n_right)
+        found: np.ndarray = left * self.count.shape[1] + right
+        return found
+
 
 def edges_of_bins(largest: int, per_doubling: int) -> np.ndarray:
     """First sizes of the bins from 1 to `largest`, and the first size beyond them.
@@ -67,11 +79,27 @@ def grid(sizes: SizeCounts, per_doubling: int = 8) -> Grid:
     """The counts in bins: at most `per_doubling` bins, a power of two, from each power of two to the next."""
     left, right = (edges_of_bins(int(side.max(initial=1)), per_doubling) for side in (sizes.n_left, sizes.n_right))
     count = np.zeros((len(left) - 1, len(right) - 1), np.int64)
-    slots = tuple(
-        np.searchsorted(edges, side, side="right") - 1 for edges, side in ((left, sizes.n_left), (right, sizes.n_right))
-    )
-    np.add.at(count, slots, sizes.count)
+    np.add.at(count, (_bins(left, sizes.n_left), _bins(right, sizes.n_right)), sizes.count)
     return Grid(left, right, count)
+
+
+def cells_of(sizes: SizeCounts) -> Grid:
+    """The bins of the heat map, the finest for which there are not too many. Empty bins at the ends are left out."""
+    for per_doubling in _PER_DOUBLING:
+        whole = grid(sizes, per_doubling)
+        rows, columns = (np.flatnonzero(whole.count.any(axis=axis)) for axis in (1, 0))
+        if not len(rows):
+            break
+        a, b, c, d = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+        whole = Grid(whole.left[a : b + 1], whole.right[c : d + 1], whole.count[a:b, c:d])
+        if max(whole.count.shape) <= _MOST_BINS and np.count_nonzero(whole.count) <= _MOST_CELLS:
+            break
+    return whole
+
+
+def _bins(edges: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    found: np.ndarray = np.clip(np.searchsorted(edges, sizes, side="right") - 1, 0, len(edges) - 2)
+    return found
 
 
 def round_numbers(smallest: int, largest: int) -> list[int]:

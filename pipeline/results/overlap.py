@@ -26,7 +26,8 @@ def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     Notes
     -----
     Members that are in the same rows count together, because there are mostly few such groups. A group is known by the
-    sum of a 64-bit hash per row; two groups have the same sum with a probability of 2**-64.
+    sum of a 64-bit hash per row; two groups have the same sum with a probability of 2**-64. Each group adds its size to
+    all pairs of its rows.
     """
     n, members = len(rows), np.concatenate([np.zeros(0, np.int64), *rows])
     row = np.repeat(np.arange(n), list(map(len, rows)))
@@ -37,11 +38,15 @@ def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     is_first = np.zeros(len(signature), bool)
     is_first[first] = True
     chosen = is_first[members]  # one member of each group says which rows the group is in
-    is_in = np.zeros((n, len(groups)))
-    is_in[row[chosen], group[members[chosen]]] = 1.0
+    row, group = row[chosen], group[members[chosen]]
+    begins, lengths = np.searchsorted(row, np.arange(n + 1)), np.bincount(group, minlength=len(groups))
+    rows_of, at = row[np.argsort(group, kind="stable")], np.cumsum(lengths) - lengths
     common = np.empty((n, n))
-    for k in range(n):  # and no product of matrices, because its threads spin: ten times the work on a busy machine
-        common[k, : k + 1] = common[: k + 1, k] = np.vecdot(is_in[: k + 1], is_in[k] * size)
+    for k in range(n):
+        own = group[begins[k] : begins[k + 1]]
+        ends = np.cumsum(lengths[own])
+        places = np.arange(ends[-1] if len(own) else 0) + np.repeat(at[own] - (ends - lengths[own]), lengths[own])
+        common[k] = np.bincount(rows_of[places], np.repeat(size[own], lengths[own]), n)
     return common
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -30,21 +30,23 @@ class Parts:
     ----------
     n_vertices : (int, int)
         Left and right vertices of the input.
+    n_files : int
     """
 
     def __init__(self, run: Run, files: Sequence[Path]):
-        self._files, self._tables = files, run.tables
+        self._files, self._tables, self.n_files = files, run.tables, len(files)
         left, right = map(len, run.labels)
         self.n_vertices = left, right
 
-    def groups(self) -> list[tuple[int, int, tuple[int, int] | None]]:
+    def groups(self, parts: Iterable[int] | None = None) -> list[tuple[int, int, tuple[int, int] | None]]:
         """Every row group: numbers of the part and of the row group in it, and the largest sizes of both sides.
 
-        The sizes are those of the statistics, and None if these do not say.
+        The sizes are those of the statistics, and None if these do not say. `parts` has the numbers of the parts to
+        look at. None: of all.
         """
         found = []
-        for k, file in enumerate(self._files):
-            with open_part(file) as part:
+        for k in range(len(self._files)) if parts is None else parts:
+            with open_part(self._files[k]) as part:
                 for group in range(part.num_row_groups):
                     found.append((k, group, _largest_sizes(part.metadata.row_group(group))))
         return found

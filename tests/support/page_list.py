@@ -19,4 +19,4 @@ def numbers(page: Any) -> list[int]:
 
 def distinct(known: Listed, by: str = "edges") -> list[int]:
     """The numbers of the rows that repeat no better one."""
-    return [k + 1 for k, other in enumerate(known.repeats[by].tolist()) if other < 0]
+    return known.numbers[by][known.repeats[by] < 0].tolist()

@@ -11,12 +11,12 @@ import pyarrow as pa
 from kernels import engines
 from pipeline.mining.energy import NOT_READABLE, energy_facts
 from pipeline.proof.read_back import read_part
-from pipeline.proof.selection import rows_at
 from pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
 from pipeline.results.edges import degrees_of
 from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
 from pipeline.results.report.before import Before, before
-from pipeline.results.report.listed import Listed, listed, places_in_order
+from pipeline.results.report.choosing import RANKINGS, chosen
+from pipeline.results.report.listed import Listed
 from pipeline.results.report.timeline import Timeline, timeline
 from pipeline.results.results import Results
 from pipeline.results.run_status import Status, status_of
@@ -27,15 +27,13 @@ from pipeline.run.session import busy_ratio_of
 from pipeline.run.stored import bring
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
-from schemas.search import By, Search
+from schemas.search import Search
 from schemas.sizes import SizeCounts
 
 __all__ = ["Content", "Participant", "content_of"]
 
 #: Largest number of rows of the lists of vertices.
 _PARTICIPANTS = 20
-#: The measures by which the page lists the largest bicliques, as many as a summary has.
-_RANKINGS: tuple[By, ...] = ("edges", "balance")
 
 
 @dataclass(frozen=True)
@@ -69,7 +67,7 @@ class Content:
     sizes : SizeCounts or None
         Number of bicliques of each size. None if sizes were not counted.
     listed : Listed or None
-        The largest bicliques by "edges" and by "balance". None if the run lists none.
+        The bicliques of the page. None if the run lists none.
     participants : dict of str to tuple of Participant
         For each side, the vertices that are in most bicliques, these first. Empty if the run lists none.
     degrees : dict of str to ndarray, int64
@@ -110,9 +108,8 @@ def content_of(run: Run) -> Content:
 
     Notes
     -----
-    For a complete run, reads the summary, the edges (by row groups), the ledger, and the row groups that hold one of
-    the largest bicliques. For an incomplete run, reads all committed rows once. Memory: a row group, 16 bytes per
-    vertex, and the ledger.
+    For a complete run, reads the summary, the edges (by row groups), the ledger, and what `chosen` reads. For an
+    incomplete run, reads all committed rows once. Memory: a row group, 16 bytes per vertex, and the ledger.
     """
     results, surveyed = Results(run), run.survey()
     now, search = status_of(run, surveyed), run.options.search
@@ -133,7 +130,7 @@ def content_of(run: Run) -> Content:
         facts=(*((k, str(v)) for k, v in _facts(run, results, now)), *measured),
         not_measured=not_measured,
         sizes=sizes,
-        listed=_listed(run, results, summary) if summary and results.files else None,
+        listed=chosen(run, results, summary) if summary and results.files else None,
         participants=_participants(run, summary, degrees) if summary and results.files else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
         steps=tuple((results.manifest.seconds if results.complete else seconds_of(run)).items()),
@@ -143,16 +140,10 @@ def content_of(run: Run) -> Content:
     )
 
 
-def _listed(run: Run, results: Results, summary: Summary) -> Listed:
-    """The largest bicliques by each measure. A row group that holds some by several measures is read once."""
-    places, ids, lists = places_in_order({by: summary.largest[by] for by in _RANKINGS})
-    return listed(rows_at(results.files, places, results.schema), ids, lists)
-
-
 def _summary(run: Run, results: Results) -> Summary:
     """The summary that the proof made, or else a summary of the rows that are there so far."""
     if results.complete and bring(run.folder.summary).exists():
-        known = [read_largest(run.folder, results.manifest, by, LARGEST) for by in _RANKINGS]  # or it is damaged
+        known = [read_largest(run.folder, results.manifest, by, LARGEST) for by in RANKINGS]  # or it is damaged
         if all(places is not None for places in known):  # a summary of an earlier version has fewer
             return Summary.read(run.folder)
     n_left, n_right = map(len, run.labels)

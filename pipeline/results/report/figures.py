@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.results.binning import Grid, grid, round_numbers
+from pipeline.results.binning import Grid, cells_of, round_numbers
 from pipeline.results.report.axes import (
     WIDTH,
     Bins,
@@ -32,7 +32,6 @@ __all__ = [
     "LEFT",
     "RIGHT",
     "WRITING",
-    "cells_of",
     "degree_figure",
     "size_figure",
     "step_figure",
@@ -42,9 +41,6 @@ __all__ = [
 #: Colours of left and right, busy and writing. People with any colour vision can tell them apart, on white and on black
 #: (Okabe and Ito). The style sheet has them, too, and for dark mode a brighter one for the left side.
 LEFT, RIGHT, BUSY, WRITING = "#0072b2", "#e69f00", "#009e73", "#d55e00"
-#: Largest number of bins on a side of the heat map, and of cells, and the numbers of bins from one power of two to the
-#: next.
-_MOST_BINS, _MOST_CELLS, _PER_DOUBLING = 64, 800, (8, 4, 2)
 #: Largest size of a cell of the heat map, and largest height of all of them, in units.
 _LARGEST_CELL, _MAP_HEIGHT = 26, 330
 #: Largest number of points of a curve.
@@ -55,20 +51,6 @@ _BAR, _LANES_HEIGHT = 26, 900
 _BELOW, _ABOVE = 58, 30
 #: Room at the right of a picture, because half of the last number stands to the right of its axis.
 _RIGHT = 36
-
-
-def cells_of(sizes: SizeCounts) -> Grid:
-    """The bins of the heat map, the finest for which there are not too many. Empty bins at the ends are left out."""
-    for per_doubling in _PER_DOUBLING:
-        whole = grid(sizes, per_doubling)
-        rows, columns = (np.flatnonzero(whole.count.any(axis=axis)) for axis in (1, 0))
-        if not len(rows):
-            break
-        a, b, c, d = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
-        whole = Grid(whole.left[a : b + 1], whole.right[c : d + 1], whole.count[a:b, c:d])
-        if max(whole.count.shape) <= _MOST_BINS and np.count_nonzero(whole.count) <= _MOST_CELLS:
-            break
-    return whole
 
 
 def size_figure(sizes: SizeCounts, names: dict[str, str] | None = None) -> Figure:

@@ -12,6 +12,7 @@ async function unpacked(text) {
     data.members[side] = wholeRows(data.members[side]);
   }
   data.lists.all = data.ids.map((_, k) => k);
+  data.common = new Map();
   return data;
 }
 
@@ -57,10 +58,12 @@ function startList(data) {
   // The rows of the list, what is left of them, and what the chosen label or the search found in each.
   function chosen() {
     const by = Object.hasOwn(data.lists, place.by) ? place.by : START.by;
-    const listed = data.lists[by].map((row, k) => ({ row, number: k + 1, repeats: data.repeats[by][k], found: {} }));
+    const listed = data.lists[by].map((row, k) => ({ row, number: data.numbers[by]?.[k] ?? k + 1, repeats: data.repeats[by][k], found: {} }));
+    const largest = by === "all" ? listed : listed.filter(({ number }) => number <= data.largest);
+    const among = by === "all" || place.repeats ? largest.length : data.looked[by];
     const numbers = new Map(listed.map(({ row, number }) => [row, number]));
     const ids = place.ids ? new Set(place.ids.split(",")) : null;
-    const base = listed.filter(({ row, repeats }) => (ids ? ids.has(data.ids[row]) : place.repeats || repeats < 0));
+    const base = ids ? listed.filter(({ row }) => ids.has(data.ids[row])) : place.repeats ? largest : listed.filter(({ repeats }) => repeats < 0);
     const sizes = cellOf(place.cell), member = labelOf(place.label), wanted = place.find.trim().toLowerCase();
     let rows = base;
     if (sizes) rows = rows.filter(({ row }) => SIDES.every((side) => sizes[side][0] <= data.n[side][row] && data.n[side][row] <= sizes[side][1]));
@@ -72,7 +75,7 @@ function startList(data) {
       const isHit = Object.fromEntries(SIDES.map((side) => [side, lower[side].map((label) => label.includes(wanted))]));
       rows = rows.filter((each) => SIDES.map((side) => has(each, side, (k) => isHit[side][k])).some(Boolean));
     }
-    return { by, listed, base, rows: sorted(rows), numbers, wanted };
+    return { by, among, base, rows: sorted(rows), numbers, wanted };
   }
 
   function has(each, side, isHit) {
@@ -138,7 +141,8 @@ function startList(data) {
     const members = cell({}, ...SIDES.map((side, k) => membersOf(row, side, n[k], found[side] ?? new Set())));
     if (repeats >= 0) {
       const other = view.numbers.get(repeats);
-      members.append(made("div", { className: "repeats" }, `${data.shares[row][repeats]} % of its edges are in number ${other}`));
+      const share = shareOf(data, row, repeats);
+      members.append(made("div", { className: "repeats" }, `${share === null ? "most" : `${share} %`} of its edges are in number ${other}`));
     }
     const tools = cell({ className: "tools" }, file);
     return made("tr", { role: "row" }, cell({ className: "n" }, link), ...cells, members, tools);
@@ -191,9 +195,9 @@ function startList(data) {
     });
   }
 
-  function verdict({ by, listed, base, rows, wanted }) {
+  function verdict({ by, among, base, rows, wanted }) {
     const cell = place.cell && document.querySelector(`[data-cell="${CSS.escape(place.cell)}"]`);
-    const which = `the ${told(listed.length)} ${WHICH[by]}`, hidden = listed.length - base.length;
+    const which = `the ${told(among)} ${WHICH[by]}`, hidden = among - base.length;
     const words = [];
     if (cell) words.push(`${told(Number(cell.dataset.n))} ${Number(cell.dataset.n) === 1 ? "biclique has" : "bicliques have"} these sizes.`);
     if (wanted) words.push(`${place.find.trim()}:`);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +12,9 @@ import pyarrow.compute as pc
 
 from pipeline.proof.selection import Place, places_of
 from pipeline.results.overlap import common_members, repeated, shares_of
+from schemas.search import By
 
-__all__ = ["DISTINCT", "MOST_MEMBERS", "SIDES", "Listed", "listed", "places_in_order"]
+__all__ = ["DISTINCT", "MOST_MEMBERS", "SIDES", "Listed", "Ranking", "listed"]
 
 SIDES = ("left", "right")
 
@@ -22,18 +24,49 @@ DISTINCT = 0.8
 MOST_MEMBERS = 2_000_000
 
 
+class Ranking(NamedTuple):
+    """Bicliques in the order of a measure, the largest first: all of the largest, and some of those behind them.
+
+    Parameters
+    ----------
+    ranks : ndarray, shape (n, 7), int64
+        As `pipeline.proof.selection.Largest.best`.
+    numbers : ndarray, shape (n,), int64
+        Which of all bicliques of the run each is, from 1.
+    looked_at : int
+        How many were looked at for distinct ones, from the largest on.
+    """
+
+    ranks: np.ndarray
+    numbers: np.ndarray
+    looked_at: int
+
+    @classmethod
+    def of_largest(cls, best: np.ndarray) -> Ranking:
+        """The largest, and no others."""
+        return cls(best, np.arange(1, len(best) + 1), len(best))
+
+    @property
+    def places(self) -> list[Place]:
+        """Where the rows are."""
+        return places_of(self.ranks)
+
+
 @dataclass(frozen=True, eq=False)
 class Listed:
-    """The bicliques on the page, each once. Those of the first ranking come first, and then the others by edges.
+    """The bicliques on the page, each once: those of the rankings, and then the others, both in descending order.
+
+    They are ordered by edges, then by left size, then by id.
 
     Parameters
     ----------
     rows : Table
         With labels.
-    ids : tuple of int
-        The id of each row.
     lists : dict of str to ndarray, int64
         For each ranking, the rows in it, the largest first.
+    numbers : dict of str to ndarray, int64
+    looked_at : dict of str to int
+        As of `Ranking`, for each ranking.
     repeats : dict of str to ndarray, int64
         For each ranking, and for ``all``, which has all rows in their order: `pipeline.results.overlap.repeated`.
     labels : dict of str to list of str
@@ -49,8 +82,9 @@ class Listed:
     """
 
     rows: pa.Table
-    ids: tuple[int, ...]
     lists: dict[str, np.ndarray]
+    numbers: dict[str, np.ndarray]
+    looked_at: dict[str, int]
     repeats: dict[str, np.ndarray]
     labels: dict[str, list[str]]
     members: dict[str, list[np.ndarray]]
@@ -59,9 +93,24 @@ class Listed:
     most: int | None
 
     @property
+    def ids(self) -> list[int]:
+        """The id of each row."""
+        ids: list[int] = self.rows["id"].to_pylist()
+        return ids
+
+    @property
     def shares(self) -> np.ndarray:
         """`pipeline.results.overlap.shares_of` all pairs."""
         return shares_of(self.common["left"], self.common["right"])
+
+    @property
+    def n_ranked(self) -> int:
+        """How many of the rows are in a ranking."""
+        return len(np.unique(np.concatenate(list(self.lists.values()))))
+
+    def n_distinct(self, by: str) -> int:
+        """How many rows of a ranking repeat no better one."""
+        return int((self.repeats[by] < 0).sum())
 
     def sizes(self, row: int) -> tuple[int, int]:
         """The number of left and of right members of a row."""
@@ -73,34 +122,27 @@ class Listed:
         return [self.labels[side][k] for k in self.members[side][row][:n]]
 
 
-def places_in_order(best: dict[str, np.ndarray]) -> tuple[list[Place], tuple[int, ...], dict[str, np.ndarray]]:
-    """Places of all rows of some rankings, each once, in the order of `Listed`.
+def listed(rows: pa.Table, places: Sequence[Place], rankings: dict[By, Ranking]) -> Listed:
+    """Put rows in their order, number their members, and find out which rows repeat a better one.
 
     Parameters
     ----------
-    best : dict of str to ndarray
-        Rows of `pipeline.proof.selection.Largest.best` by ranking.
-
-    Returns
-    -------
-    places : list of Place
-    ids : tuple of int
-    lists : dict of str to ndarray, int64
-        As in `Listed`.
+    rows : Table
+        Each biclique once.
+    places : sequence of Place
+        Of each row.
+    rankings : dict of str to Ranking
+        Their places are among `places`.
     """
-    together = np.concatenate(list(best.values()))
-    _, first = np.unique(together[:, 4:], axis=0, return_index=True)
-    each, n = together[np.sort(first)], len(next(iter(best.values())))
-    rest = each[n:]
-    each = np.concatenate([each[:n], rest[np.lexsort((rest[:, 3], rest[:, 2], rest[:, 1]))[::-1]]])
-    places = places_of(each)
-    position = {place: k for k, place in enumerate(places)}
-    lists = {by: np.array([position[place] for place in places_of(own)], np.int64) for by, own in best.items()}
-    return places, tuple(each[:, 3].tolist()), lists
-
-
-def listed(rows: pa.Table, ids: tuple[int, ...], lists: dict[str, np.ndarray]) -> Listed:
-    """Number the members of rows, and find out which rows repeat a better one."""
+    n_left, n_right, ids = (rows[name].to_numpy().astype(np.int64) for name in ("n_left", "n_right", "id"))
+    ranked = {place for own in rankings.values() for place in own.places}
+    is_ranked = np.array([place in ranked for place in places], bool)
+    order = np.lexsort((ids, n_left, n_left * n_right, is_ranked))[::-1]
+    position = {places[row]: k for k, row in enumerate(order.tolist())}
+    lists: dict[str, np.ndarray] = {
+        by: np.array([position[place] for place in own.places], np.int64) for by, own in rankings.items()
+    }
+    rows = rows.take(order)
     columns = {side: rows[side].combine_chunks() for side in SIDES}
     lengths = np.concatenate([column.value_lengths().to_numpy() for column in columns.values()])
     most, longest = _fair(lengths), int(lengths.max(initial=0))
@@ -110,8 +152,9 @@ def listed(rows: pa.Table, ids: tuple[int, ...], lists: dict[str, np.ndarray]) -
     orders = lists | {"all": np.arange(len(rows))}
     return Listed(
         rows,
-        ids,
         lists,
+        {by: own.numbers for by, own in rankings.items()},
+        {by: own.looked_at for by, own in rankings.items()},
         {by: repeated(shares, order, DISTINCT) for by, order in orders.items()},
         {side: labels for side, (labels, _) in numbered.items()},
         {side: members for side, (_, members) in numbered.items()},

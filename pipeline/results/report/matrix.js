@@ -12,21 +12,45 @@ function sizeWords(data, row) {
   return `${told(data.n.left[row])} × ${told(data.n.right[row])}`;
 }
 
+// How many percent of the edges of a biclique another one has, too. Nobody knows if their members are cut.
+function shareOf(data, row, other) {
+  if (data.shares[row]?.[other] !== undefined) return data.shares[row][other];
+  const ends = [Math.min(row, other), Math.max(row, other)], key = ends.join();
+  if (!data.common.has(key)) {
+    const isCut = (side) => ends.some((each) => data.members[side][each].length < data.n[side][each]);
+    data.common.set(key, SIDES.some(isCut) ? null : SIDES.reduce((edges, side) => edges * inBoth(...ends.map((each) => data.members[side][each])), 1));
+  }
+  const common = data.common.get(key);
+  return common === null ? null : Math.floor(100 * common / (data.n.left[row] * data.n.right[row]));
+}
+
+// How many numbers two ascending lists have in common.
+function inBoth(one, other) {
+  let n = 0;
+  for (let i = 0, j = 0; i < one.length && j < other.length;) {
+    if (one[i] === other[j]) { n += 1; i += 1; j += 1; }
+    else if (one[i] < other[j]) i += 1;
+    else j += 1;
+  }
+  return n;
+}
+
 function matrixOf(data, rows) {
   const shown = rows.slice(0, MOST_COMPARED), n = shown.length;
   const square = Math.min(MATRIX_WIDTH / n, LARGEST_SQUARE), left = 62, top = 40, end = n * square;
   const marks = [], numbers = [];
-  let pairs = 0, most = [0, ""];
+  let pairs = 0, unknown = 0, most = [0, ""];
   for (const [i, one] of shown.entries()) {
     for (const [j, other] of shown.entries()) {
-      const share = data.shares[one.row][other.row];
-      if (share === 0 && data.shares[other.row][one.row] === 0) continue;
+      const share = shareOf(data, one.row, other.row);
+      if (share === null && i < j) unknown += 1;
+      if (share === null && i !== j || share === 0 && shareOf(data, other.row, one.row) === 0) continue;
       const words = i === j ? `number ${one.number}: ${sizeWords(data, one.row)}`
         : `${share || "less than 1"} % of the edges of number ${one.number} (${sizeWords(data, one.row)})\nare in number ${other.number} (${sizeWords(data, other.row)})`;
       if (i < j) pairs += 1;
       if (i !== j && share > most[0]) most = [share, words.replace("\n", " ")];
       marks.push(drawn("rect", {
-        x: j, y: i, width: 1, height: 1, class: i === j ? "own" : "share", "fill-opacity": (0.1 + 0.9 * share / 100).toFixed(2),
+        x: j, y: i, width: 1, height: 1, class: i === j ? "own" : "share", "fill-opacity": (i === j ? 1 : 0.1 + 0.9 * share / 100).toFixed(2),
         "data-ids": i === j ? data.ids[one.row] : `${data.ids[one.row]},${data.ids[other.row]}`,
       }, drawn("title", {}, words)));
     }
@@ -39,7 +63,7 @@ function matrixOf(data, rows) {
     numbers.push(drawn("text", { x: left - 6, y: top + at, dy: ".35em", class: `end${only}` }, told(number)));
     numbers.push(drawn("text", { x: left + at, y: top - 6, class: `middle${only}` }, told(number)));
   }
-  const words = `Matrix of ${n} bicliques. Of ${told(n * (n - 1) / 2)} pairs, ${told(pairs)} have 1 % of the edges of one of them in common, or more.` + (most[1] ? ` At most, ${most[1]}.` : "");
+  const words = `Matrix of ${n} bicliques. Of ${told(n * (n - 1) / 2)} pairs, ${told(pairs)} have 1 % of the edges of one of them in common, or more.` + (most[1] ? ` At most, ${most[1]}.` : "") + (unknown ? ` Of ${told(unknown)} pairs it is not known, because the page has no room for all members.` : "");
   const plot = drawn("svg", { class: "plot", role: "img", viewBox: `0 0 ${PLOT_WIDTH} ${Math.ceil(top + end + 8)}`, "aria-label": words },
     drawn("text", { x: 0, y: 12, class: "title" }, "in number"),
     drawn("rect", { x: left, y: top, width: end, height: end, class: "ground" }),

@@ -40,29 +40,34 @@ def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
     Returns
     -------
     Markup
-        An object with the entries of `more` and these: ``n``, ``numeric``, ``lists``, ``repeats`` and ``most`` as
-        `Listed` has them; ``ids`` as text; ``shares`` in percent, rounded down; the numbers `PAGE`, `SHOWN` and
-        `UNFOLDED`; ``labels`` and ``members``. The first letter of a label says how many letters it has in common with
-        the one before (`_folded`). Members are a list per side and row. The first number of it is a row above, or -1.
-        The others are the positions of the members that the row has and the one above has not, or the other way round.
-        Each is given as the difference to the one before.
+        An object with the entries of `more` and these: ``n``, ``numeric``, ``lists``, ``numbers``, ``looked``,
+        ``repeats`` and ``most`` as `Listed` has them; ``ids`` as text; the numbers `PAGE`, `SHOWN` and `UNFOLDED`;
+        ``shares`` of the rows of the rankings in percent, rounded down, if members are cut, because the script cannot
+        find out then; ``labels`` and ``members``. The first letter of a label says how many letters it has in common
+        with the one before (`_folded`). Members are a list per side and row. The first number of it is a row above, or
+        -1. The others are the positions of the members that the row has and the one above has not, or the other way
+        round. Each is given as the difference to the one before.
     """
     data: dict[str, Any] = more | {
         "n": {side: listed.rows[f"n_{side}"].to_pylist() for side in listed.labels},
         "ids": [str(each) for each in listed.ids],
         "numeric": listed.numeric,
         "lists": {by: own.tolist() for by, own in listed.lists.items()},
+        "numbers": {by: own.tolist() for by, own in listed.numbers.items()},
+        "looked": listed.looked_at,
         "repeats": {by: own.tolist() for by, own in listed.repeats.items()},
-        "shares": np.floor(100 * listed.shares + 1e-9).astype(int).tolist(),
         "page": PAGE,
         "shown": SHOWN,
         "unfolded": UNFOLDED,
     }
+    n = listed.n_ranked
+    shares = np.floor(100 * listed.shares[:n, :n] + 1e-9).astype(int).tolist()
     alike = {side: _most_alike(common) for side, common in listed.common.items()}
     longest = max((len(own) for rows in listed.members.values() for own in rows), default=0)
     most = longest
     while True:
         data["most"] = listed.most if most == longest else most
+        data["shares"] = [] if data["most"] is None else shares
         data["labels"], data["members"] = {}, {}
         for side in listed.labels:
             data["labels"][side], data["members"][side] = _cut(listed, side, most, alike[side])

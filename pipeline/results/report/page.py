@@ -6,11 +6,13 @@ import json
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from pipeline.proof.summary import LARGEST
 from pipeline.remote.urls import place_of
 from pipeline.results.facts import search_words
 from pipeline.results.report.content import Content
@@ -87,9 +89,11 @@ class Page:
         end = f'<script>"use strict";\n{script}</script>\n</body>\n</html>\n'
         if listed is None:
             return start + end
-        more = {"names": content.names, "folder": _folder(content), "distinct": round(100 * DISTINCT)}
+        more: dict[str, Any] = {"names": content.names, "folder": _folder(content)}
+        more |= {"distinct": round(100 * DISTINCT), "largest": LARGEST}
         room = max(_MOST_BYTES - len(start.encode("utf-8", "replace")) - len(end), _LEAST_ROOM)
-        return f'{start}<script type="text/plain" id="labels">{packed(listed, more, room)}</script>\n{end}'
+        made = packed(listed, more, room)
+        return f'{start}<script type="text/plain" id="labels">{made}</script>\n{end}'
 
 
 @cache
@@ -130,11 +134,16 @@ def _lines(content: Content) -> dict[str, str]:
 def _stored(content: Content) -> str:
     """Which bicliques are on the page."""
     assert content.listed is not None
-    n, count = len(content.listed.ids), content.status.count
+    n, count = len(content.listed.rows), content.status.count
     if n == count:
         return f"All {n:,} are on this page." if n > 1 else "It is on this page."
-    each = [f"the {len(content.listed.lists[by]):,} {words}" for by, words in _CHOICES.items() if by != "all"]
-    return f"{n:,} of {count:,} are on this page: {' and '.join(each)}."
+    listed = content.listed
+    each = [f"the {np.count_nonzero(own <= LARGEST):,} {_CHOICES[by]}" for by, own in listed.numbers.items()]
+    largest = np.unique(np.concatenate([own[listed.numbers[by] <= LARGEST] for by, own in listed.lists.items()]))
+    behind, others = listed.n_ranked - len(largest), n - listed.n_ranked
+    each += [number(behind, "distinct one behind them", "distinct ones behind them")] if behind else []
+    each += [number(others, "other", "others") + " of all sizes"] if others else []
+    return f"{n:,} of {count:,} are on this page: {', '.join(each[:-1])}{',' * (len(each) > 2)} and {each[-1]}."
 
 
 def _first(listed: Listed) -> Iterator[tuple[int, int, int, dict[str, list[str]]]]:
@@ -142,7 +151,7 @@ def _first(listed: Listed) -> Iterator[tuple[int, int, int, dict[str, list[str]]
     by, order = next(iter(listed.lists.items()))
     for k in np.flatnonzero(listed.repeats[by] < 0)[:PAGE].tolist():
         row = int(order[k])
-        yield k + 1, *listed.sizes(row), {side: listed.first(row, side, SHOWN) for side in SIDES}
+        yield int(listed.numbers[by][k]), *listed.sizes(row), {side: listed.first(row, side, SHOWN) for side in SIDES}
 
 
 def _figures(content: Content) -> dict[str, Figure]:

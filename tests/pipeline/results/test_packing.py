@@ -18,7 +18,7 @@ import pytest
 import pipeline
 from pipeline.results.report import listed as listing
 from pipeline.results.report.content import content_of
-from pipeline.results.report.listed import Listed
+from pipeline.results.report.listed import Listed, Ranking
 from pipeline.results.report.packing import PAGE, SHOWN, UNFOLDED, packed
 from pipeline.run.opened import Run
 from tests.support.runs import random_edges, write_edges
@@ -90,17 +90,23 @@ def test_any_rows_and_labels_come_back(seed: int) -> None:
 
     left, right = lists(12), lists(12)
     sizes = {f"n_{side}": [len(row) for row in rows] for side, rows in (("left", left), ("right", right))}
-    table = pa.table({"left": left, "right": right} | sizes)
-    found = listing.listed(table, tuple(range(-6, 6)), {"edges": np.arange(12)})
+    table = pa.table({"left": left, "right": right, "id": range(-6, 6)} | sizes)
+    table = table.take(np.lexsort((table["id"], table["n_left"], np.multiply(table["n_left"], table["n_right"])))[::-1])
+    places = [(0, 0, k) for k in range(12)]
+    ranks = np.column_stack([np.zeros((9, 4), int), places[:9]])
+    found = listing.listed(table, places, {"edges": Ranking.of_largest(ranks)})
+    left, right = table["left"].to_pylist(), table["right"].to_pylist()
     data = unpacked(packed(found, {"more": 1}, 10**9))
-    assert (data["ids"], data["more"], data["most"]) == ([str(k) for k in range(-6, 6)], 1, None)
+    assert (data["ids"], data["more"], data["most"]) == ([str(k) for k in found.ids], 1, None)
+    assert found.rows == table, "those of the ranking first"
+    assert data["lists"] == {"edges": list(range(9))}
     for side, rows in (("left", left), ("right", right)):
         assert [set(row) for row in data["members"][side]] == [set(row) for row in rows]
         assert data["labels"][side] == [name for name in names if any(name in row for row in rows)]
-    shares = np.floor(100 * found.shares + 1e-9)
-    assert np.array_equal(data["shares"], shares)
+    assert data["shares"] == [], "the script counts them"
     short = packed(found, {}, 1200)
     some = unpacked(short)
+    assert np.array_equal(some["shares"], np.floor(100 * found.shares[:9, :9] + 1e-9))
     assert len(short) <= 1200
     assert 0 < some["most"] < max(len(row) for row in (*left, *right))
     for side, rows in (("left", left), ("right", right)):
@@ -122,12 +128,15 @@ def test_the_rows_are_the_largest_by_both_measures_each_once(out: Path) -> None:
     found, results = listed_of(out), pipeline.open_run(out)
     assert len(set(found.ids)) == len(found.ids) == len(found.rows) > 100
     for by, order in found.lists.items():
-        assert found.rows.take(order).to_pylist() == results.top(100, by).to_pylist()
-    assert list(found.ids) == found.rows["id"].to_pylist()
-    assert found.lists["edges"].tolist() == list(range(100))
-    others = found.rows.slice(100).to_pylist()
-    edges = [row["n_left"] * row["n_right"] for row in others]
-    assert edges == sorted(edges, reverse=True)
+        assert found.numbers[by][:100].tolist() == list(range(1, 101))
+        assert found.rows.take(order[:100]).to_pylist() == results.top(100, by).to_pylist()
+    assert found.lists["edges"][:100].tolist() == list(range(100))
+    edges = np.prod([found.sizes(k) for k in range(len(found.ids))], axis=1)
+    ranked = set(np.concatenate(list(found.lists.values())).tolist())
+    assert ranked == set(range(found.n_ranked)), "they come first"
+    for own in (edges[: found.n_ranked], edges[found.n_ranked :]):
+        assert len(own) > 1
+        assert (np.diff(own) <= 0).all()
     assert found.first(3, "left", SHOWN) == sorted(found.rows["left"][3].as_py())[:SHOWN]
 
 

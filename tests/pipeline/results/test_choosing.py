@@ -1,0 +1,166 @@
+"""Which bicliques are on the page: the largest, distinct ones behind them, and examples of every cell of the map."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import pipeline
+from pipeline.results.binning import Grid, cells_of
+from pipeline.results.report import choosing
+from pipeline.results.report.content import content_of
+from pipeline.results.report.listed import Listed
+from pipeline.results.results import Results
+from pipeline.run.opened import Run
+from pipeline.run.tables import open_part
+from schemas.search import By
+from tests.support.runs import random_edges, write_edges
+
+
+def mined(folder: Path, n_left: int, n_right: int, share: float, seed: int = 11, **options: object) -> Path:
+    edges = random_edges(n_left, n_right, share, seed)
+    source = write_edges(folder / f"{n_left}-{seed}.parquet", edges)
+    run: Path = pipeline.mine(
+        source, folder / f"out-{n_left}-{seed}", workers=0, progress=False, report=False, **options
+    ).path
+    return run
+
+
+def listed_of(run: Path) -> Listed:
+    found = content_of(Run.at(run)).listed
+    assert found is not None
+    return found
+
+
+@pytest.fixture(scope="module")
+def dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its largest by edges are nearly the same."""
+    return mined(tmp_path_factory.mktemp("run"), 200, 14, 0.8)
+
+
+def per_cell(run: Path, found: Listed) -> tuple[Grid, np.ndarray]:
+    """The heat map of a run, and how many rows of each cell are listed."""
+    cells = cells_of(pipeline.open_run(run).sizes())
+    sizes = np.array([found.sizes(k) for k in range(len(found.rows))])
+    counts = Counter(cells.cells(sizes[:, 0], sizes[:, 1]).tolist())
+    return cells, np.array([counts[k] for k in range(cells.count.size)]).reshape(cells.count.shape)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_cell_of_the_heat_map_has_a_row_and_a_cell_of_few_has_all(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = mined(tmp_path, 60, 40, 0.3, seed)
+    cells, listed = per_cell(run, listed_of(run))
+    assert np.array_equal(listed > 0, cells.count > 0)
+    assert (listed <= cells.count).all()
+    least = int(np.min(listed[listed < cells.count]))
+    assert least > 1
+    assert (listed >= np.minimum(cells.count, least)).all(), "no cell has more of them while another one has fewer"
+    monkeypatch.setattr(choosing, "_EXAMPLES", 0)
+    cells, fewer = per_cell(run, listed_of(run))
+    assert np.array_equal(fewer > 0, cells.count > 0)
+    assert fewer.sum() < listed.sum(), "one of a cell is enough if there are many cells"
+
+
+def test_a_small_run_is_on_the_page_as_a_whole(tmp_path: Path) -> None:
+    run = mined(tmp_path, 25, 15, 0.4)
+    found, results = listed_of(run), pipeline.open_run(run)
+    assert 300 < len(results) == len(found.rows)
+    assert sorted(found.ids) == sorted(results.to_arrow()["id"].to_pylist())
+
+
+@pytest.mark.parametrize("looked_at", [101, 110, 1024])
+def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
+    dense: Path, looked_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing, "_LOOKED_AT", looked_at)
+    found, results = listed_of(dense), pipeline.open_run(dense)
+    rankings: tuple[By, ...] = ("edges", "balance")
+    for by in rankings:
+        rows = results.top(looked_at, by).to_pylist()
+        edges = [{(a, b) for a in row["left"] for b in row["right"]} for row in rows]
+        kept: list[int] = []
+        for k, own in enumerate(edges):
+            if len(kept) < 50 and all(len(own & edges[other]) <= 0.8 * len(own) for other in kept):
+                kept.append(k)
+        assert sum(k < 100 for k in kept) < 50
+        numbers = found.numbers[by].tolist()
+        assert numbers == [*range(1, 101), *(k + 1 for k in kept if k >= 100)]
+        assert found.numbers[by][found.repeats[by] < 0].tolist() == [k + 1 for k in kept]
+        assert found.looked_at[by] == (kept[-1] + 1 if len(kept) == 50 else looked_at)
+        assert found.rows.take(found.lists[by]).to_pylist() == [rows[number - 1] for number in numbers]
+
+
+def test_nobody_looks_for_distinct_ones_where_there_are_enough(
+    tmp_path: Path, dense: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[Path] = []
+    further = choosing.further
+
+    def noted(parts: object, by: By, *rest: object) -> object:
+        looked.append(by)
+        return further(parts, by, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(choosing, "further", noted)
+    assert listed_of(mined(tmp_path, 60, 40, 0.3)).looked_at == {"edges": 100, "balance": 100}
+    few = listed_of(mined(tmp_path, 12, 9, 0.5))
+    assert 0 < few.n_distinct("edges") < len(few.rows) < 100
+    assert looked == []
+    listed_of(dense)
+    assert looked == ["edges", "balance"]
+
+
+@pytest.fixture(scope="module")
+def many(dense: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The rows of the dense run in 102 parts with four row groups each."""
+    [rows] = [pq.read_table(file) for file in Results(Run.at(dense)).files]
+    folder = tmp_path_factory.mktemp("many")
+    files = [folder / f"{k:03}.parquet" for k in range(len(rows) // 160)]
+    for k, file in enumerate(files):
+        pq.write_table(rows.slice(160 * k, 160), file, row_group_size=40)
+    return files
+
+
+def test_few_row_groups_are_read_of_a_run_of_many(
+    dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Row groups with large and with small rows are among those that are looked at."""
+    parts, opened, looked = choosing.Parts(Run.at(dense), many), list[Path](), list[tuple[int, int]]()
+    sizes = parts.sizes
+    monkeypatch.setattr(parts, "sizes", lambda *place: looked.append(place) or sizes(*place))
+    monkeypatch.setattr("pipeline.results.parts.open_part", lambda file: opened.append(file) or open_part(file))
+    none = choosing.Ranking.of_largest(np.empty((0, 7), np.int64))
+    places = choosing.examples(parts, cells_of(pipeline.open_run(dense).sizes()), [none])
+    assert (len(looked), len(set(opened))) == (64, 64)
+    groups = parts.groups(sorted(many.index(file) for file in set(opened)))
+    most = {(part, group): int(np.prod(largest)) for part, group, largest in groups if largest}
+    assert {min(most, key=most.__getitem__), max(most, key=most.__getitem__)} <= set(looked)
+    assert 1 < len({place[:2] for place in places}) <= 16
+    assert len(set(places)) == len(places) >= 200
+
+
+def test_the_row_groups_with_most_missing_cells_are_read_first(
+    dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(choosing, "_EXAMPLES", 0)
+    parts, cells = choosing.Parts(Run.at(dense), many), cells_of(pipeline.open_run(dense).sizes())
+    there = {place: cells.cells(*parts.sizes(*place)) for place in choosing._groups(parts)}
+    (part, group), own = next(iter(there.items()))
+    left, right = parts.sizes(part, group)
+    rows = np.arange(len(left))
+    ranks = np.column_stack([rows, left * right, left, rows, rows * 0 + part, rows * 0 + group, rows])
+    places = choosing.examples(parts, cells, [choosing.Ranking.of_largest(ranks)])
+    found = [int(there[place[:2]][place[2]]) for place in places]
+    missing = set(np.concatenate(list(there.values())).tolist()) - set(own.tolist())
+    assert len(set(found)) == len(found), "one of a cell"
+    assert set(found) <= missing, "a cell of which one is listed needs no other"
+    read = set[int]()
+    for _ in range(16):
+        read |= max((set(each.tolist()) & missing for each in there.values()), key=lambda new: len(new - read))
+    assert set(found) == read, "no row group of those that are left would have added more"
+    assert len(read) > len(missing & set(np.concatenate(list(there.values())[:16]).tolist()))
