@@ -7,11 +7,15 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import pipeline
+from pipeline.results.report.content import content_of
 from pipeline.results.report.listed import Listed
+from pipeline.run.opened import Run
 from tests.support.page_list import ROWS, distinct, numbers
+from tests.support.runs import random_edges, write_edges
 
 pytestmark = pytest.mark.exhaustive
 
@@ -181,9 +185,10 @@ def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit: Any, know
             f"{count:,} bicliques have these sizes. {len(there)} of the {len(known.ids)} bicliques on this page."
             + " The lines for DuckDB and pandas below the list find all of these sizes." * (len(there) < count)
         )
-        assert len(there) > 0 or size == (4, 5)
+        assert len(there) > 0
         assert page.locator("#filters button").count() == 1
         assert len(duckdb.sql(page.inner_text("#duckdb")).fetchall()) == min(count, 100)
+    assert all(any(is_in(known.sizes(k), cell) for k in range(len(known.ids))) for cell in cells)
     left, right = (part.split("-") for part in cell.split("."))
     assert page.inner_text("#filters") == f"{int(left[0]):,} to {int(left[1]):,} package \u00d7 {right[0]} tag \u00d7"
     page.click("#filters button")
@@ -254,6 +259,66 @@ def test_squares_of_the_matrix_say_how_much_two_overlap(visit: Any, known: Liste
     page.wait_for_function("!location.hash.includes('%2C')")
     assert len(numbers(page)) == 1
     assert "nothing to compare" in page.inner_text("#compared")
+
+
+@pytest.fixture(scope="module")
+def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose largest are nearly the same."""
+    folder = tmp_path_factory.mktemp("alike")
+    source = write_edges(folder / "g.parquet", random_edges(200, 14, 0.8, 11))
+    return pipeline.mine(source, folder / "out", workers=0, progress=False).path
+
+
+def test_distinct_ones_behind_the_largest_are_listed_with_their_numbers(visit: Any, alike: Path) -> None:
+    page, found = visit(file=alike / "report.html"), content_of(Run.at(alike)).listed
+    assert found is not None
+    looked_at, wanted = found.looked_at["edges"], distinct(found)
+    assert (len(wanted), wanted[-1]) == (50, looked_at)
+    assert page.inner_text("#told").startswith(f"50 of the {looked_at} largest by edges. {looked_at - 50} left out: ")
+    behind = found.n_ranked - len({row for by, own in found.lists.items() for row in own[found.numbers[by] <= 100]})
+    assert f"{behind} distinct ones behind them" in page.inner_text("#top")
+    for _ in range(4):
+        page.click("text=Next")
+    assert numbers(page) == wanted[40:]
+    page.uncheck("#distinct")
+    assert page.inner_text("#told") == "100 of the 100 largest by edges."
+    page.evaluate("location.hash = '#repeats=1&page=10'")
+    page.wait_for_function("document.querySelector('#range').textContent.startsWith('91 ')")
+    assert numbers(page) == list(range(91, 101))
+
+
+def test_shares_of_lists_that_are_cut_are_those_of_the_whole_lists(
+    visit: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    left, right = random_edges(2000, 12, 0.7, 3).T
+    draw = np.random.default_rng(3)
+    names = np.array([bytes(draw.integers(97, 123, 40, np.uint8)).decode() for _ in range(2000)])
+    table = pa.table({"user": names[left], "film": right})
+    monkeypatch.setattr("pipeline.results.report.page._MOST_BYTES", 0)
+    run = pipeline.mine(table, tmp_path / "out", workers=0, progress=False).path
+    found = content_of(Run.at(run)).listed
+    assert found is not None
+    page = visit(file=run / "report.html", place="#by=all&repeats=1")
+    most = page.evaluate("unpacked(document.querySelector('#labels').textContent).then((data) => data.most)")
+    assert 10 < most < 1000
+    shares = np.floor(100 * found.shares + 1e-9).astype(int)
+    marks = page.eval_on_selector_all(
+        "#matrix .share",
+        "(marks) => marks.map((mark) => [+mark.getAttribute('y'), +mark.getAttribute('x'), mark.textContent])",
+    )
+    assert len(marks) > 2000
+    assert all(words.startswith(f"{shares[i, j] or 'less than 1'} % of") for i, j, words in marks)
+    last = visit(file=run / "report.html", place=f"#by=all&repeats=1&ids={found.ids[0]},{found.ids[-1]}")
+    assert last.locator("#matrix .own").count() == 2
+    assert last.inner_text("#compared").endswith(
+        "Of 1 pair it is not known, because the page has no room for all members."
+    )
+    repeats = np.flatnonzero(found.repeats["all"] >= 0)
+    for k, known in ((repeats[0], True), (repeats[-1], False)):
+        other = found.repeats["all"][k]
+        one = visit(file=run / "report.html", place=f"#by=all&repeats=1&ids={found.ids[k]}")
+        share = f"{shares[k, other]} %" if known else "most"
+        assert one.inner_text(".repeats") == f"{share} of its edges are in number {other + 1}"
 
 
 def test_it_works_without_a_mouse(visit: Any, known: Listed) -> None:
