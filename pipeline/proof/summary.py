@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 #: How many of the largest bicliques the summary has by each measure.
-LARGEST = 100
+LARGEST = 300
 
 LARGEST_FILE = "largest.parquet"
 #: Sizes that a `Tally` keeps before it adds them up.

@@ -30,7 +30,7 @@ _NUMBER = re.compile(r"-?[0-9]{1,19}")
 class ById(Rows):
     """What `pipeline.results.results.Results` has by id.
 
-    A row of a complete run that is one of the hundred largest by any measure is found through the summary. For others
+    A row of a complete run that is one of the 300 largest by any measure is found through the summary. For others
     the column of ids is read until the row is found: 8 bytes per row.
     """
 

@@ -10,7 +10,7 @@ from pipeline.results.parts import Parts
 from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET
 
-__all__ = ["distinct_among", "distinct_rows"]
+__all__ = ["distinct_rows"]
 
 
 def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray:
@@ -48,14 +48,6 @@ def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray
             break
         below = _last(found.ranks)
     return np.concatenate(chosen)
-
-
-def distinct_among(rows: Bicliques, n_vertices: tuple[int, int], n: int, most: float) -> np.ndarray:
-    """The numbers of those rows that share too little with all that are kept before them, int64, at most `n`.
-
-    `rows` has the best first. `most` is as of `distinct_rows`.
-    """
-    return _Kept(n_vertices, n, most).add(rows)
 
 
 def _last(ranks: np.ndarray) -> Rank:

@@ -39,14 +39,15 @@ def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     is_first[first] = True
     chosen = is_first[members]  # one member of each group says which rows the group is in
     row, group = row[chosen], group[members[chosen]]
-    begins, lengths = np.searchsorted(row, np.arange(n + 1)), np.bincount(group, minlength=len(groups))
-    rows_of, at = row[np.argsort(group, kind="stable")], np.cumsum(lengths) - lengths
-    common = np.empty((n, n))
+    order = np.argsort(group, kind="stable")
+    rows_of, at = row[order], np.searchsorted(group[order], np.arange(len(groups)))
+    upto = np.empty(len(group), np.int64)  # by row and group, how many rows of the group there are up to this one
+    upto[order] = np.arange(1, len(order) + 1) - at[group[order]]
+    begins, common = np.searchsorted(row, np.arange(n + 1)), np.zeros((n, n))
     for k in range(n):
-        own = group[begins[k] : begins[k + 1]]
-        ends = np.cumsum(lengths[own])
-        places = np.arange(ends[-1] if len(own) else 0) + np.repeat(at[own] - (ends - lengths[own]), lengths[own])
-        common[k] = np.bincount(rows_of[places], np.repeat(size[own], lengths[own]), n)
+        own, lengths = group[begins[k] : begins[k + 1]], upto[begins[k] : begins[k + 1]]
+        places = np.arange(lengths.sum()) + np.repeat(at[own] - (np.cumsum(lengths) - lengths), lengths)
+        common[k, : k + 1] = common[: k + 1, k] = np.bincount(rows_of[places], np.repeat(size[own], lengths), k + 1)
     return common
 
 

@@ -207,7 +207,7 @@ class Results(Forms, ById):
         Notes
         -----
         Memory is bounded, because only row groups that hold one of the largest are read. The summary of a complete run
-        knows the places of the hundred largest. For others the two size columns are read first. Two runs that found the
+        knows the places of the 300 largest. For others the two size columns are read first. Two runs that found the
         same set give the same order.
 
         With `distinct`, candidates are read in descending order until `n` are distinct. If fewer are, all rows are

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,42 +13,16 @@ from pipeline.proof.selection import Place, places_of
 from pipeline.results.overlap import common_members, repeated, shares_of
 from schemas.search import By
 
-__all__ = ["DISTINCT", "MOST_MEMBERS", "SIDES", "Listed", "Ranking", "listed"]
+__all__ = ["DISTINCT", "MOST_MEMBERS", "SIDES", "TOP", "WANTED", "Listed", "listed", "only_used"]
 
 SIDES = ("left", "right")
 
+#: So many of the largest are listed. If fewer than `WANTED` of them are distinct, so are distinct ones behind them.
+TOP, WANTED = 100, 50
 #: A biclique is left out at first if a better one has more than this share of its edges.
 DISTINCT = 0.8
 #: Largest number of members of all rows together. Beyond it the lists are cut, all to the same length.
 MOST_MEMBERS = 2_000_000
-
-
-class Ranking(NamedTuple):
-    """Bicliques in the order of a measure, the largest first: all of the largest, and some of those behind them.
-
-    Parameters
-    ----------
-    ranks : ndarray, shape (n, 7), int64
-        As `pipeline.proof.selection.Largest.best`.
-    numbers : ndarray, shape (n,), int64
-        Which of all bicliques of the run each is, from 1.
-    looked_at : int
-        How many were looked at for distinct ones, from the largest on.
-    """
-
-    ranks: np.ndarray
-    numbers: np.ndarray
-    looked_at: int
-
-    @classmethod
-    def of_largest(cls, best: np.ndarray) -> Ranking:
-        """The largest, and no others."""
-        return cls(best, np.arange(1, len(best) + 1), len(best))
-
-    @property
-    def places(self) -> list[Place]:
-        """Where the rows are."""
-        return places_of(self.ranks)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +36,11 @@ class Listed:
     rows : Table
         With labels.
     lists : dict of str to ndarray, int64
-        For each ranking, the rows in it, the largest first.
+        For each ranking, the rows in it: the `TOP` largest, and distinct ones behind them.
     numbers : dict of str to ndarray, int64
+        For each ranking, which of all bicliques of the run each row in it is, from 1.
     looked_at : dict of str to int
-        As of `Ranking`, for each ranking.
+        For each ranking, how many bicliques were looked at for distinct ones, from the largest on.
     repeats : dict of str to ndarray, int64
         For each ranking, and for ``all``, which has all rows in their order: `pipeline.results.overlap.repeated`.
     labels : dict of str to list of str
@@ -108,10 +82,6 @@ class Listed:
         """How many of the rows are in a ranking."""
         return len(np.unique(np.concatenate(list(self.lists.values()))))
 
-    def n_distinct(self, by: str) -> int:
-        """How many rows of a ranking repeat no better one."""
-        return int((self.repeats[by] < 0).sum())
-
     def sizes(self, row: int) -> tuple[int, int]:
         """The number of left and of right members of a row."""
         n_left, n_right = (self.rows[f"n_{side}"][row].as_py() for side in SIDES)
@@ -122,8 +92,8 @@ class Listed:
         return [self.labels[side][k] for k in self.members[side][row][:n]]
 
 
-def listed(rows: pa.Table, places: Sequence[Place], rankings: dict[By, Ranking]) -> Listed:
-    """Put rows in their order, number their members, and find out which rows repeat a better one.
+def listed(rows: pa.Table, places: Sequence[Place], ranks: dict[By, np.ndarray], examples: Sequence[Place]) -> Listed:
+    """Choose from rows, put them in their order, number their members, and find out which repeat a better one.
 
     Parameters
     ----------
@@ -131,37 +101,71 @@ def listed(rows: pa.Table, places: Sequence[Place], rankings: dict[By, Ranking])
         Each biclique once.
     places : sequence of Place
         Of each row.
-    rankings : dict of str to Ranking
-        Their places are among `places`.
+    ranks : dict of str to ndarray
+        `pipeline.proof.selection.Largest.best` by measure. The places are among `places`.
+    examples : sequence of Place
+        Among `places`. These rows are listed whether or not they are in a ranking.
     """
-    n_left, n_right, ids = (rows[name].to_numpy().astype(np.int64) for name in ("n_left", "n_right", "id"))
-    ranked = {place for own in rankings.values() for place in own.places}
-    is_ranked = np.array([place in ranked for place in places], bool)
-    order = np.lexsort((ids, n_left, n_left * n_right, is_ranked))[::-1]
-    position = {places[row]: k for k, row in enumerate(order.tolist())}
-    lists: dict[str, np.ndarray] = {
-        by: np.array([position[place] for place in own.places], np.int64) for by, own in rankings.items()
-    }
-    rows = rows.take(order)
     columns = {side: rows[side].combine_chunks() for side in SIDES}
     lengths = np.concatenate([column.value_lengths().to_numpy() for column in columns.values()])
     most, longest = _fair(lengths), int(lengths.max(initial=0))
     numbered = {side: _numbered(column, most) for side, column in columns.items()}
-    common = {side: common_members(members) for side, (_, members) in numbered.items()}
+    row_of = {place: row for row, place in enumerate(places)}
+    ranked = {by: np.array([row_of[place] for place in places_of(own)], np.int64) for by, own in ranks.items()}
+    members = [members for _, members in numbered.values()]
+    shown = {by: _shown([[own[row] for row in order] for own in members]) for by, order in ranked.items()}
+    is_ranked, is_listed = np.zeros((2, len(rows)), bool)
+    for by, (numbers, _) in shown.items():
+        is_ranked[ranked[by][numbers - 1]] = True
+    is_listed[[row_of[place] for place in examples]] = True
+    n_left, n_right, ids = (rows[name].to_numpy().astype(np.int64) for name in ("n_left", "n_right", "id"))
+    order = np.lexsort((ids, n_left, n_left * n_right, is_ranked))[::-1]
+    order = order[(is_ranked | is_listed)[order]]
+    position = np.zeros(len(rows), np.int64)
+    position[order] = np.arange(len(order))
+    lists: dict[str, np.ndarray] = {by: position[ranked[by][numbers - 1]] for by, (numbers, _) in shown.items()}
+    used = {side: only_used(labels, [own[row] for row in order]) for side, (labels, own) in numbered.items()}
+    common = {side: common_members(own) for side, (_, own) in used.items()}
     shares = shares_of(common["left"], common["right"])
-    orders = lists | {"all": np.arange(len(rows))}
     return Listed(
-        rows,
+        rows.take(order),
         lists,
-        {by: own.numbers for by, own in rankings.items()},
-        {by: own.looked_at for by, own in rankings.items()},
-        {by: repeated(shares, order, DISTINCT) for by, order in orders.items()},
-        {side: labels for side, (labels, _) in numbered.items()},
-        {side: members for side, (_, members) in numbered.items()},
+        {by: numbers for by, (numbers, _) in shown.items()},
+        {by: looked_at for by, (_, looked_at) in shown.items()},
+        {by: repeated(shares, own, DISTINCT) for by, own in (*lists.items(), ("all", np.arange(len(order))))},
+        {side: labels for side, (labels, _) in used.items()},
+        {side: own for side, (_, own) in used.items()},
         common,
         {side: pa.types.is_integer(column.type.value_type) for side, column in columns.items()},
         most if most < longest else None,
     )
+
+
+def _shown(members: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, int]:
+    """Which of a ranking are listed, as numbers from 1, and how many were looked at for distinct ones.
+
+    `members` has the members of all rows of the ranking, for each side.
+    """
+    n = len(members[0])
+    first = np.arange(1, min(n, TOP) + 1)
+    for looked_at in (len(first), n):  # most rankings have enough in the first, and to compare all would take long
+        left, right = (common_members(own[:looked_at]) for own in members)
+        distinct = np.flatnonzero(repeated(shares_of(left, right), np.arange(looked_at), DISTINCT) < 0) + 1
+        if len(distinct) >= WANTED:
+            break
+    behind = distinct[distinct > TOP][: max(WANTED - np.count_nonzero(distinct <= TOP), 0)]
+    if looked_at > len(first) and len(distinct) >= WANTED:
+        looked_at = int(distinct[WANTED - 1])
+    return np.concatenate([first, behind]), looked_at
+
+
+def only_used(labels: list[str], rows: Sequence[np.ndarray]) -> tuple[list[str], list[np.ndarray]]:
+    """The labels that are in a row, in their order, and each row's positions in them."""
+    is_used = np.zeros(len(labels), bool)
+    for row in rows:
+        is_used[row] = True
+    position = np.cumsum(is_used) - 1
+    return [labels[k] for k in np.flatnonzero(is_used)], [position[row] for row in rows]
 
 
 def _fair(lengths: np.ndarray) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.results.report.listed import Listed
+from pipeline.results.report.listed import Listed, only_used
 
 __all__ = ["PAGE", "SHOWN", "UNFOLDED", "packed"]
 
@@ -93,10 +93,7 @@ def _cut(listed: Listed, side: str, most: int, alike: np.ndarray) -> tuple[list[
     """The labels of the first `most` members of all rows, and the rows, packed."""
     rows, labels = listed.members[side], listed.labels[side]
     if most < max(map(len, rows), default=0):
-        rows = [own[:most] for own in rows]
-        used, places = np.unique(np.concatenate(rows), return_inverse=True)
-        rows = np.split(places, np.cumsum([len(own) for own in rows])[:-1])
-        labels = [labels[k] for k in used]
+        labels, rows = only_used(labels, [own[:most] for own in rows])
     differences = [
         own if above < 0 else np.setxor1d(own, rows[above], assume_unique=True)
         for own, above in zip(rows, alike.tolist(), strict=True)

@@ -12,12 +12,11 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.proof.summary import LARGEST
 from pipeline.remote.urls import place_of
 from pipeline.results.facts import search_words
 from pipeline.results.report.content import Content
 from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
-from pipeline.results.report.listed import DISTINCT, SIDES, Listed
+from pipeline.results.report.listed import DISTINCT, SIDES, TOP, Listed
 from pipeline.results.report.packing import PAGE, SHOWN, packed
 from pipeline.results.svg import Figure, shortened, style
 from pipeline.run.progress import number
@@ -90,7 +89,7 @@ class Page:
         if listed is None:
             return start + end
         more: dict[str, Any] = {"names": content.names, "folder": _folder(content)}
-        more |= {"distinct": round(100 * DISTINCT), "largest": LARGEST}
+        more |= {"distinct": round(100 * DISTINCT), "largest": TOP}
         room = max(_MOST_BYTES - len(start.encode("utf-8", "replace")) - len(end), _LEAST_ROOM)
         made = packed(listed, more, room)
         return f'{start}<script type="text/plain" id="labels">{made}</script>\n{end}'
@@ -138,8 +137,8 @@ def _stored(content: Content) -> str:
     if n == count:
         return f"All {n:,} are on this page." if n > 1 else "It is on this page."
     listed = content.listed
-    each = [f"the {np.count_nonzero(own <= LARGEST):,} {_CHOICES[by]}" for by, own in listed.numbers.items()]
-    largest = np.unique(np.concatenate([own[listed.numbers[by] <= LARGEST] for by, own in listed.lists.items()]))
+    each = [f"the {np.count_nonzero(own <= TOP):,} {_CHOICES[by]}" for by, own in listed.numbers.items()]
+    largest = np.unique(np.concatenate([own[listed.numbers[by] <= TOP] for by, own in listed.lists.items()]))
     behind, others = listed.n_ranked - len(largest), n - listed.n_ranked
     each += [number(behind, "distinct one behind them", "distinct ones behind them")] if behind else []
     each += [number(others, "other", "others") + " of all sizes"] if others else []

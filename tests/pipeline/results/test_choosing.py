@@ -12,6 +12,7 @@ import pytest
 import pipeline
 from pipeline.results.binning import Grid, cells_of
 from pipeline.results.report import choosing
+from pipeline.results.report import listed as listing
 from pipeline.results.report.content import content_of
 from pipeline.results.report.listed import Listed
 from pipeline.results.results import Results
@@ -74,45 +75,48 @@ def test_a_small_run_is_on_the_page_as_a_whole(tmp_path: Path) -> None:
     assert sorted(found.ids) == sorted(results.to_arrow()["id"].to_pylist())
 
 
-@pytest.mark.parametrize("looked_at", [101, 110, 1024])
+@pytest.mark.parametrize("wanted", [10, 48, 50, 65, 300])
 def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
-    dense: Path, looked_at: int, monkeypatch: pytest.MonkeyPatch
+    dense: Path, wanted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choosing, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(listing, "WANTED", wanted)
     found, results = listed_of(dense), pipeline.open_run(dense)
     rankings: tuple[By, ...] = ("edges", "balance")
     for by in rankings:
-        rows = results.top(looked_at, by).to_pylist()
+        rows = results.top(300, by).to_pylist()
         edges = [{(a, b) for a in row["left"] for b in row["right"]} for row in rows]
         kept: list[int] = []
-        for k, own in enumerate(edges):
-            if len(kept) < 50 and all(len(own & edges[other]) <= 0.8 * len(own) for other in kept):
+        for k, own in enumerate(edges, 1):
+            if all(len(own & edges[other - 1]) <= 0.8 * len(own) for other in kept):
                 kept.append(k)
-        assert sum(k < 100 for k in kept) < 50
+        first = sum(k <= 100 for k in kept)
+        assert 30 < first < len(kept) < 300
+        kept = kept[: max(first, wanted)]
         numbers = found.numbers[by].tolist()
-        assert numbers == [*range(1, 101), *(k + 1 for k in kept if k >= 100)]
-        assert found.numbers[by][found.repeats[by] < 0].tolist() == [k + 1 for k in kept]
-        assert found.looked_at[by] == (kept[-1] + 1 if len(kept) == 50 else looked_at)
+        assert numbers == [*range(1, 101), *(k for k in kept if k > 100)]
+        assert found.numbers[by][found.repeats[by] < 0].tolist() == kept
+        assert found.looked_at[by] == (300 if len(kept) < wanted else max(kept[-1], 100) if first < wanted else 100)
         assert found.rows.take(found.lists[by]).to_pylist() == [rows[number - 1] for number in numbers]
 
 
-def test_nobody_looks_for_distinct_ones_where_there_are_enough(
-    tmp_path: Path, dense: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looked: list[Path] = []
-    further = choosing.further
+def test_labels_of_rows_that_are_not_listed_are_left_out() -> None:
+    labels, rows = listing.only_used(["a", "b", "c", "d"], [np.array([1, 3]), np.array([], int), np.array([3])])
+    assert (labels, [row.tolist() for row in rows]) == (["b", "d"], [[0, 1], [], [1]])
 
-    def noted(parts: object, by: By, *rest: object) -> object:
-        looked.append(by)
-        return further(parts, by, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(choosing, "further", noted)
-    assert listed_of(mined(tmp_path, 60, 40, 0.3)).looked_at == {"edges": 100, "balance": 100}
+def test_no_more_is_read_behind_the_largest_than_has_room(dense: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pipeline.open_run(dense).top(300, "edges").to_pylist()
+    members = sum(row["n_left"] + row["n_right"] for row in rows[100:150])
+    for room, looked_at in ((members, 150), (members - 1, 149), (0, 100)):
+        monkeypatch.setattr(choosing, "MOST_BEHIND", room)
+        monkeypatch.setattr(listing, "WANTED", 300)
+        assert listed_of(dense).looked_at["edges"] == looked_at
+
+
+def test_a_run_of_few_has_no_more_than_these(tmp_path: Path) -> None:
     few = listed_of(mined(tmp_path, 12, 9, 0.5))
-    assert 0 < few.n_distinct("edges") < len(few.rows) < 100
-    assert looked == []
-    listed_of(dense)
-    assert looked == ["edges", "balance"]
+    assert few.looked_at == {"edges": len(few.rows), "balance": len(few.rows)}
+    assert 0 < sum(few.repeats["edges"] < 0) < len(few.rows) < 100
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +138,7 @@ def test_few_row_groups_are_read_of_a_run_of_many(
     sizes = parts.sizes
     monkeypatch.setattr(parts, "sizes", lambda *place: looked.append(place) or sizes(*place))
     monkeypatch.setattr("pipeline.results.parts.open_part", lambda file: opened.append(file) or open_part(file))
-    none = choosing.Ranking.of_largest(np.empty((0, 7), np.int64))
+    none = np.empty((0, 7), np.int64)
     places = choosing.examples(parts, cells_of(pipeline.open_run(dense).sizes()), [none])
     assert (len(looked), len(set(opened))) == (64, 64)
     groups = parts.groups(sorted(many.index(file) for file in set(opened)))
@@ -154,7 +158,7 @@ def test_the_row_groups_with_most_missing_cells_are_read_first(
     left, right = parts.sizes(part, group)
     rows = np.arange(len(left))
     ranks = np.column_stack([rows, left * right, left, rows, rows * 0 + part, rows * 0 + group, rows])
-    places = choosing.examples(parts, cells, [choosing.Ranking.of_largest(ranks)])
+    places = choosing.examples(parts, cells, [ranks])
     found = [int(there[place[:2]][place[2]]) for place in places]
     missing = set(np.concatenate(list(there.values())).tolist()) - set(own.tolist())
     assert len(set(found)) == len(found), "one of a cell"

@@ -18,7 +18,7 @@ import pytest
 import pipeline
 from pipeline.results.report import listed as listing
 from pipeline.results.report.content import content_of
-from pipeline.results.report.listed import Listed, Ranking
+from pipeline.results.report.listed import Listed
 from pipeline.results.report.packing import PAGE, SHOWN, UNFOLDED, packed
 from pipeline.run.opened import Run
 from tests.support.runs import random_edges, write_edges
@@ -94,7 +94,7 @@ def test_any_rows_and_labels_come_back(seed: int) -> None:
     table = table.take(np.lexsort((table["id"], table["n_left"], np.multiply(table["n_left"], table["n_right"])))[::-1])
     places = [(0, 0, k) for k in range(12)]
     ranks = np.column_stack([np.zeros((9, 4), int), places[:9]])
-    found = listing.listed(table, places, {"edges": Ranking.of_largest(ranks)})
+    found = listing.listed(table, places, {"edges": ranks}, places[9:])
     left, right = table["left"].to_pylist(), table["right"].to_pylist()
     data = unpacked(packed(found, {"more": 1}, 10**9))
     assert (data["ids"], data["more"], data["most"]) == ([str(k) for k in found.ids], 1, None)

@@ -362,4 +362,4 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatc
     content_of(Run.at(out))
     assert ["left", "right"] in read, "the edges"
     assert read.count(["n_left", "n_right"]) == 1, "the sizes of the only row group, to find examples"
-    assert read.count(None) == 2, "the row group that holds the largest, and that of the examples"
+    assert read.count(None) == 1, "the row group that holds the largest and the examples"
