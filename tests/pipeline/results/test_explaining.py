@@ -130,9 +130,9 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_of_a_large_one_no_ids_are_read_and_of_others_not_more_than_the_ids(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    large = results.top(100, by="balance")["id"][99].as_py()
+    large = results.top(300, by="balance")["id"][299].as_py()
     rows = results.to_arrow(["id", "n_left", "n_right"]).to_pylist()
-    known = {id for by in MEASURES for id in results.top(100, by)["id"].to_pylist()}
+    known = {id for by in MEASURES for id in results.top(300, by)["id"].to_pylist()}
     small = next(row["id"] for row in rows[::-1] if row["id"] not in known)
     first = next(row["id"] for row in rows if row["id"] not in known)
     read = noted(monkeypatch)
