@@ -20,11 +20,17 @@ import pipeline
 
 _HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
 _FOUND = os.path.dirname(pipeline.__file__ or "") or next(iter(pipeline.__path__), "")  # noqa: PTH120
-if os.path.realpath(_FOUND) != os.path.realpath(os.path.join(_HOME, "pipeline")):  # noqa: PTH118
+_IS_ELSEWHERE = os.path.realpath(_FOUND) != os.path.realpath(os.path.join(_HOME, "pipeline"))  # noqa: PTH118
+if _IS_ELSEWHERE or not hasattr(pipeline, "_HOMES"):
     _SENTENCE = (
         f"the package pipeline of bicliques is in {_HOME}, but {_FOUND} comes first on sys.path; "
         "rename that one, or give bicliques an environment of its own"
     )
+    if not _IS_ELSEWHERE:  # pip puts two packages of one name into one folder
+        _SENTENCE = (
+            f"other software that was installed or removed has changed {_FOUND}, which is the package pipeline of "
+            "bicliques; install bicliques again, in an environment of its own"
+        )
     # while `python -m bicliques` imports this package, the name of the program is still -m
     if os.path.basename(next(iter(sys.argv), "")) in ("bicliques", "-m"):  # noqa: PTH119
         sys.exit(f"bicliques: {_SENTENCE}")

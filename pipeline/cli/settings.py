@@ -131,13 +131,16 @@ def _of_environment(entries: Mapping[str, Entry], environment: Mapping[str, str]
 
 
 def _of_file(command: str, entries: Mapping[str, Entry], path: Path) -> dict[str, Setting]:
-    if not path.exists():
+    if not os.path.lexists(path):  # a link to nowhere is there, and cannot be read
         return {}
     content = _read(path)
     names = {entry.name for entry in TABLE}
     tables = {key: value for key, value in content.items() if isinstance(value, dict)}
+    commands = {call for call in get_args(Call) if calls_of(call)} - {"dry_run", "flow"}
+    for name in sorted(commands & (content.keys() - tables.keys())):  # as count = 3, or [[count]]
+        raise InputError(f"{FILE}: {name} is a command and has no value; its options stand below a line [{name}]")
     _refuse_unknown(content.keys() - tables.keys(), names, "option")
-    _refuse_unknown(tables, {call for call in get_args(Call) if calls_of(call)} - {"dry_run", "flow"}, _COMMAND)
+    _refuse_unknown(tables, commands, _COMMAND)
     for table, options in tables.items():
         own = {entry.name for call in calls_of(table) for entry in entries_of(call)}
         _refuse_unknown(options, own, f"option of {table}", f"[{table}] ")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,26 @@ def test_the_command_says_in_one_sentence_that_a_stranger_is_called_pipeline(how
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith(f"bicliques: the package pipeline of bicliques is in {ROOT}, but {folder}/pipeline ")
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("theirs", ["mine = 'not ours'\n", None])
+def test_a_package_that_another_one_was_installed_over_is_named(theirs, tmp_path):
+    """As pip does with two packages of one name; None: the other one was removed again, with what it had replaced."""
+    shutil.copytree(ROOT / "bicliques", tmp_path / "bicliques")
+    (tmp_path / "pipeline" / "cli").mkdir(parents=True)
+    if theirs is not None:
+        (tmp_path / "pipeline" / "__init__.py").write_text(theirs)
+    done = subprocess.run(
+        [sys.executable, "-P", "-S", "-c", "import bicliques"],
+        env=clean_environment(PYTHONPATH=str(tmp_path)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr.splitlines()[-1] == (
+        f"ImportError: other software that was installed or removed has changed {tmp_path / 'pipeline'}, which is the "
+        "package pipeline of bicliques; install bicliques again, in an environment of its own"
+    )
 
 
 @pytest.mark.parametrize("name", ["kernels", "schemas"])

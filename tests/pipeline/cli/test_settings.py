@@ -112,6 +112,8 @@ def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
         ("min-left = 3", "bicliques.toml: min-left is no option (did you mean min_left?)"),
         ("colour = 3", "bicliques.toml: colour is no option; take it out"),
         ("[cuont]\nmin_left = 3", "bicliques.toml: cuont is no command that takes options from here (did you mean co"),
+        ("count = 3", "bicliques.toml: count is a command and has no value; its options stand below a line [count]"),
+        ("[[count]]\nsizes = true", "bicliques.toml: count is a command and has no value"),
         ("[generate]\nseed = 3", "bicliques.toml: generate is no command that takes options from here; take it out"),
         ("[count]\nreport = true", "bicliques.toml: [count] report is no option of count"),
         ('min_left = "x"', "bicliques.toml: min_left is 'x', and should be N: fewest left members"),
@@ -134,6 +136,14 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(
     Path(settings.FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert main.main(["count", "X", "--quiet"]) == 2
     assert capsys.readouterr().err.startswith(f"bicliques: {sentence}")
+
+
+def test_a_link_to_nowhere_is_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "bicliques.toml").symlink_to(tmp_path / "gone")
+    with pytest.raises(
+        InputError, match=r"^bicliques.toml in this folder cannot be read \(.*; correct it or rename it$"
+    ):
+        settings.settings_of("count", {}, tmp_path)
 
 
 @pytest.mark.parametrize(
