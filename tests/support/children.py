@@ -10,15 +10,15 @@ from tests.support.runs import ROOT
 
 #: Reads the input that it is given: how many duplicates there were, and the MiB that it took more than a small one.
 MEMORY = """
-import pathlib, re, sys
+import pathlib, sys
+import llvmlite.binding  # what a small input does not need
 from pipeline.ingest.step import ingest
 from schemas.options import IngestOptions
-def peak():
-    # ru_maxrss would start from the parent's
-    return int(re.search(r"VmHWM:\\s+(\\d+) kB", pathlib.Path("/proc/self/status").read_text()).group(1)) // 1024
+from tests.support.own_memory import OwnMemory
 ingest("small.csv", IngestOptions(), pathlib.Path("."))
-before = peak()
-print(ingest(sys.argv[1], IngestOptions(), pathlib.Path(".")).duplicates, peak() - before)
+memory = OwnMemory()
+before = memory.peak()
+print(ingest(sys.argv[1], IngestOptions(), pathlib.Path(".")).duplicates, (memory.peak() - before) >> 20)
 """
 
 
