@@ -10,11 +10,13 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all check browser environment tutorial constraints budget machine-code wheel gpu-test gpu-bench clean
 
-# a module is compiled when it is first imported: most of them never are, and pip compiles one after the other
+# a module is compiled when it is first imported: most of them never are, and pip compiles one after the other. The pip of
+# an older Python takes twice as long to find the packages, so that a newer one comes first
 environment: $(STAMP)  ## the pinned environment in .venv
 
 $(STAMP): pyproject.toml setup.py constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt pip
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
 	touch $@
 
