@@ -81,6 +81,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         def _split_scope(self, nodeid: str) -> str:
             return home_of(nodeid)
 
+        def mark_test_complete(self, node: Any, item_index: int, duration: float = 0) -> None:
+            """Forget homes whose tests are through. After each test all tests of the homes of a process are counted."""
+            super().mark_test_complete(node, item_index, duration)
+            homes = self.assigned_work[node]
+            home = home_of(self.registered_collections[node][item_index])
+            if all(homes[home].values()):
+                del homes[home]
+
     return ByHome(config, log)
 
 
