@@ -107,6 +107,7 @@ def test_the_core_counts_and_mines_with_the_newest_python_that_is_here(site: Pat
         PYTHONPYCACHEPREFIX=str(tmp_path / "modules"),
         XDG_CACHE_HOME=str(tmp_path / "cache"),
         NUMBA_CACHE_DIR=str(tmp_path / "cache"),
+        NUMBA_OPT="0",  # what is compiled is not optimised
     )
     ended = subprocess.run(
         [program, "-W", "error", "-c", PROGRAM],

@@ -99,26 +99,6 @@ def test_what_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
 
 
-MINE_ONCE = """
-import sys
-from kernels import engines
-engines.compile_engine("cpu")
-print("numba" in sys.modules, engines.kind("cpu").will_compile(engines.Search()))
-"""
-
-
-@pytest.mark.exhaustive  # it compiles the search once more
-def test_the_search_that_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
-    """Only the outermost function is kept. To make code of all hundred functions took three times as long."""
-    where = {
-        "NUMBA_CACHE_DIR": str(tmp_path),
-        "NUMBA_OPT": "0",
-    }  # which files are kept does not depend on how fast they are
-    assert said(MINE_ONCE, **where) == "True False"
-    assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["kernels.cpu.explore.explore"]
-    assert said(MINE_ONCE, **where) == "False False"
-
-
 @pytest.fixture
 def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is kept. Functions of tests are not among the sources that name the folder."""
