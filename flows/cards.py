@@ -5,7 +5,7 @@ Text from files is shown as it is, because everything in it that would be Markdo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from flows.markdown import cell_of, plain, table
 from pipeline.cli import cards
 from pipeline.compare.difference import Difference
 from pipeline.proof.verification import Verification
-from pipeline.results.listing import shown
+from pipeline.results.listing import cut, shown
 from pipeline.results.results import Results
 from pipeline.run.opened import Run
 from pipeline.run.stored import shown_address, shown_place
@@ -26,6 +26,7 @@ from schemas.search import By
 __all__ = ["facts_of", "publish_changes", "publish_run", "publish_verification", "table_of"]
 
 _LARGEST = 10
+#: Columns of a list of members.
 _MEMBERS = 150
 #: Largest number of characters in a line on Prefect's page, for a value of the card and for a list of members.
 _CARD_WIDTH, _LIST_WIDTH = 72, 30
@@ -145,20 +146,9 @@ def _item(line: str) -> str:
 
 def table_of(rows: pa.Table) -> str:
     """Rows of a result, the first with rank 1, as a Markdown table."""
+    sizes = zip(rows["n_left"].to_pylist(), rows["n_right"].to_pylist(), strict=True)
     lines = [
-        (
-            rank,
-            row["n_left"],
-            row["n_right"],
-            row["n_left"] * row["n_right"],
-            _members(row["left"]),
-            _members(row["right"]),
-        )
-        for rank, row in enumerate(rows.to_pylist(), start=1)
+        (k + 1, f"{a:,}", f"{b:,}", f"{a * b:,}", *(cut(rows[side][k].values, _MEMBERS) for side in ("left", "right")))
+        for k, (a, b) in enumerate(sizes)
     ]
     return table(["#", "left", "right", "edges", "left members", "right members"], lines, _LIST_WIDTH)
-
-
-def _members(labels: Iterable[object]) -> str:
-    text = ", ".join(map(shown, labels))
-    return text if len(text) <= _MEMBERS else f"{text[:_MEMBERS]} ..."

@@ -39,8 +39,21 @@ def said(text: str) -> str:
     return text
 
 
+def _in_one_line(text: str) -> str:
+    if text.isprintable():
+        return text
+    return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)
+
+
 class BicliqueError(Exception):
-    """Base of every error raised on purpose."""
+    """Base of every error raised on purpose. What breaks a line or cannot be printed is written as an escape.
+
+    So a sentence is one line, on a terminal, in a log and on a page, whatever the names of files in it are. A byte of a
+    name that is no UTF-8 could not even be sent to a server.
+    """
+
+    def __init__(self, *args: object):
+        super().__init__(*(_in_one_line(each) if isinstance(each, str) else each for each in args))
 
 
 class _OfDataError(BicliqueError):

@@ -172,8 +172,8 @@ def _ingest(
         left_out = f" ({number(stream.skipped, 'bad line was', 'bad lines were')} left out)" if stream.skipped else ""
         light = number(stream.light, "edge has", "edges have")
         left_out += f" ({light} a weight below the smallest one)" if stream.light else ""
-        remedy = "check the file and its --format" if n_bytes else "give one with edges"
-        raise InputError(f"{stream.source} holds no edges{left_out}; {remedy}")
+        remedy = "check the input and its --format" if n_bytes else "give one with edges"
+        raise InputError(f"there are no edges in {stream.source}{left_out}; {remedy}")
     guard = partial(memory_errors, stream) if reader is not None else nullcontext
     with guard():
         left, right, duplicates = table.finish()

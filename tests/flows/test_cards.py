@@ -17,8 +17,22 @@ def test_no_label_changes_a_table(text: str) -> None:
     shown = plain(text)
     assert "\n" not in shown
     assert f" {shown} | b, {shown} |" in row.replace("<br>", " ")
+    shown = shown.replace("<wbr>", "")
     special = set("|[]()<>`*_~#&")
     assert all(before == "\\" for before, mark in zip(" " + shown, shown, strict=False) if mark in special)
+
+
+def test_a_list_of_members_is_cut_between_two_of_them() -> None:
+    """What is left of a label would look like another one, and so would a label with a comma in it."""
+    left = [f"package {k} of some length" for k in range(7322)]
+    rows = pa.table({"n_left": [7322], "n_right": [2], "left": [left], "right": [["milk, whole", "tea"]]})
+    *_, row = cards.table_of(rows).splitlines()
+    _, rank, n_left, n_right, n_edges, first, second, _ = (cell.strip() for cell in row.split("|"))
+    assert (rank, n_left, n_right, n_edges) == ("1", "7,322", "2", "14,644")
+    *members, more = first.replace("<br>", " ").split(", ")
+    assert members == left[: len(members)]
+    assert more == f"{7322 - len(members):,} more"
+    assert second == "'milk, whole', tea"
 
 
 def test_no_line_runs_out_of_the_frame() -> None:

@@ -60,7 +60,7 @@ def test_a_night_is_published_and_told_of_once(tmp_path: Path, source: Path, buc
     assert str(state.message).endswith(f"in {folder}, published at {place}")
     shown = artifacts(state)
     assert shown["publishing"] == 100
-    assert r"| published | s3\://lake/nights/2026\-01\-31 |" in shown["run-card"]
+    assert r"| published | s3<wbr>\://lake/nights/2026\-01\-31 |" in shown["run-card"]
     bucket.asked.clear()
     again = run(source, f"{tmp_path}/runs/{{date}}", date="2026-01-31", publish=url, report=True)
     assert again.result() == state.result()

@@ -247,8 +247,8 @@ def refuse_crossed(stream: EdgeStream, labels: pa.Array, first: pa.Array, furthe
     if others.columns and len(seen | others.seen) == 2:
         has_row_labels = not _flags(first[:_LOOKED_AT].to_pylist())
         raise InputError(
-            f"{stream.source} looks like a table with a column per vertex, not like a list of edges: only 0 and 1 are "
-            f"in one of the two columns read, and in {others.columns} more; "
+            f"{stream.source}: this looks like a table with a column per vertex, not like a list of edges: only 0 and "
+            f"1 are in one of the two columns read, and in {others.columns} more; "
             f"{stream.as_frame.remedy(has_row_labels)}, or name two columns with --left and --right"
         )
 
@@ -270,6 +270,6 @@ def refuse_flags(stream: EdgeStream, left: pa.Array, right: pa.Array, n_rows: in
     """
     if n_rows > _MOST_EDGES and are_flags(left, right):
         raise InputError(
-            f"{stream.source} looks like a table of 0 and 1 with a column per vertex, not like a list of edges: both "
-            f"columns read have nothing else in {n_rows:,} rows; {stream.as_frame.remedy()}, or name two columns"
+            f"{stream.source}: this looks like a table of 0 and 1 with a column per vertex, not like a list of edges: "
+            f"both columns read have nothing else in {n_rows:,} rows; {stream.as_frame.remedy()}, or name two columns"
         )

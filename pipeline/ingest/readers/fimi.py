@@ -55,8 +55,8 @@ class Fimi(TextStream):
         """Refuse lines with nothing but 0 and 1, of which most are there several times."""
         if are_flags(right) and self.rows > 2 * len(left):
             raise InputError(
-                f"{self.source} looks like a table of 0 and 1 with a column per vertex: its lines hold nothing else, "
-                f"{self.rows:,} times in {number(len(left), 'line')}; {self.as_frame.remedy()}"
+                f"{self.source}: this looks like a table of 0 and 1 with a column per vertex: its lines hold nothing "
+                f"else, {self.rows:,} times in {number(len(left), 'line')}; {self.as_frame.remedy()}"
             )
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:

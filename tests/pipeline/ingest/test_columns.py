@@ -258,7 +258,7 @@ def test_a_table_of_0_and_1_is_no_list_of_edges(store: Any, tmp_path: Path, kind
 
 def test_a_crosstab_is_no_list_of_edges(tmp_path: Path) -> None:
     frame = pd.crosstab(["ann", "ann", "bob"], ["tea", "milk", "tea"])
-    with pytest.raises(InputError, match=r"^pandas\.DataFrame looks like a table with a column per vertex"):
+    with pytest.raises(InputError, match=r"^pandas\.DataFrame: this looks like a table with a column per vertex"):
         ingest(pd.crosstab(["ann", "ann", "bob"], ["tea", "milk", "rice"]), IngestOptions(), tmp_path)
     assert ingest(frame, IngestOptions(), tmp_path).n_edges == 2, "two columns may be edges"
 

@@ -236,8 +236,8 @@ def test_an_igraph_graph(tmp_path: Path) -> None:
         (io.StringIO("1 2"), "_io.StringIO is an open file; give its path"),
         ("", "the path of the source is empty; name a file"),
         (pd.DataFrame([[True] * 2], columns=["x", "x"]), "the row of column names has 'x' twice"),
-        ([], "builtins.list holds no edges; give one with edges"),
-        ({}, "builtins.dict holds no edges"),
+        ([], "there are no edges in builtins.list; give one with edges"),
+        ({}, "no edges in builtins.dict"),
         (
             {"user": [1, 2], "item": [3, 4]},
             "the value of 'user' is a list, which may be neighbours or a column; give a",

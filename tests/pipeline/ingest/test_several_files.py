@@ -206,6 +206,16 @@ def test_files_that_do_not_fit_each_other_are_refused(contents: dict, said: str,
     assert list((tmp_path / "out").iterdir()) == []
 
 
+def test_sentences_about_several_files_are_about_several(tmp_path: Path) -> None:
+    """Whatever is named before the verb."""
+    one, other = files(tmp_path, a__csv="user,film\n", b__csv="user,film\n") / "a.csv", tmp_path / "b.csv"
+    with pytest.raises(InputError, match=r"^there are no edges in \S+a\.csv and \S+b\.csv; check the input and its"):
+        read_edges([one, other], tmp_path / "out", header=True)
+    files(tmp_path, a__csv="tea,milk\n" + 20 * "0,1\n", b__csv="tea,milk\n" + 20 * "1,0\n")
+    with pytest.raises(InputError, match=r"^\S+a\.csv and \S+b\.csv: this looks like a table of 0 and 1 with"):
+        read_edges([one, other], tmp_path / "out", header=True)
+
+
 @pytest.mark.parametrize(("log", "kind"), [("_delta_log", "Delta"), (".hoodie", "Hudi")])
 def test_a_table_with_a_log_is_refused(tmp_path: Path, log: str, kind: str) -> None:
     """Its folder also has files that do not count any more."""

@@ -1,0 +1,30 @@
+"""The sentence of an error is one line that can be printed and sent, whatever the names in it are."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError, UnknownIdError
+
+
+@pytest.mark.parametrize("kind", [BicliqueError, IncompleteError, InputError, ResourceError, UnknownIdError])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a b/é 東京 🌟.csv", "a b/é 東京 🌟.csv"),
+        ("a\nb", r"a\nb"),
+        ("\x1b[31mred", r"\x1b[31mred"),
+        ("\u202egnp", r"\u202egnp"),
+        ("byte \udcff", r"byte \udcff"),
+        (r"C:\new", r"C:\new"),
+    ],
+    ids=ascii,
+)
+def test_a_sentence_is_one_line_of_text(kind: type[BicliqueError], name: str, said: str) -> None:
+    error = kind(f"{name} is empty")
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        assert str(each) == f"{said} is empty"
+        assert str(each).isprintable()
+        assert str(each).encode()
