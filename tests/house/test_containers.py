@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from fnmatch import fnmatch
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,19 @@ def test_the_pools_of_the_documents_run_the_deployments_that_there_are():
     assert step in yaml.safe_load((ROOT / "prefect.yaml").read_text())["pull"][0]
     workdir = dict(instructions((ROOT / "Dockerfile").read_text()))["WORKDIR"]
     assert given == {"directory": workdir}
+
+
+def test_the_templates_of_prefect_have_places_for_the_variables_of_the_documents():
+    """A variable without a place is dropped, and nobody says so."""
+    [package] = find_spec("prefect").submodule_search_locations
+    brought = Path(package) / "server/api/collections_data/views/aggregate-worker-metadata.json"
+    kinds = {kind: found for package in json.loads(brought.read_text()).values() for kind, found in package.items()}
+    blocks = [yaml.safe_load(block) for block in re.findall(r"(?ms)^```yaml\n(.*?)^```", OPERATIONS)]
+    for pool in [block["work_pool"] for block in blocks if "work_pool" in block]:
+        template = kinds[pool["name"].partition("-")[2]]["default_base_job_configuration"]
+        places = template["variables"]["properties"]
+        assert pool["job_variables"].keys() <= places.keys()
+        assert "container_create_kwargs" not in places, "then a variable would do for GPUs"
 
 
 def test_docker_accepts_them():
