@@ -1,5 +1,7 @@
 // How much the listed bicliques overlap: a square for each pair.
-const MOST_COMPARED = 50, PLOT_WIDTH = 600, MATRIX_WIDTH = 430, LARGEST_SQUARE = 26, LETTERS = { narrow: 26, wide: 13 };
+const MOST_COMPARED = 50, PLOT_WIDTH = 600, MATRIX_WIDTH = 430, LARGEST_SQUARE = 26;
+// Room of a number of so many letters on a narrow and on a wide screen, in units of the picture.
+const ROOM = { narrow: (n) => 10 * n + 6, wide: (n) => 5 * n + 3 };
 
 function drawn(tag, more, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -55,11 +57,12 @@ function matrixOf(data, rows) {
       }, drawn("title", {}, words)));
     }
   }
-  const steps = Object.values(LETTERS).map((room) => Math.ceil(room / square));
+  const letters = Math.max(2, ...shown.map(({ number }) => told(number).length)), wide = ROOM.wide(letters);
+  const steps = [ROOM.narrow(letters), wide].map((room) => Math.ceil(room / square));
   for (const [k, { number }] of shown.entries()) {
     if (k % steps[0] && k % steps[1]) continue;
     const only = k % steps[0] ? " wide" : "", at = (k + 0.5) * square;
-    if (only && steps[0] > 1 && Math.min(k % steps[0], steps[0] - k % steps[0]) * square < LETTERS.wide) continue;
+    if (only && steps[0] > 1 && Math.min(k % steps[0], steps[0] - k % steps[0]) * square < wide) continue;
     numbers.push(drawn("text", { x: left - 6, y: top + at, dy: ".35em", class: `end${only}` }, told(number)));
     numbers.push(drawn("text", { x: left + at, y: top - 6, class: `middle${only}` }, told(number)));
   }
