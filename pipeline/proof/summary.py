@@ -209,8 +209,9 @@ class Summary:
         if not isinstance(other, Summary):
             return NotImplemented
         arrays = [(self.left, other.left), (self.right, other.right)]
-        known = self.largest.keys() & other.largest.keys()  # a summary of an earlier version has fewer, or none
-        arrays += [(self.largest[by], other.largest[by]) for by in known]
+        for by in self.largest.keys() & other.largest.keys():  # a summary of an earlier version has fewer, or none
+            n = min(len(self.largest[by]), len(other.largest[by]))
+            arrays.append((self.largest[by][:n], other.largest[by][:n]))
         return self.sizes == other.sizes and all(np.array_equal(*pair) for pair in arrays)
 
     __hash__ = None  # type: ignore[assignment]
