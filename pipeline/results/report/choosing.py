@@ -22,7 +22,7 @@ MOST_BEHIND = 500_000
 #: Parts and row groups whose sizes are looked at for examples, and row groups of which examples are read.
 _MOST_PARTS, _MOST_GROUPS, _MOST_READ = 64, 64, 16
 #: The fewest examples, if there are so many others: so small runs are on the page as a whole. Then the most of a cell.
-_EXAMPLES, _MOST_OF_A_CELL = 200, 50
+_EXAMPLES, _MOST_OF_A_CELL = 200, 200
 
 
 def chosen(run: Run, results: Results, summary: Summary) -> Listed:

@@ -75,6 +75,15 @@ def test_a_small_run_is_on_the_page_as_a_whole(tmp_path: Path) -> None:
     assert sorted(found.ids) == sorted(results.to_arrow()["id"].to_pylist())
 
 
+@pytest.mark.parametrize("n", [200, 300])
+def test_so_is_one_whose_bicliques_have_all_the_same_sizes(tmp_path: Path, n: int) -> None:
+    edges = [(f"a{k}", f"b{k}") for k in range(n)]
+    results = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
+    found = listed_of(results.path)
+    assert sorted(found.ids) == sorted(results.to_arrow()["id"].to_pylist())
+    assert len(found.ids) == n
+
+
 @pytest.mark.parametrize("wanted", [10, 48, 50, 65, 300])
 def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
     dense: Path, wanted: int, monkeypatch: pytest.MonkeyPatch

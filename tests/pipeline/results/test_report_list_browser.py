@@ -255,6 +255,7 @@ def test_squares_of_the_matrix_say_how_much_two_overlap(visit: Any, known: Liste
     mark.click()
     assert sorted(numbers(page)) == sorted([wanted[i], wanted[j]])
     assert page.inner_text("#told") == f"2 of the {len(known.ids)} bicliques on this page."
+    assert page.inner_text("#compared").startswith("Matrix of 2 bicliques. Of 1 pair, 1 has 1 % of the edges")
     page.locator(f"{ROWS} td:first-child a").first.click()
     page.wait_for_function("!location.hash.includes('%2C')")
     assert len(numbers(page)) == 1
