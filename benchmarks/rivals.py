@@ -73,6 +73,17 @@ class TooSlowError(ResourceError):
     """A program was given up, because it took longer than it may."""
 
 
+class UnreadableError(ResourceError):
+    """A program said nothing that can be read. Lines of its output follow the sentence."""
+
+    def __init__(self, sentence: str, output: str):
+        super().__init__(sentence)
+        self._output = output
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self._output}"
+
+
 @dataclass(frozen=True)
 class Rival:
     """Another program to compare with.
@@ -129,7 +140,7 @@ class Rival:
             what = (
                 f"ended with {ended.returncode}" if ended.returncode else f"said nothing like '{self.pattern.pattern}'"
             )
-            raise ResourceError(f"{self.name} {what}; the end of its output:\n{_end(ended.stdout + ended.stderr)}")
+            raise UnreadableError(f"{self.name} {what}; the end of its output:", _end(ended.stdout + ended.stderr))
         try:
             return int(found["count"]), float(found["seconds"])
         except (TypeError, ValueError):
