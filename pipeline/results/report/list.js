@@ -202,8 +202,8 @@ function startList(data) {
     if (cell) words.push(`${told(Number(cell.dataset.n))} ${Number(cell.dataset.n) === 1 ? "biclique has" : "bicliques have"} these sizes.`);
     if (wanted) words.push(`${place.find.trim()}:`);
     words.push(`${told(rows.length)} of ${hidden && (wanted || cell) ? `${told(base.length)} distinct among ${which}` : which}.`);
-    if (cell && rows.length < Number(cell.dataset.n)) words.push("The lines for DuckDB and pandas below the list find all of these sizes.");
-    if (hidden && !place.ids) words.push(`${told(hidden)} left out: a better one has more than ${data.distinct} % of the edges of each.`);
+    if (cell && !wanted && rows.length < Number(cell.dataset.n)) words.push("The lines for DuckDB and pandas below the list find all of these sizes.");
+    if (hidden && !place.ids) words.push(`${told(hidden)} left out: ${by === "all" ? "one before it" : "a better one"} has more than ${data.distinct} % of the edges of each.`);
     if (wanted) words.push(data.most === null ? "All their members were looked at." : `The first ${told(data.most)} members of each side were looked at.`);
     return words.join(" ");
   }

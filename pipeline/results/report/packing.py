@@ -18,8 +18,9 @@ __all__ = ["PAGE", "SHOWN", "UNFOLDED", "packed"]
 SHOWN, UNFOLDED = 12, 200
 #: Number of bicliques that are shown at once.
 PAGE = 10
-#: Of zlib. Level 6 takes twice as long and saves two percent, level 9 ten times as long and four percent.
-_LEVEL = 5
+#: Of zlib. Level 6 takes twice as long and saves two percent, level 9 ten times as long and four percent. So that
+#: is for pages which would have to be cut otherwise, although they are nearly short enough.
+_LEVEL, _LAST_LEVEL, _NEARLY = 5, 9, 1.05
 #: So that the letter which says how many letters two labels have in common needs no escape in JSON.
 _MOST_COMMON = ord("[") - ord("0")
 #: The last letter that JavaScript does not count as two.
@@ -72,7 +73,10 @@ def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
         for side in listed.labels:
             data["labels"][side], data["members"][side] = _cut(listed, side, most, alike[side])
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        made = base64.b64encode(zlib.compress(text.encode("utf-8", "replace"), _LEVEL)).decode()
+        raw = text.encode("utf-8", "replace")
+        made = base64.b64encode(zlib.compress(raw, _LEVEL)).decode()
+        if room < len(made) <= _NEARLY * room:
+            made = base64.b64encode(zlib.compress(raw, _LAST_LEVEL)).decode()
         if len(made) <= room or most == 0:
             return Markup(made)
         most = min(int(most * min(room / len(made), 0.9)), most - 1)

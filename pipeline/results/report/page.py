@@ -49,7 +49,7 @@ _SCRIPTS = ("place", "output", "matrix", "plot", "list")
 #: Letters that are shown of a label before the script of the page runs.
 _MOST_LETTERS = 200
 #: Bytes that the page may have. Long lists of members are cut for it, but so much room is left to the bicliques anyway.
-_MOST_BYTES, _LEAST_ROOM = 395_000, 100_000
+_MOST_BYTES, _LEAST_ROOM = 398_000, 100_000
 
 
 class Page:

@@ -153,6 +153,16 @@ def test_rows_that_repeat_a_better_one_are_known(out: Path) -> None:
         assert 0 < len(kept) <= len(order)
 
 
+def test_what_has_nearly_room_is_packed_better_and_not_cut(out: Path) -> None:
+    found = listed_of(out)
+    whole = packed(found, {}, 10**9)
+    better = packed(found, {}, len(whole) - 1)
+    assert len(better) < len(whole)
+    assert unpacked(better) == unpacked(whole)
+    assert unpacked(better)["most"] is None
+    assert unpacked(packed(found, {}, int(0.9 * len(whole))))["most"] is not None
+
+
 def test_more_members_than_can_be_compared_are_cut(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "MOST_MEMBERS", 900)
     found = listed_of(out)

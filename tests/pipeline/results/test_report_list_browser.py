@@ -50,6 +50,8 @@ def test_distinct_ones_are_listed_first_and_a_switch_shows_all(visit: Any, known
     assert row.locator(".repeats").inner_text() == f"{share} % of its edges are in number {other + 1}"
     page.check("input[value=all]")
     assert page.inner_text("#told") == f"{len(known.ids)} of the {len(known.ids)} bicliques on this page."
+    page.check("#distinct")
+    assert page.inner_text("#told").endswith("left out: one before it has more than 80 % of the edges of each.")
 
 
 def test_the_search_looks_at_all_members_and_says_so(visit: Any, known: Listed) -> None:
@@ -189,6 +191,9 @@ def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit: Any, know
         assert page.locator("#filters button").count() == 1
         assert len(duckdb.sql(page.inner_text("#duckdb")).fetchall()) == min(count, 100)
     assert all(any(is_in(known.sizes(k), cell) for k in range(len(known.ids))) for cell in cells)
+    page.fill("#search", "r")
+    assert "of these sizes" not in page.inner_text("#told"), "the lines below ask for the words, too"
+    page.fill("#search", "")
     left, right = (part.split("-") for part in cell.split("."))
     assert page.inner_text("#filters") == f"{int(left[0]):,} to {int(left[1]):,} package \u00d7 {right[0]} tag \u00d7"
     page.click("#filters button")
