@@ -30,6 +30,7 @@ __all__ = [
     "pairs_of",
     "refuse_odd",
     "weights_of",
+    "whole_as_text",
 ]
 
 #: The types that a pair may have. Text of two letters and sets are none.
@@ -127,7 +128,7 @@ def labels_of(
         Whether integers of any size become text, as the label type "string" has them.
     """
     if as_text and not any(isinstance(value, str) for value in values):  # 7 and "7" may be two vertices
-        values = [str(value) if is_whole(value) else value for value in values]
+        values = list(map(whole_as_text, values))
     try:
         labels = pa.array(values)
     except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
@@ -211,6 +212,11 @@ def _remedy(pair: Any, n: int) -> str:
 def is_whole(value: Any) -> bool:
     """Whether a value is an integer, of Python or of NumPy."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def whole_as_text(value: Any) -> Any:
+    """An integer as text. Other values stay as they are."""
+    return str(value) if is_whole(value) else value
 
 
 def _kind(value: Any) -> type:

@@ -18,7 +18,7 @@ from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES
 from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
 from pipeline.ingest.readers.containers import one_hot, open_array, open_mapping, open_pairs
 from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
-from pipeline.ingest.readers.in_memory import InMemory, TableFacts, is_whole, odd_value
+from pipeline.ingest.readers.in_memory import InMemory, TableFacts, odd_value, whole_as_text
 from pipeline.ingest.readers.lists import refuse_lone_list
 from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, fit_for_flags
 from pipeline.ingest.readers.validity import is_text
@@ -105,7 +105,7 @@ def _as_arrow(series: Any, as_text: bool) -> pa.Array:
     except OverflowError:
         if not as_text:
             raise
-        return pa.array(series.map(lambda label: str(label) if is_whole(label) else label), from_pandas=True)
+        return pa.array(series.map(whole_as_text), from_pandas=True)
 
 
 def _chosen(frame: Any, name: str, columns: tuple[int, int], weight: int | None, as_text: bool) -> pa.Table:

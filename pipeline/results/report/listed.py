@@ -153,10 +153,10 @@ def _shown(members: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, int]:
         distinct = np.flatnonzero(repeated(shares_of(left, right), np.arange(looked_at), DISTINCT) < 0) + 1
         if len(distinct) >= WANTED:
             break
-    behind = distinct[distinct > TOP][: max(WANTED - np.count_nonzero(distinct <= TOP), 0)]
-    if looked_at > len(first) and len(distinct) >= WANTED:
-        looked_at = int(distinct[WANTED - 1])
-    return np.concatenate([first, behind]), looked_at
+    wanted = distinct[:WANTED]
+    if looked_at > len(first) and len(wanted) == WANTED:
+        looked_at = int(wanted[-1])
+    return np.concatenate([first, wanted[wanted > TOP]]), looked_at
 
 
 def only_used(labels: list[str], rows: Sequence[np.ndarray]) -> tuple[list[str], list[np.ndarray]]:

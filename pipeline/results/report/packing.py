@@ -61,14 +61,12 @@ def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
         "shown": SHOWN,
         "unfolded": UNFOLDED,
     }
-    n = listed.n_ranked
-    shares = np.floor(100 * listed.shares[:n, :n] + 1e-9).astype(int).tolist()
     alike = {side: _most_alike(common) for side, common in listed.common.items()}
     longest = max((len(own) for rows in listed.members.values() for own in rows), default=0)
     most = longest
     while True:
         data["most"] = listed.most if most == longest else most
-        data["shares"] = [] if data["most"] is None else shares
+        data["shares"] = [] if data["most"] is None else _percents(listed)
         data["labels"], data["members"] = {}, {}
         for side in listed.labels:
             data["labels"][side], data["members"][side] = _cut(listed, side, most, alike[side])
@@ -80,6 +78,12 @@ def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
         if len(made) <= room or most == 0:
             return Markup(made)
         most = min(int(most * min(room / len(made), 0.9)), most - 1)
+
+
+def _percents(listed: Listed) -> list[list[int]]:
+    n = listed.n_ranked
+    percents: list[list[int]] = np.floor(100 * listed.shares[:n, :n] + 1e-9).astype(int).tolist()
+    return percents
 
 
 def _most_alike(common: np.ndarray) -> np.ndarray:
