@@ -13,7 +13,7 @@ import pytest
 from tests.house.tree import LAYERS, ROOT, text_of, tracked
 
 TOP = {
-    *(".ci", ".gitignore", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE"),
+    *(".ci", ".gitignore", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"),
     *("MANIFEST.in", "pyproject.toml", "setup.py", "bicliques", "constraints.txt", "prefect.toml", "prefect.yaml"),
     *("Dockerfile", "Dockerfile.cuda", ".dockerignore"),
     *("benchmarks", "docs", "examples", "tests", *LAYERS),

@@ -12,6 +12,7 @@ from pathlib import Path
 from shutil import copy2
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
@@ -180,6 +181,9 @@ def test_versions_agree():
     newest = re.search(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text())
     assert newest is not None
     assert newest[1] == __version__
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (cited["version"], cited["license"]) == (__version__, PROJECT["license"])
+    assert cited.keys() >= {"cff-version", "message", "title", "authors"}, "without these it is not a citation file"
 
 
 def pins() -> dict[str, list[Requirement]]:
