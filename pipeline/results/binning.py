@@ -15,9 +15,11 @@ __all__ = ["Grid", "cells_of", "edges_of_bins", "grid", "round_numbers"]
 
 #: Fewest numbers to write at an axis.
 _FEWEST_NUMBERS = 3
-#: Largest number of bins on a side of the heat map, and of cells, and the numbers of bins from one power of two to the
-#: next.
-_MOST_BINS, _MOST_CELLS, _PER_DOUBLING = 64, 800, (8, 4, 2)
+#: Largest number of bins on a side of the heat map, and of cells that are not empty; and the numbers of bins from one
+#: power of two to the next. With one bin, both limits hold for every graph of fewer than 2**41 edges. A side has at most
+#: 31 bins, because it has fewer than 2**31 vertices. A biclique in bins i and j, from 0, has at least 2**(i + j) edges,
+#: and i + j is less than 41 for 751 pairs.
+_MOST_BINS, _MOST_CELLS, _PER_DOUBLING = 64, 800, (8, 4, 2, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,10 @@ def grid(sizes: SizeCounts, per_doubling: int = 8) -> Grid:
 
 
 def cells_of(sizes: SizeCounts) -> Grid:
-    """The bins of the heat map, the finest for which there are not too many. Empty bins at the ends are left out."""
+    """The bins of the heat map, the finest for which there are not too many. Empty bins at the ends are left out.
+
+    There are at most 64 on a side, and at most 800 cells that are not empty, if the graph has fewer than 2**41 edges.
+    """
     for per_doubling in _PER_DOUBLING:
         whole = grid(sizes, per_doubling)
         rows, columns = (np.flatnonzero(whole.count.any(axis=axis)) for axis in (1, 0))

@@ -29,6 +29,7 @@ from pipeline.results.report.figures import (
 )
 from pipeline.results.report.timeline import Block, Lane, Stretch, Timeline
 from pipeline.results.svg import Figure, element, number, style
+from schemas.dtypes import MAX_VERTICES
 from schemas.sizes import SizeCounts
 
 HOSTILE = "</text></svg><script>alert(1)</script>\n\"'&\x00\x1b\ud800]]>"
@@ -155,6 +156,19 @@ def test_every_size_that_is_there_has_its_square_cell(left: int, right: int) -> 
         first, last = int(grid.right[rows - 1 - row]), int(grid.right[rows - row]) - 1
         assert f"\nright members {first:,}" + ("" if first == last else f" to {last:,}") + "\n" in words
     assert max(grid.count.shape) <= 64
+
+
+@pytest.mark.parametrize(("most", "edges"), [(2**19 - 1, 2**38), (MAX_VERTICES, 2**41 - 1)])
+def test_there_are_never_more_cells_than_the_page_has_room_for(most: int, edges: int) -> None:
+    """Bicliques of all sizes that fewer than 2**41 edges allow, the smallest of each cell of the coarsest bins."""
+    starts = 2 ** np.arange(most.bit_length())
+    pairs = np.array([(a, b) for a in starts.tolist() for b in starts.tolist() if a * b <= edges])
+    between = np.array([(a + a // 2, b) for a, b in pairs.tolist() if (a + a // 2) * b <= edges])
+    both = np.concatenate([pairs, between])
+    grid = cells_of(SizeCounts.of(both[:, 0], both[:, 1]))
+    assert max(grid.count.shape) <= 64
+    assert 300 < np.count_nonzero(grid.count) <= 800
+    assert grid.count.sum() == len(both)
 
 
 def test_numbers_are_written_beside_their_cells() -> None:
