@@ -16,9 +16,9 @@ __all__ = ["Grid", "cells_of", "edges_of_bins", "grid", "round_numbers"]
 #: Fewest numbers to write at an axis.
 _FEWEST_NUMBERS = 3
 #: Largest number of bins on a side of the heat map, and of cells that are not empty; and the numbers of bins from one
-#: power of two to the next. With one bin, both limits hold for every graph of fewer than 2**41 edges. A side has at most
-#: 31 bins, because it has fewer than 2**31 vertices. A biclique in bins i and j, from 0, has at least 2**(i + j) edges,
-#: and i + j is less than 41 for 751 pairs.
+#: power of two to the next. With one bin, both limits hold for every graph of fewer than 2**41 edges. A side has at
+#: most 31 bins, because it has fewer than 2**31 vertices. A biclique in bins i and j, from 0, has at least 2**(i + j)
+#: edges, and i + j is less than 41 for 751 pairs.
 _MOST_BINS, _MOST_CELLS, _PER_DOUBLING = 64, 800, (8, 4, 2, 1)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from importlib.resources import files
 
 from markupsafe import Markup, escape
 
-__all__ = ["Figure", "element", "number", "shortened", "style"]
+from pipeline.rows.printable import printable
 
-#: What XML 1.0 allows in no document, not even as a reference.
-_NO_TEXT = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+__all__ = ["Figure", "element", "number", "shortened", "style"]
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
     ----------
     tag : str
     *children : object
-        Text, numbers and other elements. Characters that XML forbids become U+FFFD.
+        Text, numbers and other elements; text as `pipeline.rows.printable.printable`.
     **attributes : object
         Values by name. ``class_`` stands for ``class`` and ``stroke_width`` for ``stroke-width``. None leaves an
         attribute out. A float is rounded to a tenth.
@@ -89,4 +87,4 @@ def _text(value: object) -> str:
         return number(value)
     if isinstance(value, int):
         return str(value)  # most of a picture is numbers, and these need no search for what has to be escaped
-    return escape(_NO_TEXT.sub("\ufffd", str(value)))
+    return escape(printable(str(value)))

@@ -7,6 +7,8 @@ from html import escape
 
 import pyarrow as pa
 
+from pipeline.rows.printable import printable
+
 __all__ = ["html_table", "some"]
 
 #: A table shows so many members of a side, and so many letters of a label.
@@ -15,13 +17,17 @@ _MEMBERS_SHOWN, _LETTERS_SHOWN = 8, 40
 
 def html_table(above: Sequence[str], titles: Sequence[str] = (), rows: Iterable[Sequence[str | pa.Array]] = ()) -> str:
     """Lines of text, the first of them bold, and a table, as HTML. Of an array of labels the first ones are shown."""
-    lines = [f"<tr>{''.join(f'<th>{escape(title)}</th>' for title in titles)}</tr>"]
+    lines = [f"<tr>{''.join(f'<th>{_text(title)}</th>' for title in titles)}</tr>"]
     for row in rows:
-        cells = (escape(cell if isinstance(cell, str) else some(cell)) for cell in row)
+        cells = (_text(cell if isinstance(cell, str) else some(cell)) for cell in row)
         lines.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    first, *others = map(escape, above)
+    first, *others = map(_text, above)
     told = f"<p>{'<br>'.join([f'<b>{first}</b>', *others])}</p>"
     return f"{told}<table>{''.join(lines)}</table>" if len(lines) > 1 else told
+
+
+def _text(text: str) -> str:
+    return escape(printable(text))
 
 
 def some(members: pa.Array) -> str:

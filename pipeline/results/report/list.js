@@ -1,5 +1,5 @@
 // The list of the largest bicliques: search, order, pages, and what is chosen in the pictures.
-const SIDES = ["left", "right"], MOST_TOLD = 5;
+const SIDES = ["left", "right"], MOST_TOLD = 5, MOST_OF_AN_ID = 20;
 const WHICH = { edges: "largest by edges", balance: "largest by the smaller side", all: "bicliques on this page" };
 const at = (id) => document.getElementById(id);
 
@@ -62,8 +62,8 @@ function startList(data) {
     const largest = by === "all" ? listed : listed.filter(({ number }) => number <= data.largest);
     const among = by === "all" || place.repeats ? largest.length : data.looked[by];
     const numbers = new Map(listed.map(({ row, number }) => [row, number]));
-    const ids = place.ids ? new Set(place.ids.split(",")) : null;
-    const base = ids ? listed.filter(({ row }) => ids.has(data.ids[row])) : place.repeats ? largest : listed.filter(({ repeats }) => repeats < 0);
+    const ids = idsOf(place.ids);
+    const base = ids ? listed.filter(({ row }) => ids.includes(data.ids[row])) : place.repeats ? largest : listed.filter(({ repeats }) => repeats < 0);
     const sizes = cellOf(place.cell), member = labelOf(place.label), wanted = place.find.trim().toLowerCase();
     let rows = base;
     if (sizes) rows = rows.filter(({ row }) => SIDES.every((side) => sizes[side][0] <= data.n[side][row] && data.n[side][row] <= sizes[side][1]));
@@ -75,7 +75,8 @@ function startList(data) {
       const isHit = Object.fromEntries(SIDES.map((side) => [side, lower[side].map((label) => label.includes(wanted))]));
       rows = rows.filter((each) => SIDES.map((side) => has(each, side, (k) => isHit[side][k])).some(Boolean));
     }
-    return { by, among, base, rows: sorted(rows), numbers, wanted };
+    const missing = ids?.filter((id) => !base.some(({ row }) => data.ids[row] === id));
+    return { by, among, base, rows: sorted(rows), numbers, wanted, ids, missing };
   }
 
   function has(each, side, isHit) {
@@ -105,7 +106,7 @@ function startList(data) {
       button.closest("th").setAttribute("aria-sort", order ?? "none");
     }
     at("told").textContent = verdict(view) + amongParticipants(view.wanted);
-    at("filters").replaceChildren(...filters());
+    at("filters").replaceChildren(...filters(view));
     at("pager").hidden = pages === 1 || paper.matches;
     at("range").textContent = `${told(first + 1)} to ${told(first + shown.length)} of ${told(rows.length)}`;
     at("back").disabled = page === 1;
@@ -179,23 +180,23 @@ function startList(data) {
   }
 
   function chip(side, text, isHit) {
-    return made("a", { className: `label ${side}${isHit ? " hit" : ""}`, href: hashOf({ ...ALL, label: `${side}:${text}` }), tabIndex: -1 }, text);
+    return made("a", { className: `label ${side}${isHit ? " hit" : ""}`, href: hashOf({ ...ALL, label: `${side}:${text}` }), tabIndex: -1 }, ...marked(text));
   }
 
-  function filters() {
+  function filters({ ids, missing }) {
     const sizes = cellOf(place.cell), member = labelOf(place.label), found = [];
     if (sizes) found.push(SIDES.map((side) => `${rangeOf(sizes[side])} ${data.names[side]}`).join(" × "));
     if (member) found.push(`with ${member.text} (${data.names[member.side]})`);
-    if (place.ids) found.push(place.ids.includes(",") ? "the two that were chosen" : "this one");
+    if (ids) found.push(missing.length ? `${told(ids.length - missing.length)} of ${told(ids.length)} in the address` : ids.length === 1 ? "this one" : `the ${ids.length === 2 ? "two" : told(ids.length)} that were chosen`);
     return found.map((words) => {
-      const button = made("button", { type: "button" }, words, " ", made("span", { ariaHidden: "true" }, "×"));
+      const button = made("button", { type: "button" }, ...marked(words), " ", made("span", { ariaHidden: "true" }, "×"));
       button.setAttribute("aria-label", `no longer only: ${words}`);
       button.addEventListener("click", () => go({ ...START, find: place.find }));
       return button;
     });
   }
 
-  function verdict({ by, among, base, rows, wanted }) {
+  function verdict({ by, among, base, rows, wanted, ids, missing }) {
     const cell = place.cell && document.querySelector(`[data-cell="${CSS.escape(place.cell)}"]`);
     const which = `the ${told(among)} ${WHICH[by]}`, hidden = among - base.length;
     const words = [];
@@ -203,9 +204,15 @@ function startList(data) {
     if (wanted) words.push(`${place.find.trim()}:`);
     words.push(`${told(rows.length)} of ${hidden && (wanted || cell) ? `${told(base.length)} distinct among ${which}` : which}.`);
     if (cell && !wanted && rows.length < Number(cell.dataset.n)) words.push("The lines for DuckDB and pandas below the list find all of these sizes.");
-    if (hidden && !place.ids) words.push(`${told(hidden)} left out: ${by === "all" ? "one before it" : "a better one"} has more than ${data.distinct} % of the edges of each.`);
+    if (missing?.length) words.push(`No biclique of this list has the ${missing.length === 1 ? "id" : "ids"} ${idWords(missing)}. The command bicliques explain finds every id of the run.`);
+    if (hidden && !ids) words.push(`${told(hidden)} left out: ${by === "all" ? "one before it" : "a better one"} has more than ${data.distinct} % of the edges of each.`);
     if (wanted) words.push(data.most === null ? "All their members were looked at." : `The first ${told(data.most)} members of each side were looked at.`);
     return words.join(" ");
+  }
+
+  function idWords(ids) {
+    const first = ids.slice(0, MOST_TOLD).map((id) => id.length > MOST_OF_AN_ID ? `${id.slice(0, MOST_OF_AN_ID - 1)}\u2026` : id);
+    return first.join(", ") + (ids.length > first.length ? ` and ${told(ids.length - first.length)} more` : "");
   }
 
   // Those who take part most are on the page, too, whether or not they are in a listed biclique.
@@ -257,7 +264,8 @@ function startList(data) {
     label.tabIndex = 0;
   }
   for (const label of document.querySelectorAll("#participation .label [data-side]")) {
-    label.replaceChildren(made("a", { href: hashOf({ ...ALL, label: `${label.dataset.side}:${label.textContent}` }) }, label.textContent));
+    const text = label.dataset.label === undefined ? label.textContent : decodeURIComponent(label.dataset.label);
+    label.replaceChildren(made("a", { href: hashOf({ ...ALL, label: `${label.dataset.side}:${text}` }) }, ...marked(text)));
   }
   for (const control of document.querySelectorAll("#top [disabled]")) control.disabled = false;
   at("overlap").hidden = false;

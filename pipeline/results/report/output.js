@@ -32,8 +32,10 @@ function linesOf(data, rows) {
   return [["number", "id", "edges", "side", "label"], ...lines];
 }
 
+// A control as its number, because a terminal would take it for a key.
 function sqlText(text) {
-  return `'${text.replaceAll("'", "''")}'`;
+  const parts = text.split(CONTROLS).map((part, k) => k % 2 ? `chr(${part.codePointAt(0)})` : `'${part.replaceAll("'", "''")}'`);
+  return parts.filter((part) => part !== "''" || parts.length === 1).join(" || ");
 }
 
 function questionOf(data, { find, cell, label }) {
@@ -47,7 +49,8 @@ function questionOf(data, { find, cell, label }) {
   if (member) {
     const number = data.numeric[member.side];
     sql.push(`list_contains("${member.side}", ${number ? member.text : sqlText(member.text)})`);
-    python.push(`bicliques = bicliques[[${number ? member.text : JSON.stringify(member.text)} in row for row in bicliques["${member.side}"]]]`);
+    const value = number ? `${member.text} in row` : `${JSON.stringify(member.text)} in list(row)`;  // NumPy ends text at a NUL
+    python.push(`bicliques = bicliques[[${value} for row in bicliques["${member.side}"]]]`);
   }
   if (wanted) {
     const has = SIDES.map((side) => `contains(lower(array_to_string("${side}", chr(10))), ${sqlText(wanted)})`);

@@ -19,6 +19,7 @@ from pipeline.results.report.figures import degree_figure, size_figure, step_fig
 from pipeline.results.report.listed import DISTINCT, SIDES, TOP, Listed
 from pipeline.results.report.packing import PAGE, SHOWN, packed
 from pipeline.results.svg import Figure, shortened, style
+from pipeline.rows.printable import is_kept, printable
 from pipeline.run.progress import number
 from pipeline.run.version import __version__
 
@@ -98,10 +99,16 @@ class Page:
 @cache
 def _template() -> jinja2.Template:
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_as_text
     )
     environment.filters |= {"number": number, "shortened": shortened}
+    environment.tests["kept"] = is_kept
     return environment.from_string(_text("page.html"))
+
+
+def _as_text(value: object) -> object:
+    """What is inserted into the template, without characters that HTML does not allow. Markup stays as it is."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _is_there(part: str, content: Content) -> bool:

@@ -24,6 +24,24 @@ function labelOf(text) {
   return found && { side: found[1], text: found[2] };
 }
 
+// Ids between commas, each once. Null if there is none.
+function idsOf(text) {
+  const found = new Set(text.split(",").map((id) => id.trim()).filter((id) => id));
+  return found.size ? [...found] : null;
+}
+
+// What HTML does not allow: see rows/printable.py. People see a picture in its place. In the text it stays, so that it is copied.
+const CONTROLS = /([\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff])/;
+
+function picture(control) {
+  return control < " " ? String.fromCharCode(0x2400 + control.charCodeAt(0)) : control === "\x7f" ? "\u2421" : "\ufffd";
+}
+
+// A text as nodes: the odd parts are the controls.
+function marked(text) {
+  return text.split(CONTROLS).map((part, k) => k % 2 ? made("span", { className: "control", data: { picture: picture(part) } }, part) : part);
+}
+
 function told(number) {
   return number.toLocaleString("en-US");
 }

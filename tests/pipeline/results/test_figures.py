@@ -317,11 +317,12 @@ def test_a_notebook_shows_a_picture_by_itself() -> None:
     assert html.count("</style>") == html.count("</svg>") == 1
 
 
-@pytest.mark.parametrize("hostile", [HOSTILE, "<", "&amp;", '"', "'", "]]>", "\ud800", "\x00\x08\x0b\uffff"])
+@pytest.mark.parametrize("hostile", [HOSTILE, "<", "&amp;", '"', "'", "]]>", "\ud800", "\x00\x08\x0b\x7f\x80\uffff"])
 def test_an_element_keeps_text_and_values_as_they_are(hostile: str) -> None:
     text = element("text", hostile, element("title", hostile), x=1.26, stroke_width=2, class_=hostile, y=None)
     tree = ElementTree.fromstring(text)
-    kept = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\ufffd", hostile)
+    kept = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f]", lambda control: chr(0x2400 + ord(control[0])), hostile)
+    kept = re.sub("[\x80-\x9f\ud800-\udfff\ufffe\uffff]", "\ufffd", kept.replace("\x7f", "\u2421"))
     assert tree.text == tree[0].text == kept
     assert tree.attrib == {"x": "1.3", "stroke-width": "2", "class": kept.replace("\n", " ")}
 

@@ -263,6 +263,21 @@ def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
     assert "&lt;b&gt;bold&lt;/b&gt;" in html
 
 
+def test_no_control_of_a_label_a_name_or_a_path_is_in_the_page(tmp_path: Path) -> None:
+    controls = "".join(chr(k) for k in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0xFFFE, 0xFFFF))
+    table = pa.table({f"l{controls}": [f"a{controls}", "\x00", "b"], f"r{controls}": ["x\x00y", "x\x00y", "z"]})
+    results = pipeline.mine(table, tmp_path / "\x01" / "out\x7f", workers=0, progress=False)
+    html = (results.path / "report.html").read_bytes().decode()
+    assert not set(html) & set(controls), "browsers replace NUL, and validators refuse all of them"
+    text = words_of(results.path / "report.html")
+    assert "x\u2400y" in text
+    assert "a\u2400\u2401" in text
+    assert "out\u2421: maximal" in text
+    notebook = results._repr_html_()
+    assert not set(notebook) & set(controls)
+    assert "x\u2400y" in notebook
+
+
 def test_labels_that_are_in_no_biclique_are_not_listed(tmp_path: Path) -> None:
     table = pa.table({"l": ["a", "a", "b"], "r": ["x", "y", "x"]})
     results = pipeline.mine(table, tmp_path / "out", min_left=2, workers=0, progress=False)

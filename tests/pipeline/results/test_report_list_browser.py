@@ -168,6 +168,37 @@ def test_places_that_nobody_made_show_the_start(visit: Any, known: Listed, place
     assert numbers(page) == (distinct(known)[60:] if "1e99" in place else distinct(known)[:10])
 
 
+@pytest.mark.parametrize(
+    ("asked", "n", "chip", "missing"),
+    [
+        ("{0}", 1, "this one", ""),
+        ("{0},{1}", 2, "the two that were chosen", ""),
+        ("{0},{1},{2}, {0}", 3, "the 3 that were chosen", ""),
+        ("abc,def", 0, "0 of 2 in the address", "the ids abc, def"),
+        ("{0},7", 1, "1 of 2 in the address", "the id 7"),
+        ("1,2,3,4,5,6," + "x" * 30, 0, "0 of 7 in the address", "the ids 1, 2, 3, 4, 5 and 2 more"),
+        ("x" * 30, 0, "0 of 1 in the address", f"the id {'x' * 19}\u2026"),
+    ],
+)
+def test_ids_in_the_address_are_found_or_named(
+    visit: Any, known: Listed, asked: str, n: int, chip: str, missing: str
+) -> None:
+    page = visit(place=f"#by=all&repeats=1&ids={asked.format(*known.ids)}")
+    assert len(numbers(page)) == n
+    assert page.inner_text("#filters") == f"{chip} \u00d7"
+    told = f"{n} of the {len(known.ids)} bicliques on this page."
+    if missing:
+        told += f" No biclique of this list has {missing}. The command bicliques explain finds every id of the run."
+    assert page.inner_text("#told") == told
+
+
+def test_no_id_in_the_address_chooses_nothing(visit: Any, known: Listed) -> None:
+    page = visit(place="#ids=%20,,")
+    assert numbers(page) == distinct(known)[:10]
+    assert page.locator("#filters button").count() == 0
+    assert "left out" in page.inner_text("#told")
+
+
 def is_in(size: tuple[int, int], cell: str) -> bool:
     ends = [tuple(map(int, part.split("-"))) for part in cell.split(".")]
     return all(first <= n <= last for n, (first, last) in zip(size, ends, strict=True))

@@ -7,6 +7,7 @@ import io
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
 import duckdb
 import pandas as pd
@@ -107,6 +108,7 @@ EVIL = [
         "a\nb",
     ),
     *("\u202egnp", "🌟", "javascript:alert(1)", "-- ", "'); DROP TABLE x; --", "\\u0041", "#by=balance", "%"),
+    *("\x00", "nul\x00's", "\x01\x1f", "del\x7f", "\x85", "\ufffe", "a\rb"),
 ]
 
 
@@ -127,7 +129,14 @@ def test_labels_that_are_programs_do_not_run(visit: Any, tmp_path: Path) -> None
     page.locator(f"{ROWS} summary").first.click()
     page.locator(f"{ROWS} details a").last.wait_for()
     shown = page.locator(f"{ROWS} .members.left").first.locator("a").all_text_contents()
-    assert set(shown) == set(EVIL)
+    assert set(shown) == set(EVIL), "the text, which can be copied, is the label"
+    nul = page.locator(f"{ROWS} .members.left a").get_by_text("nul").first
+    assert nul.locator(".control").evaluate("(mark) => getComputedStyle(mark, '::before').content") == '"\u2400"'
+    nul.evaluate("(label) => getSelection().selectAllChildren(label)")
+    assert page.evaluate("getSelection().toString()") == "nul\x00's"
+    page.fill("#search", "l\x00'")
+    assert page.locator(f"{ROWS} .hit").all_text_contents()[:1] == ["nul\x00's"]
+    page.fill("#search", "")
     _, *lines = saved(page, "#csv")
     for line in lines:
         assert not any(re.match(r"[=+@\t\r]", cell) for cell in line)
@@ -141,5 +150,8 @@ def test_labels_that_are_programs_do_not_run(visit: Any, tmp_path: Path) -> None
         assert page.locator(ROWS).count() >= 1
         assert len(run_pandas(page.text_content("#pandas"))) == page.locator(ROWS).count()
         assert len(duckdb.sql(page.text_content("#duckdb")).fetchall()) == page.locator(ROWS).count()
+    for each in page.locator("#participation td:first-child").first.locator("xpath=../..").locator("a").all():
+        assert each.text_content() in {*EVIL, "one"}, "also where the text of the page has a picture"
+        assert f"label=left%3A{quote_plus(each.text_content(), safe='*')}" in each.get_attribute("href")
     assert page.title() == "it's <b>: maximal bicliques"
     assert page.locator("main img, main b").count() == 0
