@@ -49,7 +49,8 @@ class BicliqueError(Exception):
     """Base of every error raised on purpose. What breaks a line or cannot be printed is written as an escape.
 
     So a sentence is one line, on a terminal, in a log and on a page, whatever the names of files in it are. A byte of a
-    name that is no UTF-8 could not even be sent to a server.
+    name that is no UTF-8 could not even be sent to a server. A command in a sentence, which people paste into a shell,
+    has the name as `pipeline.process.shell.word` writes it.
     """
 
     def __init__(self, *args: object):

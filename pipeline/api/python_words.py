@@ -8,7 +8,6 @@ is imported before there is an error.
 from __future__ import annotations
 
 import re
-import shlex
 import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import fields, replace
@@ -17,6 +16,7 @@ from inspect import getattr_static
 from types import FunctionType, GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast, get_args
 
+from pipeline.process import shell
 from schemas.errors import BicliqueError
 
 __all__ = ["in_python", "speaking_python"]
@@ -25,11 +25,11 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 #: How a sentence says how to go on; the path is quoted for a shell.
-_RESUME = re.compile(r"bicliques resume ((?:'[^']*'|\"'\"|[^\s;,'\"])+)( --max-results none)?")
+_RESUME = re.compile(rf"bicliques resume ((?:{shell.PATTERN}|[^\s;,'\"])+)( --max-results none)?")
 #: Another command. The sentence has named the runs before.
 _VERIFY = re.compile(r"with: bicliques verify\b")
 #: Two columns that are named or numbered.
-_COLUMNS = re.compile(r"--left (?!and\b|or\b)('[^']*'|[^\s,;]+) --right ('[^']*'|[^\s,;]+)")
+_COLUMNS = re.compile(rf"--left (?!and\b|or\b)((?:{shell.PATTERN}|[^\s,;])+) --right ((?:{shell.PATTERN}|[^\s,;])+)")
 #: A switch that is to be on or off.
 _EITHER = re.compile(r"--([a-z]+) or --no-\1\b")
 #: Methods without a plain name that users call by what they write.
@@ -134,12 +134,11 @@ def _translate(error: BaseException, package: str) -> None:
 
 
 def _call(found: re.Match[str], package: str) -> str:
-    (path,) = shlex.split(found[1])
-    return f"{package}.resume({path!r}{', max_results=None' if found[2] else ''})"
+    return f"{package}.resume({shell.read(found[1])!r}{', max_results=None' if found[2] else ''})"
 
 
 def _column(text: str) -> str:
-    (word,) = shlex.split(text)
+    word = shell.read(text)
     return word if word.isdecimal() else repr(word)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet
+from pipeline.process import shell
 from pipeline.run.progress import number, size
 from schemas.errors import InputError
 from schemas.options import Where
@@ -135,7 +135,7 @@ def graph_card(found: Generated) -> str:
             *sides,
             *planted,
             f"fingerprint: {found.fingerprint}",
-            f"mine it with: bicliques mine {shlex.quote(str(found.path))} --output OUT",
+            f"mine it with: bicliques mine {shell.word(str(found.path))} --output OUT",
         ]
     )
 

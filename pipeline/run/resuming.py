@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import shlex
 from contextlib import suppress
 from pathlib import Path
 
+from pipeline.process import shell
 from pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
 from pipeline.run.stored import url_at
 from schemas.errors import BicliqueError
@@ -27,7 +27,7 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
     with suppress(BicliqueError):  # the sentence is part of another error
         path = url_of(path) or url_at(Path(path)) or path
     text = str(path)
-    quoted = shlex.quote(text)
+    quoted = shell.word(text)
     if quoted == text and "," in text:  # no shell needs that, but sentences have commas, too
         quoted = f"'{text}'"
     return f"bicliques resume {quoted}{' --max-results none' if outcome == 'max_results' else ''}"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import SIDES, EdgeStream, shorten
+from pipeline.process import shell
 from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -172,7 +172,7 @@ def is_side(name: str) -> bool:
 def _options(names: Sequence[object], places: Iterable[int]) -> str:
     """The options as on the command line, where digits are a position."""
     left, right = (
-        shlex.quote(str(names[k])) if names.count(names[k]) == 1 and not str(names[k]).isdecimal() else str(k)
+        shell.word(str(names[k])) if names.count(names[k]) == 1 and not str(names[k]).isdecimal() else str(k)
         for k in places
     )
     return f"--left {left} --right {right}"
