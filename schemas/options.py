@@ -16,6 +16,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.option import as_option, option
 from schemas.records import read_as
 from schemas.search import MEASURES, Search, Side
+from schemas.values import above_0
 from schemas.where import Conditions, as_conditions
 
 __all__ = [
@@ -118,7 +119,7 @@ class IngestOptions:
         for word, column in (("left", self.left), ("right", self.right), ("weight", self.weight)):
             if column is not None and type(column) not in (int, str):
                 raise InputError(f"{word} must be the name of a column or its position from 0, not {column!r}")
-        if self.delimiter is not None and len(self.delimiter) != 1:
+        if self.delimiter is not None and (not isinstance(self.delimiter, str) or len(self.delimiter) != 1):
             raise InputError(f"the delimiter must be one character, not {self.delimiter!r}")
         if self.label_type not in get_args(LabelType):
             raise InputError(f"label type must be auto, int or string, not {self.label_type!r}")
@@ -286,10 +287,8 @@ class RunLimits:
     def __post_init__(self) -> None:
         if self.max_results is not None:
             _check_count("max_results", self.max_results)
-        if self.time_limit_s is not None and not (
-            isinstance(self.time_limit_s, (int, float)) and self.time_limit_s > 0
-        ):
-            raise InputError(f"the time limit must be more than 0 seconds, not {self.time_limit_s}")
+        if self.time_limit_s is not None and not above_0(self.time_limit_s):
+            raise InputError(f"the time limit must be more than 0 seconds, not {self.time_limit_s!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -345,8 +344,8 @@ class CallOptions:
     )
 
     def __post_init__(self) -> None:
-        if not self.sample_time > 0:
-            raise InputError(f"the time for the sample must be more than 0 seconds, not {self.sample_time}")
+        if not above_0(self.sample_time):
+            raise InputError(f"the time for the sample must be more than 0 seconds, not {self.sample_time!r}")
 
 
 def _check_count(name: str, count: int) -> None:

@@ -11,6 +11,7 @@ from schemas.errors import InputError
 from schemas.members import as_labels
 from schemas.option import as_option
 from schemas.options import LabelFiles
+from schemas.values import as_path
 
 __all__ = ["labels_asked"]
 
@@ -37,7 +38,7 @@ def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
         option, labels = as_option(name), given.get(name, ())
         found[name] = as_labels(option, labels)
         if file is not None:
-            found[name] = as_labels(option, (*found[name], *_lines(Path(file), f"{option}-from")))
+            found[name] = as_labels(option, (*found[name], *_lines(as_path(file, f"{option}-from"), f"{option}-from")))
     return found
 
 

@@ -28,6 +28,7 @@ from pipeline.workers.options import Scheduler, WorkerOptions
 from schemas.members import Labels
 from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
 from schemas.search import By
+from schemas.values import as_path
 from schemas.where import Conditions
 
 if TYPE_CHECKING:
@@ -132,7 +133,8 @@ def mine(
     [763, 12]
     """
     asked = Asked.of(source, locals(), mode="fingerprint" if count_only else "list")
-    return _new_run(source, driven(Path(output), anew=overwrite), asked, to_callback(progress), stop)
+    place = driven(as_path(output, "the output folder"), anew=overwrite)
+    return _new_run(source, place, asked, to_callback(progress), stop)
 
 
 @described("largest")
@@ -211,7 +213,8 @@ def largest(
     [763, 672]
     """
     asked = Asked.of(source, {**locals(), "top": 1 if top is None else top}, mode="list")
-    return _new_run(source, driven(Path(output), anew=overwrite), asked, to_callback(progress), stop)
+    place = driven(as_path(output, "the output folder"), anew=overwrite)
+    return _new_run(source, place, asked, to_callback(progress), stop)
 
 
 def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop: threading.Event | None) -> Results:
@@ -263,7 +266,7 @@ def open_run(folder: PathLike) -> Results:
     >>> results.top(1, by="edges").column_names
     ['id', 'left', 'right', 'n_left', 'n_right', 'root']
     """
-    return open_results(Path(folder))
+    return open_results(as_path(folder, "the folder of a run"))
 
 
 @described("resume")
@@ -323,7 +326,7 @@ def resume(
     >>> len(pipeline.resume("OUT-in-two-calls", max_results=None))
     56688
     """
-    given, path, progress = locals(), driven(Path(folder)), to_callback(progress)
+    given, path, progress = locals(), driven(as_path(folder, "the folder of a run")), to_callback(progress)
     limits = record(RunLimits, given, before=RunFolder(path).limits())
     session = steps.run(path, record(WorkerOptions, given), limits, progress, stop)
     return _results(path, session, report, progress)
@@ -375,7 +378,7 @@ def verify(
     """
     from pipeline.proof.verification import verify_run  # not before it is needed
 
-    return verify_run(Path(folder), sample, seed, progress, bound_time)
+    return verify_run(as_path(folder, "the folder of a run"), sample, seed, progress, bound_time)
 
 
 def _results(path: Path, session: MiningSession | None, report: bool, progress: OnProgress | bool | None) -> Results:

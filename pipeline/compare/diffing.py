@@ -39,6 +39,7 @@ from schemas.difference import Counted, Record
 from schemas.errors import IncompleteError, InputError
 from schemas.hashes import VertexHashes
 from schemas.search import Side
+from schemas.values import as_path
 
 __all__ = ["diff"]
 
@@ -94,7 +95,8 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     (9352, 0, 27706)
     """
     started = time.perf_counter()
-    both, place = open_both(Path(old), Path(new)), Path(output)
+    both = open_both(as_path(old, "the old run"), as_path(new, "the new run"))
+    place = as_path(output, "the output folder")
     _refuse(place, both.new.run.folder.path)
     with fill_folder(place, remove_difference), temporary_folder() as temporary:
         comparison = _Comparison(both, temporary, to_callback(progress))

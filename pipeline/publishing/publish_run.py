@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from pipeline.process.logs import tell
@@ -16,6 +15,7 @@ from pipeline.publishing.publication import Publication
 from pipeline.run.files import PathLike
 from pipeline.run.progress import OnProgress, to_callback
 from pipeline.run.stored import shown_place
+from schemas.values import as_path
 
 __all__ = ["Published", "publish"]
 
@@ -112,7 +112,8 @@ def publish(
     0
     """
     started = time.perf_counter()
-    contents, place = sealed(Path(out)), open_place(url)
+    as_path(url, "the place to publish to")  # it may be a URL, which is no path
+    contents, place = sealed(as_path(out, "the folder of a run")), open_place(url)
     refuse_place(place, contents)
     done = Publication(contents, place, to_callback(progress)).make(overwrite)
     found = Published(

@@ -14,6 +14,7 @@ from pipeline.proof.summary import Summary, place_in_summary
 from pipeline.rows.collection import Biclique, Rows, bicliques_of
 from pipeline.run.stored import bring
 from schemas.errors import InputError, UnknownIdError
+from schemas.values import whole
 
 if TYPE_CHECKING:
     from pipeline.results.explanation import Explanation
@@ -115,10 +116,8 @@ class ById(Rows):
         each row group whose statistics allow as much overlap as those that were found, and the rest of it if a size
         does. Memory: 50 bytes per vertex, `n` bytes per member, and one row group per thread.
         """
-        if missing < 0:
-            raise InputError(f"the number of members that a vertex may miss must be at least 0, not {missing}")
-        if n < 1:
-            raise InputError(f"the number of bicliques and vertices to show must be at least 1, not {n}")
+        missing = whole(missing, "the number of members that a vertex may miss", 0)
+        n = whole(n, "the number of bicliques and vertices to show", 1)
         number = _number(id)
         place = self._place(number)
         if place is None:
@@ -181,6 +180,8 @@ class ById(Rows):
 def _number(id: int | str) -> int:
     """An id as a number."""
     try:
+        if isinstance(id, bool):
+            raise TypeError
         number = int(id) if isinstance(id, str) and _NUMBER.fullmatch(id.strip()) else index(id)  # type: ignore[arg-type]
     except TypeError:
         raise InputError(f"an id is a whole number as in the column id, not {id!r:.60}") from None

@@ -81,8 +81,10 @@ def export(rows: Rows, run: Run, name: str, to: Path | IO[bytes]) -> None:
     ResourceError
         If the file cannot be written.
     """
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise InputError(f"results are exported as {', '.join(FORMATS)}, not as {name!r}")
+    if not isinstance(to, Path) and not hasattr(to, "write"):
+        raise InputError(f"text goes to a path or a binary file, not to {to!r:.60}")
     pieces = _joined(FORMATS[name].lines(rows, run))
     first = next(pieces, b"")  # what is wrong is said before a file is touched
     if isinstance(to, Path):

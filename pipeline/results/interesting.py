@@ -38,13 +38,9 @@ def top_rows(
 
     Raises
     ------
-    InputError
-        If `distinct` is not between 0 and 1.
     IncompleteError
         If a part or the edge table is missing or damaged.
     """
-    if distinct is not None and not 0 <= distinct <= 1:
-        raise InputError(f"the share of edges that distinct bicliques may share is from 0 to 1, not {distinct}")
     ranks = np.empty((0, 7), np.int64)
     if files:
         score: Score = Surprise(run) if by == "surprise" else SizeScore(by)

@@ -23,6 +23,7 @@ from schemas.manifest import Manifest, Outcome, Part
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 from schemas.totals import Best
+from schemas.values import share, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -214,9 +215,10 @@ class Results(Forms, ById):
         read, and mostly a few times; see `pipeline.results.distinct.distinct_rows`. By "surprise", row groups are read
         whose sizes allow one of the best; see `pipeline.results.surprise.Surprise`, which has the definition.
         """
-        if n < 1:
-            raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
-        if by not in (*MEASURES, "surprise"):
+        n = whole(n, "the number of bicliques to show", 1)
+        if distinct is not None:
+            distinct = share(distinct, "the share of its edges that a distinct biclique may have in a better one")
+        if not isinstance(by, str) or by not in (*MEASURES, "surprise"):
             raise InputError(f"bicliques are ranked by {', '.join(MEASURES)} or surprise, not by {by!r}")
         self._refuse_count_only()
         if distinct is not None or by == "surprise":
@@ -254,8 +256,7 @@ class Results(Forms, ById):
         Any other `n` bicliques of the run have at most 1.58 times as many edges together. See
         `pipeline.results.cover.cover_rows` for the algorithm, what it reads, and its memory.
         """
-        if n < 1:
-            raise InputError(f"the number of bicliques to choose must be at least 1, not {n}")
+        n = whole(n, "the number of bicliques to choose", 1)
         self._refuse_count_only()
         from pipeline.results.interesting import cover_table  # imported only here, because it imports compiled code
 
@@ -310,9 +311,8 @@ class Results(Forms, ById):
         The choice depends on the ids of the rows, so all ids are read, in a few threads with one row group each. Then
         the row groups that hold a chosen row are read as a whole.
         """
-        if n < 1:
-            raise InputError(f"the number of bicliques to choose must be at least 1, not {n}")
-        if not 0 <= seed < 2**64:
+        n, seed = whole(n, "the number of bicliques to choose", 1), whole(seed, "the seed", 0)
+        if seed >= 2**64:
             raise InputError(f"the seed must be at least 0 and less than 2**64, not {seed}")
         self._refuse_count_only()
         places = sampled(self.files, n, seed) if self._count else []

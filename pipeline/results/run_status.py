@@ -20,6 +20,7 @@ from pipeline.run.stored import address_of
 from schemas.errors import said
 from schemas.facts import BEFORE_MINING, Session
 from schemas.manifest import LedgerEntry
+from schemas.values import as_path
 
 __all__ = ["State", "Status", "WorkerStatus", "status", "status_of"]
 
@@ -156,7 +157,7 @@ def status(folder: PathLike) -> Status:
     >>> now.state, now.count, now.go_on
     ('stopped', 1000, "pipeline.resume('OUT-status', max_results=None)")
     """
-    run = Run.at(Path(folder))
+    run = Run.at(as_path(folder, "the folder of a run"))
     return status_of(run, run.survey())
 
 

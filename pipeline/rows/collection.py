@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.proof.selection import Place, rows_at
 from pipeline.rows.frames import Lists, to_pandas
@@ -16,6 +17,7 @@ from pipeline.rows.notebook import html_table
 from pipeline.run.progress import number
 from pipeline.run.tables import open_part
 from schemas.errors import InputError, said
+from schemas.values import whole
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -176,12 +178,17 @@ class Rows:
         """A scanner of all files. What is wrong with a column or a filter shows here, before anything is read."""
         with self._all_read():
             dataset = self.dataset()
-        if isinstance(how.get("columns"), str):
-            raise InputError(f"columns is a list of names, as [{how['columns']!r}], not a text")
-        for name in how.get("columns") or ():
+        columns, chosen = how.get("columns"), how.get("filter")
+        if isinstance(columns, str):
+            raise InputError(f"columns is a list of names, as [{columns!r}], not a text")
+        if columns is not None and not isinstance(columns, (list, tuple)):
+            raise InputError(f"columns is a list of names, as ['id'], not {columns!r:.60}")
+        if chosen is not None and not isinstance(chosen, pc.Expression):
+            raise InputError(f"filter is an expression of pyarrow.compute, as field('id') > 0, not {chosen!r:.60}")
+        for name in columns or ():
             if name not in dataset.schema.names:
                 raise InputError(f"there is no column {name!r}; the columns are {', '.join(dataset.schema.names)}")
-        return dataset.scanner(**how)
+        return dataset.scanner(**how | {"columns": None if columns is None else list(columns)})
 
     @contextmanager
     def _all_read(self) -> Iterator[None]:
@@ -231,9 +238,9 @@ class Rows:
         Raises
         ------
         InputError
-            If the run only counted.
+            If the run only counted, or `n` is less than 0 or no whole number.
         """
-        return to_pandas(self[: max(n, 0)], "tuple")
+        return to_pandas(self[: whole(n, "the number of rows", 0)], "tuple")
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The rows as a stream of Arrow batches, which Polars, DuckDB, pandas and Arrow read without a copy on disk.

@@ -16,6 +16,7 @@ from pipeline.run.names import OPTIONS_FILE, url_of
 from pipeline.series.removal import finish_removal, is_half_removed, refuse_strangers, remove_run
 from pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
+from schemas.values import as_path, whole
 
 __all__ = ["OldRun", "Pruning", "carry_out", "prune", "prune_after", "survey"]
 
@@ -169,6 +170,7 @@ def prune_after(run: PathLike, keep: int) -> Pruning:
 
 def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning:
     """Find the runs that `prune` would remove. Nothing is changed."""
+    place = as_path(folder, "the folder of the runs")
     if (url := url_of(folder)) is not None:
         from pipeline.remote.urls import place_of  # imported only here, because most runs are in folders
 
@@ -176,9 +178,7 @@ def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning
             f"{place_of(url)} is a URL, and only runs in folders of this machine are looked at; remove those in a "
             "store with its own tools"
         )
-    place = Path(folder)
-    if keep < 1:
-        raise InputError(f"the number of runs to keep must be at least 1, not {keep}")
+    keep = whole(keep, "the number of runs to keep", 1)
     if not os.path.isdir(place):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         raise InputError(f"{place} is not a folder; name the one that holds the folders of the runs")
     if os.path.exists(place / OPTIONS_FILE):  # noqa: PTH110 - so does Path.exists

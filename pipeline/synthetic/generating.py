@@ -20,6 +20,7 @@ from pipeline.synthetic.writing import PART_EDGES, threads_of, write_graph
 from schemas.errors import InputError
 from schemas.option import as_option
 from schemas.options import Where
+from schemas.values import as_path
 
 __all__ = ["generate"]
 
@@ -131,7 +132,7 @@ def generate(
     )
     part_edges = whole("part_edges", part_edges)
     threads = threads_of(threads, part_edges)
-    place = Path(output)
+    place = as_path(output, "the folder of the graph")
     options = graph.to_json() | {"part_edges": part_edges}
     drawn = random_graph(graph)
     if (there := _looked_into(place, options, overwrite)) is not None:

@@ -11,6 +11,7 @@ from pipeline.run.files import PathLike, whole_file
 from pipeline.run.if_stored import keep_page
 from pipeline.run.names import refuse_links
 from pipeline.run.opened import Run
+from schemas.values import as_path
 
 if TYPE_CHECKING:
     from pipeline.results.report.page import Page
@@ -47,7 +48,7 @@ def report(folder: PathLike) -> Path:
     >>> pipeline.report("OUT-report").name
     'report.html'
     """
-    run = Run.at(Path(folder))
+    run = Run.at(as_path(folder, "the folder of a run"))
     refuse_links(run.path)
     with ThreadPoolExecutor(1) as beside:
         page = beside.submit(_page)

@@ -1,0 +1,123 @@
+"""A value of a wrong type is refused by a sentence that names what it is for and the value, in every public call."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bicliques as bq
+from schemas.errors import InputError
+from schemas.values import as_path, share, whole
+
+EDGES = [("a", "x"), ("b", "x"), ("b", "y")]
+OWN: dict[str, Any] = {"workers": 0, "progress": False}
+#: No whole numbers from 1 on, and how an error writes them.
+NO_NUMBERS = ["3", -1, 0, 2.5, None, True, math.nan, [3], np.float64(3), np.bool_(True)]
+NO_SHARES = ["x", -1, 2, math.nan, [0.5], True, False]
+NO_PATHS = [2.5, None, ["OUT"], True]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> bq.Results:
+    return bq.mine(EDGES, tmp_path_factory.mktemp("runs") / "out", report=False, **OWN)
+
+
+@pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("call", ["top", "cover", "sample", "explain", "plot", "head"])
+def test_numbers_of_rows(call: str, wrong: Any, results: bq.Results) -> None:
+    if (call, wrong) == ("head", 0):
+        assert len(results.head(0)) == 0
+        return
+    given = {"id": results[0].id} if call in ("explain", "plot") else {}
+    with pytest.raises(
+        InputError, match=r"^the number of .* must be (a whole number \(int\)|at least [01]), not "
+    ) as raised:
+        getattr(results, call)(n=wrong, **given)
+    assert str(raised.value).partition(", not ")[2] == repr(wrong) or wrong in (0, -1)
+
+
+@pytest.mark.parametrize("wrong", NO_SHARES, ids=repr)
+@pytest.mark.parametrize("by", ["edges", "surprise"])
+def test_shares(by: Any, wrong: Any, results: bq.Results) -> None:
+    with pytest.raises(InputError, match=r"^the share of its edges that .* is a number from 0 to 1, not "):
+        results.top(1, by, distinct=wrong)
+
+
+def calls(results: bq.Results, wrong: Any) -> dict[str, tuple[Callable[[], Any], str]]:
+    """Calls with a value that is no text, no number and no path, and a word of each refusal."""
+    id = results[0].id
+    return {
+        "by": (lambda: results.top(1, by=wrong), "ranked by"),
+        "missing": (lambda: results.explain(id, missing=wrong), "members that a vertex may miss"),
+        "seed": (lambda: results.sample(1, seed=wrong), "the seed"),
+        "id": (lambda: results.members(wrong), "an id is a whole number"),
+        "columns": (lambda: results.to_arrow(columns=wrong), "columns|no column"),
+        "filter": (lambda: results.to_arrow(filter=wrong), "filter is an expression"),
+        "lists": (lambda: results.to_pandas(lists=wrong), "lists"),
+        "side": (lambda: results.labels(wrong), "the side"),
+        "memberships": (lambda: results.memberships(wrong), "the side"),
+        "to_sparse": (lambda: results.to_sparse(wrong), "the side"),
+        "batches": (lambda: list(results.batches(columns=wrong)), "columns|no column"),
+        "format": (lambda: results.export(wrong, "x.csv"), "exported as"),
+        "to": (lambda: results.export("csv", wrong), "a path or a binary file"),
+        "open_run": (lambda: bq.open_run(wrong), "the folder of a run"),
+        "verify": (lambda: bq.verify(wrong), "the folder of a run"),
+        "resume": (lambda: bq.resume(wrong, progress=False), "the folder of a run"),
+        "report": (lambda: bq.report(wrong), "the folder of a run"),
+        "status": (lambda: bq.status(wrong), "the folder of a run"),
+        "diff old": (lambda: bq.diff(wrong, results.path, "x"), "the old run"),
+        "diff new": (lambda: bq.diff(results.path, wrong, "x"), "the new run"),
+        "diff output": (lambda: bq.diff(results.path, results.path, wrong), "the output folder"),
+        "publish": (lambda: bq.publish(wrong, "x"), "the folder of a run"),
+        "publish to": (lambda: bq.publish(results.path, wrong), "the place to publish to"),
+        "prune": (lambda: bq.prune(wrong), "the folder of the runs"),
+        "keep": (lambda: bq.prune(results.path.parent, keep=wrong), "the number of runs to keep"),
+        "mine": (lambda: bq.mine(EDGES, wrong, **OWN), "the output folder"),
+        "largest": (lambda: bq.largest(EDGES, wrong, **OWN), "the output folder"),
+        "generate": (lambda: bq.generate(wrong, n_left=3, n_right=3, edges=3), "the folder of the graph"),
+        "members from": (lambda: bq.count(EDGES, containing_left_from=wrong, **OWN), "containing_left_from"),
+        "delimiter": (lambda: bq.count(EDGES, delimiter=wrong, **OWN), "the delimiter"),
+        "slices": (lambda: bq.count(EDGES, slice_seconds=wrong, **OWN), "slices must last"),
+        "sample": (lambda: bq.dry_run(EDGES, sample_time=wrong), "time for the sample"),
+        "time": (lambda: bq.mine(EDGES, results.path / "x", time_limit=wrong, **OWN), "the time limit"),
+    }
+
+
+@pytest.mark.parametrize("wrong", [[2.5], True, object()], ids=lambda wrong: type(wrong).__name__)
+def test_other_values_and_paths(wrong: Any, results: bq.Results) -> None:
+    for what, (call, word) in calls(results, wrong).items():
+        with pytest.raises(InputError, match=word) as raised:
+            call()
+        assert "--" not in str(raised.value), what
+
+
+def test_results_where_a_path_belongs_are_told_of_it(results: bq.Results) -> None:
+    for call in (bq.report, bq.verify, bq.status, bq.open_run):
+        with pytest.raises(InputError, match=f"; give its path, {results.path}$"):
+            call(results)  # type: ignore[operator]
+
+
+def test_what_is_right_stays_right(results: bq.Results, tmp_path: Path) -> None:
+    assert results.top(np.int64(1), distinct=np.float32(0.5)).num_rows == 1
+    assert results.to_arrow(columns=("id",)).column_names == ["id"]
+    assert whole(np.uint8(3), "x", 1) == 3
+    assert [share(each, "x") for each in (0, 1, 0.25)] == [0, 1, 0.25]
+    assert as_path("a", "x") == as_path(Path("a"), "x") == Path("a")
+
+
+def test_every_method_of_results_is_looked_at() -> None:
+    taking = {
+        name
+        for name, own in inspect.getmembers(bq.Results, inspect.isfunction)
+        if not name.startswith("_") and len(inspect.signature(own).parameters) > 1
+    }
+    assert taking == {
+        *("top", "cover", "sample", "explain", "plot", "head", "members", "to_arrow", "to_pandas", "batches"),
+        *("labels", "memberships", "to_sparse", "to_networkx", "export"),
+    }
