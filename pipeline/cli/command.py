@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.process.logs import tell, write_if_possible
@@ -28,6 +29,7 @@ __all__ = [
     "Command",
     "code_of",
     "complain",
+    "in_file",
     "progress",
     "say",
 ]
@@ -79,6 +81,11 @@ def say(arguments: argparse.Namespace, machine: Callable[[], Any], people: Calla
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # otherwise Python tries again as it ends
         raise ResourceError(f"the result cannot be printed ({error.strerror}); make room where stdout goes") from error
+
+
+def in_file(path: Path, replaced: bool) -> str:
+    """Where a file was written, and whether another one of this name is gone."""
+    return f"in {path}{', in place of the file that was there' if replaced else ''}"
 
 
 def progress(arguments: argparse.Namespace) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.cli.command import COMPLETE, Command, say
+from pipeline.cli.command import COMPLETE, Command, in_file, say
 from pipeline.cli.options import add_run, natural
 from schemas.errors import InputError, ResourceError
 
@@ -82,8 +83,10 @@ def _plot(arguments: argparse.Namespace) -> int:
     id = _chosen(arguments, results)
     picture = results.plot(id, arguments.missing, arguments.n)
     if arguments.output is not None:
+        replaced = os.path.lexists(arguments.output)
         file = picture.save(arguments.output)
-        say(arguments, lambda: {"file": str(file), "id": str(id)}, lambda: f"biclique {id} in {file}")
+        found = {"file": str(file), "id": str(id), "replaced": replaced}
+        say(arguments, lambda: found, lambda: f"biclique {id} {in_file(file, replaced)}")
         return COMPLETE
     try:
         sys.stdout.buffer.write(f"{picture.svg}\n".encode())  # SVG is UTF-8, whatever the terminal is

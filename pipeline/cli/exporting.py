@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
-from pipeline.cli.command import COMPLETE, LIMIT, Command, complain, say
+from pipeline.cli.command import COMPLETE, LIMIT, Command, complain, in_file, say
 from pipeline.cli.options import add_run
 from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
@@ -39,10 +40,11 @@ def _export(arguments: argparse.Namespace) -> int:
         raise InputError("the text goes to standard output, where --json prints, too; name a file with --output")
     results = open_results(arguments.run)
     if arguments.output is not None:
+        replaced = os.path.lexists(arguments.output)
         results.export(arguments.format, arguments.output)
         what = number(len(results), "biclique") if FORMATS[arguments.format].of == "bicliques" else "the graph"
         found = {"file": str(arguments.output), "format": arguments.format, "count": len(results)}
-        say(arguments, lambda: found, lambda: f"{what} in {arguments.output}")
+        say(arguments, lambda: found | {"replaced": replaced}, lambda: f"{what} {in_file(arguments.output, replaced)}")
     else:
         try:
             results.export(arguments.format, sys.stdout.buffer)

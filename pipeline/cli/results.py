@@ -54,7 +54,9 @@ def _add_show(command: argparse.ArgumentParser) -> None:
 def _add_cover(command: argparse.ArgumentParser) -> None:
     add_run(command)
     _add_rows(command, "-n", "--top")
-    command.add_argument("-o", "--output", type=Path, metavar="FILE", help="also write the table to this Parquet file")
+    command.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="also write the table to this Parquet file, or replace it"
+    )
 
 
 def _add_sample(command: argparse.ArgumentParser) -> None:

@@ -234,7 +234,11 @@ def test_the_command_writes_what_the_call_writes(
     assert capfdbinary.readouterr().out == f"{len(results):,} bicliques in {file}\n".encode()
     assert file.read_bytes() == text_of(results, "csv").encode()
     assert main(["export", str(results.path), "--format", "adj", "-o", str(file), "--json"]) == 0
-    assert json.loads(capfdbinary.readouterr().out) == {"file": str(file), "format": "adj", "count": len(results)}
+    found = {"file": str(file), "format": "adj", "count": len(results), "replaced": True}
+    assert json.loads(capfdbinary.readouterr().out) == found
+    assert file.read_bytes() == text_of(results, "adj").encode()
+    assert main(["export", str(results.path), "--format", "adj", "-o", str(file)]) == 0
+    assert capfdbinary.readouterr().out == f"the graph in {file}, in place of the file that was there\n".encode()
     assert main(["export", str(results.path), "--format", "csv", "--json"]) == 2
     assert main(["export", str(results.path)]) == 0
     assert capfdbinary.readouterr().out == text_of(results, "csv").encode()

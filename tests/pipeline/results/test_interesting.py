@@ -181,6 +181,7 @@ def test_the_command_line_prints_and_writes_them(
         return code, *capsys.readouterr()
 
     file = tmp_path / "cover.parquet"
+    file.write_text("another file, which is replaced")
     code, output, _ = run("cover", out, "--top", 4, "--output", file)
     assert code == 0
     assert [line.split()[0] for line in output.splitlines()] == ["#", "1", "2", "3", "4"]

@@ -140,8 +140,11 @@ def test_the_command_draws_the_same(results: Results, tmp_path: Path, capsysbina
     assert capsysbinary.readouterr().out.decode() == results.plot(id).svg + "\n"
     assert main(["plot", str(results.path), "--json", "-o", str(file)]) == 0
     largest = results.top(1)["id"][0].as_py()
-    assert json.loads(capsysbinary.readouterr().out) == {"file": str(file), "id": str(largest)}
+    assert json.loads(capsysbinary.readouterr().out) == {"file": str(file), "id": str(largest), "replaced": True}
     assert file.read_text() == results.plot(largest).svg
+    assert main(["plot", str(results.path), "-o", str(file)]) == 0
+    told = capsysbinary.readouterr().out.decode()
+    assert told == f"biclique {largest} in {file}, in place of the file that was there\n"
 
 
 @pytest.mark.parametrize(
