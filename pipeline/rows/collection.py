@@ -188,7 +188,9 @@ class Rows:
         for name in columns or ():
             if name not in dataset.schema.names:
                 raise InputError(f"there is no column {name!r}; the columns are {', '.join(dataset.schema.names)}")
-        return dataset.scanner(**how | {"columns": None if columns is None else list(columns)})
+        if columns is not None:
+            how["columns"] = list(columns)  # Arrow takes no tuple
+        return dataset.scanner(**how)
 
     @contextmanager
     def _all_read(self) -> Iterator[None]:
