@@ -317,7 +317,7 @@ def test_a_folder_whose_name_is_no_text_is_told_of_all_the_same(source: Path, tm
     shutil.copytree(tmp_path / "out", out)
     ended = bicliques("status", out)
     assert (ended.returncode, ended.stderr) == (3, "")
-    assert r"runs-\udcff" in ended.stdout
+    assert rf"go on with: bicliques resume $'{tmp_path}/runs-\377' --max-results none" in ended.stdout
 
 
 @pytest.mark.parametrize("devices", ["0", "0,1", 0, [0, 1], (1,), ["0", "1"], range(2)], ids=str)
