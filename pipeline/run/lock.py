@@ -2,7 +2,8 @@
 
 The lock is `flock` on ``run.lock``, which the operating system releases when the driver dies. The text in the file only
 says which process holds the lock. A file without a lock on it is left from a dead process, and is taken over. Some file
-systems do not pass locks between hosts. So a file whose text names another host is respected in any case.
+systems do not pass locks between hosts. So a file whose text names another host is respected in any case, unless that
+"host" is a container on the same kernel, with the same file system: the locks of both are in one table there.
 
 A run that is kept in a store has the lock of its working folder, and one in the store (`pipeline.run.lease`).
 """
@@ -31,6 +32,8 @@ __all__ = ["Holder", "holder", "holder_here", "is_current", "locked", "open_lock
 
 logger = logging.getLogger(__name__)
 
+#: The name of a kernel since it was started. It is the same in all of its containers, and on no other machine.
+_BOOT_FILE = Path("/proc/sys/kernel/random/boot_id")
 #: Seconds for which a driver tries to get the lock. `holder` holds it for an instant, too, while it looks.
 _PATIENCE_S = 0.2
 
@@ -42,7 +45,7 @@ class Holder:
     Parameters
     ----------
     alive : bool
-        Whether the lock is held. A process on another host is assumed to hold it.
+        Whether the lock is held. A process on another host is assumed to hold it, where that cannot be seen from here.
     words : str
         The process, its host, and since when it has held the lock.
     """
@@ -106,13 +109,14 @@ def holder_here(lock_file: Path) -> Holder | None:
     try:
         alive = not try_lock(descriptor, fcntl.LOCK_SH)
         said = _holder(descriptor)
+        alive = alive or not _is_seen_here(said, descriptor)
     except OSError as error:
         raise ResourceError(f"cannot read {lock_file} ({os.strerror(error.errno or 0)}); ask its owner") from error
     finally:
         os.close(descriptor)
     if not alive and not said:
         return None  # a driver that is starting or ending leaves an empty file for an instant
-    return Holder(alive or said.get("host") != socket.gethostname(), _words(said))
+    return Holder(alive, _words(said))
 
 
 def _acquire(lock_file: Path) -> int:
@@ -146,13 +150,34 @@ def try_lock(descriptor: int, kind: int) -> bool:
 def _sign(descriptor: int, lock_file: Path) -> None:
     """Write into the file which process holds the lock. Refuse a lock that a driver on another host may hold."""
     said = _holder(descriptor)
-    if said and said.get("host") != socket.gethostname():
+    if not _is_seen_here(said, descriptor):
         raise InputError(
             f"{lock_file.parent} is locked by {_words(said)}; if that process is dead, delete {lock_file} and try again"
         )
-    me = {"pid": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    since = datetime.now(UTC).isoformat(timespec="seconds")
+    me = {"pid": os.getpid(), "host": socket.gethostname(), "since": since, "table": _table(descriptor)}
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, json.dumps(me).encode(), 0)
+
+
+def _is_seen_here(said: dict[str, str], descriptor: int) -> bool:
+    """Whether `flock` on this file tells here if the process of the text is alive. It does if there is no text."""
+    if not said or said.get("host") == socket.gethostname():
+        return True
+    return said.get("table") == _table(descriptor) != ""
+
+
+def _table(descriptor: int) -> str:
+    """Which table of locks the file is in: that of a kernel for one mounted file system. Empty if that is not known.
+
+    The device counts, because some file systems are mounted by each container for itself. A number of a device
+    is not used again while a process holds a lock there.
+    """
+    try:
+        boot = _BOOT_FILE.read_text().strip()
+    except OSError:  # not Linux
+        return ""
+    return f"{boot} {os.fstat(descriptor).st_dev}" if boot else ""
 
 
 def open_lock(lock_file: Path, flags: int) -> int:

@@ -106,3 +106,57 @@ def test_a_lock_with_a_second_hard_link_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is a link or no file"), locked(tmp_path / "run.lock"):
         pass
     assert thesis.read_text() == "a user's own words"
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """What a driver in another container leaves that was killed: its text, and no lock."""
+    file = tmp_path / "run.lock"
+    with locked(file):
+        said = json.loads(file.read_text())
+    file.write_text(json.dumps(said | {"pid": 1, "host": "540478cdc183"}))
+    return file
+
+
+def test_a_container_that_was_killed_holds_no_lock_on_its_machine(killed: Path) -> None:
+    found = holder(killed)
+    assert found is not None
+    assert not found.alive
+    assert "process 1 on 540478cdc183" in found.words
+    with locked(killed):
+        assert json.loads(killed.read_text())["host"] == socket.gethostname()
+
+
+def test_a_container_that_is_alive_holds_its_lock(killed: Path) -> None:
+    descriptor = os.open(killed, os.O_RDWR)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        found = holder(killed)
+        assert found is not None
+        assert found.alive
+        with pytest.raises(InputError, match="is being worked on by process 1 on 540478cdc183"), locked(killed):
+            raise AssertionError("two hold it")
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("part", ["kernel", "device", "both"])
+def test_locks_of_another_kernel_or_mount_are_respected(killed: Path, part: str) -> None:
+    said = json.loads(killed.read_text())
+    kernel, device = said["table"].split()
+    table = {"kernel": f"another {device}", "device": f"{kernel} {int(device) + 1}", "both": ""}[part]
+    killed.write_text(json.dumps(said | {"table": table}))
+    found = holder(killed)
+    assert found is not None
+    assert found.alive
+    with pytest.raises(InputError, match="if that process is dead, delete"), locked(killed):
+        raise AssertionError("it may be held elsewhere")
+
+
+def test_where_kernels_have_no_names_another_host_is_respected(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.run.lock._BOOT_FILE", killed.with_name("missing"))
+    for table in ({}, {"table": ""}):
+        killed.write_text(json.dumps({"pid": 1, "host": "540478cdc183", "since": "then"} | table))
+        found = holder(killed)
+        assert found is not None
+        assert found.alive
