@@ -45,7 +45,8 @@ def terminable(exit_code: int) -> Iterator[None]:
     `exit_code`. If SIGTERM is ignored, it stays ignored.
     """
     is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+    before = signal.getsignal(signal.SIGTERM)
+    if not is_main or before not in (signal.SIG_DFL, startup.end_at_sigterm):
         yield
         return
 
@@ -59,7 +60,7 @@ def terminable(exit_code: int) -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """The time before the work, for imports, loading machine code, and starting workers.
 
 It belongs to no step of a run. `getting_ready` adds it up, and the run reports it separately. For the command line it
-begins with the process and ends with `over`. Until then nothing has been written, so Ctrl-C ends the process at once.
-An exception in the middle of an import could be raised anywhere, or be lost.
+begins with the process and ends with `over`. Until then nothing has been written, so Ctrl-C and SIGTERM end the process
+at once. An exception in the middle of an import could be raised anywhere, or be lost. The first process of a container
+has to handle SIGTERM: the kernel does not end it at a signal that it leaves alone, so the container would be killed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["began", "getting_ready", "is_starting", "log_it", "on_ctrl_c", "over", "process_start", "program", "take"]
+__all__ = [
+    "began",
+    "end_at_sigterm",
+    "getting_ready",
+    "is_starting",
+    "log_it",
+    "on_ctrl_c",
+    "over",
+    "process_start",
+    "program",
+    "take",
+]
 
-#: Exit code after Ctrl-C: 128 + SIGINT, as for every program that a signal has ended.
-_INTERRUPTED = 130
+#: Exit codes after Ctrl-C and SIGTERM: 128 + the signal, as for every program that a signal has ended.
+_INTERRUPTED, _TERMINATED = 130, 143
 #: Fewer seconds are not logged.
 _WORTH_A_LINE_S = 0.005
 
@@ -117,12 +129,23 @@ def program(began: float | None, farewell: Callable[[], None]) -> Iterator[None]
     """
     _clock.begin(began)
     _program.is_starting, _program.farewell = True, farewell
+    ends_at_sigterm = False
     if threading.current_thread() is threading.main_thread():
         _program.before = signal.signal(signal.SIGINT, _end)
+        ends_at_sigterm = signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    if ends_at_sigterm:
+        signal.signal(signal.SIGTERM, end_at_sigterm)
     try:
         yield
     finally:
         over()
+        if ends_at_sigterm:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def end_at_sigterm(number: int, frame: FrameType | None) -> None:
+    """The handler of SIGTERM of a program, where `pipeline.process.interrupts.terminable` has not replaced it."""
+    os._exit(_TERMINATED)
 
 
 def on_ctrl_c(farewell: Callable[[], None]) -> None:

@@ -142,6 +142,29 @@ def test_ctrl_c_during_an_import_is_one_sentence(tmp_path: Path, module: str) ->
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.parametrize("module", ["pipeline.cli.program", "pyarrow"])
+def test_sigterm_during_an_import_ends_the_program_by_itself(tmp_path: Path, module: str) -> None:
+    """The kernel would not end the first process of a container for it, and says -15 of a process that it ends."""
+    program = (
+        "import signal, sys\n"
+        f"found = lambda event, facts: event == 'import' and facts[0] == {module!r} and signal.raise_signal(15)\n"
+        "sys.addaudithook(found)"
+    )
+    ended = interrupted(["count", write_edges(tmp_path / "g.parquet", EDGES), "--quiet"], program)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (143, "", "")
+
+
+@pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN])
+def test_a_start_leaves_sigterm_as_it_was(before: signal.Handlers) -> None:
+    kept = signal.signal(signal.SIGTERM, before)
+    try:
+        with startup.program(None, lambda: None):
+            assert (signal.getsignal(signal.SIGTERM) == signal.SIG_IGN) == (before == signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGTERM) == before
+    finally:
+        signal.signal(signal.SIGTERM, kept)
+
+
 def test_ctrl_c_inside_a_destructor_still_ends_the_start(tmp_path: Path) -> None:
     """As in what the interpreter calls when it frees an object, which imports do all the time."""
     program = (
