@@ -7,8 +7,11 @@ from pathlib import Path
 
 __all__ = ["count_cores", "processes_that_share", "share_cores"]
 
-#: The processor time that a container may take, as "quota period" in microseconds, or "max period" (cgroup v2).
-_QUOTA_FILE = Path("/sys/fs/cgroup/cpu.max")
+#: Where the limits of a container are.
+_CGROUP = Path("/sys/fs/cgroup")
+#: The processor time that a container may take, as "quota period" in microseconds: a file of cgroup v2, and two of v1.
+#: Without a quota v2 says "max" in its place, and v1 says -1.
+_QUOTA_FILES = (("cpu.max",), ("cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"))
 
 
 #: Set by `share_cores`.
@@ -26,18 +29,21 @@ def processes_that_share() -> int:
     return _sharing
 
 
-def count_cores(quota_file: Path = _QUOTA_FILE) -> int:
+def count_cores(cgroup: Path = _CGROUP) -> int:
     """Cores on which the system schedules this process; in a container with a quota of processor time, no more than it.
 
     Parameters
     ----------
-    quota_file : Path
-        See `_QUOTA_FILE`. A file that is missing or says something else sets no quota.
+    cgroup : Path
+        See `_CGROUP`. Files that are missing or say something else set no quota.
     """
     # macOS has no such call
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        quota, period = map(int, quota_file.read_text().split())
-    except (OSError, ValueError):
-        return cores
-    return max(min(cores, -(-quota // period)), 1) if period > 0 else cores
+    for names in _QUOTA_FILES:
+        try:
+            quota, period = (int(word) for name in names for word in (cgroup / name).read_text().split())
+        except (OSError, ValueError):
+            continue
+        if quota > 0 and period > 0:
+            cores = min(cores, -(-quota // period))
+    return cores
