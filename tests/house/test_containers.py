@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,18 +16,13 @@ import yaml
 from packaging.specifiers import SpecifierSet
 
 from pipeline.cli.commands import parser
+from tests.house.dockerfiles import instructions
 from tests.house.tree import LAYERS, ROOT, tracked
 
 FILES = ("Dockerfile", "Dockerfile.cuda")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 LINTER = Path(sys.executable).parent / "hadolint"
-
-
-def instructions(text: str) -> list[tuple[str, str]]:
-    """The instructions of a Dockerfile and their arguments, with continued lines joined and without comments."""
-    joined = re.sub(r"(?m)^#.*\n", "", text).replace("\\\n", " ")
-    return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in joined.splitlines() if line.strip()]
 
 
 def lint(text: str) -> subprocess.CompletedProcess[str]:
@@ -94,16 +88,20 @@ def test_the_pools_of_the_documents_run_the_deployments_that_there_are():
     pools = [block["work_pool"] for block in blocks if "work_pool" in block]
     assert [pool["name"] for pool in pools] == ["bicliques-docker", "bicliques-kubernetes"]
     here = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"][0]["work_pool"]
+    steps = dict(instructions((ROOT / "Dockerfile").read_text()))
     for pool in pools:
         assert pool.keys() == here.keys()
-        assert pool["job_variables"]["env"] == here["job_variables"]["env"]
+        home = {"PREFECT_HOME": dict(re.findall(r"(\w+)=(\S+)", steps["ENV"]))["PREFECT_HOME"]}
+        assert pool["job_variables"]["env"] == here["job_variables"]["env"] | home
         assert "bicliques" in pool["job_variables"]["image"]
         assert f"prefect work-pool create {pool['name']} --type {pool['name'].partition('-')[2]}" in OPERATIONS
     [pull] = [block["pull"] for block in blocks if "pull" in block]
     [(step, given)] = pull[0].items()
     assert step in yaml.safe_load((ROOT / "prefect.yaml").read_text())["pull"][0]
-    workdir = dict(instructions((ROOT / "Dockerfile").read_text()))["WORKDIR"]
-    assert given == {"directory": workdir}
+    assert given == {"directory": steps["WORKDIR"]}
+    [volumes] = [pool["job_variables"]["volumes"] for pool in pools if "volumes" in pool["job_variables"]]
+    assert volumes == [f"/srv/mining:{steps['WORKDIR']}", f"bicliques-cache-{steps['USER']}:/cache"]
+    assert f"install --directory --owner {steps['USER']} /srv/mining" in OPERATIONS
 
 
 def test_the_templates_of_prefect_have_places_for_the_variables_of_the_documents():
@@ -119,12 +117,24 @@ def test_the_templates_of_prefect_have_places_for_the_variables_of_the_documents
         assert "container_create_kwargs" not in places, "then a variable would do for GPUs"
 
 
-def test_docker_accepts_them():
-    """Where there is a daemon. It reads the files and builds nothing."""
-    if (
-        shutil.which("docker") is None
-        or subprocess.run(["docker", "info"], capture_output=True, check=False).returncode
-    ):
-        pytest.skip("there is no Docker daemon")
-    for name in FILES:
-        subprocess.run(["docker", "build", "--check", "--file", name, "."], cwd=ROOT, check=True, timeout=300)
+@pytest.mark.parametrize("name", FILES)
+def test_what_an_image_writes_goes_to_the_volumes(name):
+    """Every user may write there and nowhere else, and an unknown user has no home but the one that is named."""
+    last = instructions("FROM " + (ROOT / name).read_text().split("\nFROM ")[-1])
+    [made] = [words for word, words in last if word == "RUN"]
+    places = made.partition("&&")[0].split()[2:]
+    assert made.startswith("mkdir --mode=1777 ")
+    assert places == ["/cache", dict(last)["WORKDIR"]]
+    variables = dict(re.findall(r"(\w+)=(\S+)", dict(last)["ENV"]))
+    written = {key for key in variables if key in ("HOME", "XDG_CACHE_HOME") or key.endswith(("_HOME", "_DIR"))}
+    assert written >= {"HOME", "XDG_CACHE_HOME", "PREFECT_HOME"}
+    assert all(variables[key].split("/")[1] == "cache" for key in written)
+    uses = re.findall(r"-v \"?([\w$()-]+(?: -u\))?)\"?:/cache", (ROOT / name).read_text() + OPERATIONS)
+    assert set(uses) == {"bicliques-cache-$(id -u)"}, "a cache belongs to the user who made it"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_an_image_has_bytecode_of_the_python_that_it_has(name):
+    text = (ROOT / name).read_text()
+    [version] = set(re.findall(r"FROM python:(3\.\d+)-", text))
+    assert re.findall(r"compileall -q \S+?/python(\S+)", text) == [version]
