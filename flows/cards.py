@@ -13,7 +13,7 @@ import pyarrow as pa
 from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
 
 from flows.keys import Keys
-from flows.markdown import cell_of, plain, table
+from flows.markdown import plain, table, table_of_rows
 from pipeline.cli import cards
 from pipeline.compare.difference import Difference
 from pipeline.proof.verification import Verification
@@ -68,11 +68,10 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
         key=keys.key("numbers"),
         description=f"Bicliques, input, bytes written and seconds of each step of {where}",
     )
-    create_table_artifact(
-        [_worker(name, facts) for name, facts in manifest.mining["workers"].items()],
-        key=keys.key("workers"),
-        description=f"Slices, bicliques and busy seconds of every worker of {where}",
-    )
+    if workers := manifest.mining["workers"]:
+        text = table_of_rows([_worker(name, facts) for name, facts in workers.items()])
+        words = f"Slices, bicliques and busy seconds of every worker of {where}"
+        create_markdown_artifact(text, key=keys.key("workers"), description=words)
     if manifest.parts:
         for by, (key, words) in _TOPS.items():
             text = table_of(results.top(_LARGEST, by))
@@ -83,7 +82,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
 
 def _worker(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     rounded = {key: round(value, 3) if isinstance(value, float) else value for key, value in facts.items()}
-    return {"worker": plain(name)} | {key.replace("_", " "): value for key, value in rounded.items()}
+    return {"worker": name} | {key.replace("_", " "): value for key, value in rounded.items()}
 
 
 def publish_changes(found: Difference, keys: Keys) -> None:
@@ -104,8 +103,7 @@ def publish_changes(found: Difference, keys: Keys) -> None:
         create_markdown_artifact(text, key=keys.key("new-ones"), description=f"The largest new bicliques of {where}")
     if vertices := found.most_changed(_LARGEST):
         words = f"The vertices that changed most in {where}"
-        rows = [{name: cell_of(value) for name, value in vertex.items()} for vertex in vertices]
-        create_table_artifact(rows, key=keys.key("vertices"), description=words)
+        create_markdown_artifact(table_of_rows(vertices), key=keys.key("vertices"), description=words)
 
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
@@ -115,13 +113,13 @@ def _publish_page(results: Results, where: str, keys: Keys) -> None:
 
     content = content_of(Run.at(results.path))
     rows = [
-        {"side": side, "label": cell_of(one.label), "bicliques": one.bicliques, "neighbours": one.degree}
+        {"side": side, "label": one.label, "bicliques": one.bicliques, "neighbours": one.degree}
         for side, found in content.participants.items()
         for one in found
     ]
     if rows:
         words = f"In how many bicliques a label is, and how many neighbours it has, of {where}"
-        create_table_artifact(rows, key=keys.key("participants"), description=words)
+        create_markdown_artifact(table_of_rows(rows), key=keys.key("participants"), description=words)
     for name, address in pictures_of(content).items():
         create_image_artifact(address, key=keys.key(name), description=f"{_PICTURES[name]} {where}")
 

@@ -1,27 +1,29 @@
 """Text from files as Markdown that shows it as it is.
 
-Prefect's page takes what it shows of an artifact for Markdown: descriptions, and in tables every cell that is text. So
-a label would be a link, a picture or a line of HTML there, or would end the cell that it is in.
+Prefect's page takes what it shows of an artifact for Markdown: descriptions, and Markdown artifacts. So a label would
+be a link, a picture or a line of HTML there, or would end the cell that it is in.
+
+Of a table artifact the first version of the page takes every cell for Markdown, and the second version none. No text is
+shown alike by both: the second shows backslashes, and both show references such as ``&#42;``. So text from files is in
+tables of Markdown artifacts, which both show as it is.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
 from pipeline.results.listing import shortened, shown
 
-__all__ = ["cell_of", "plain", "table"]
+__all__ = ["plain", "table", "table_of_rows"]
 
-#: What begins something in Markdown, or a formula in a spreadsheet that a table is copied to.
+#: What begins something in Markdown.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|&~=-])|(:(?=//)|(?<=\bwww)\.|@)", re.IGNORECASE)
-#: Columns of a line of a table artifact. A cell may take half of them, and would push others from the page with more.
-_LINE_WIDTH = 80
+#: Columns of a text in a table of rows, of which so many are in a line.
+_TEXT_WIDTH, _LINE_WIDTH = 80, 40
 #: What begins a list at the beginning of a line.
 _NUMBERED = re.compile(r"^(\d+)\.")
-#: Wide letters that begin a formula, too, and before which Markdown takes no backslash.
-_WIDE = ("\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def plain(text: object) -> str:
@@ -37,23 +39,8 @@ def plain(text: object) -> str:
     >>> print(plain("see <b> at http://x"))
     see \<b\> at http<wbr>\://x
     """
-    return _escaped(text, "<wbr>")
-
-
-def cell_of(value: object) -> object:
-    """A cell of a table artifact. Numbers stay numbers. A long text is cut, because Prefect's page breaks none.
-
-    There are no tags in it, because the second version of Prefect's page takes no cell for Markdown.
-    """
-    if not isinstance(value, str):
-        return value
-    text = shortened(value, _LINE_WIDTH)
-    return _escaped(repr(text) if text.startswith(_WIDE) else text)
-
-
-def _escaped(text: object, before_links: str = "") -> str:
     line = _SPECIAL.sub(
-        lambda found: f"\\{found[0]}" if found[1] else f"{before_links}\\{found[0]}", " ".join(shown(text).split())
+        lambda found: f"\\{found[0]}" if found[1] else f"<wbr>\\{found[0]}", " ".join(shown(text).split())
     )
     return _NUMBERED.sub(r"\1\\.", line)
 
@@ -63,3 +50,9 @@ def table(names: Sequence[str], rows: Iterable[Sequence[object]], width: int) ->
     lines = [names, ["---"] * len(names)]
     cells = [["<br>".join(map(plain, wrap(str(cell), width, break_on_hyphens=False))) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in [*lines, *cells])
+
+
+def table_of_rows(rows: Sequence[Mapping[str, object]]) -> str:
+    """A Markdown table of rows with the same names, of which there is at least one. A long text is cut."""
+    cells = [[shortened(str(value), _TEXT_WIDTH) for value in row.values()] for row in rows]
+    return table(list(rows[0]), cells, _LINE_WIDTH)

@@ -49,6 +49,12 @@ def refusal(state: State[Any]) -> str:
     return str(error.value)
 
 
+def rows_of(table: str) -> list[dict[str, str]]:
+    """The rows of a Markdown table without odd text."""
+    head, _, *rows = (line.strip("| ").split(" | ") for line in table.splitlines())
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_any_workers_find_what_the_engine_finds_and_the_run_can_be_watched(
     tmp_path: Path, source: Path, capfd: pytest.CaptureFixture[str], workers: int
@@ -68,16 +74,16 @@ def test_any_workers_find_what_the_engine_finds_and_the_run_can_be_watched(
     assert f"| bicliques | {count:,}, all of them |" in shown["run-card"]
     numbers = {row["name"]: row["value"] for row in json.loads(shown["numbers"])}
     assert (numbers["bicliques"], numbers["n_edges"]) == (count, len(EDGES))
-    assert sum(row["bicliques"] for row in json.loads(shown["workers"])) == count
+    assert sum(int(row["bicliques"]) for row in rows_of(shown["workers"])) == count
     for top in ("largest", "balanced"):
         rows = [line.strip("| ").split(" | ") for line in shown[top].splitlines()]
         assert [row[0] for row in rows[2:]] == [str(rank) for rank in range(1, 11)]
         for _, left, right, edges, *members in rows[2:]:
             assert [int(left), int(right)] == [side.count(",") + 1 for side in members]
             assert int(edges) == int(left) * int(right)
-    participants = json.loads(shown["participants"])
+    participants = rows_of(shown["participants"])
     assert {row["side"] for row in participants} == {"left", "right"}
-    assert max(row["bicliques"] for row in participants) <= count
+    assert max(int(row["bicliques"]) for row in participants) <= count
     for picture in ("sizes", "degrees", "steps", "time-line"):
         assert shown[picture].startswith("data:image/png;base64,")
     assert (tmp_path / "out" / "report.html").exists()
