@@ -40,9 +40,13 @@ __all__ = ["build", "check_room", "ingest", "plan", "prepare"]
 logger = logging.getLogger(__name__)
 
 
-def prepare(run: Run, on_progress: OnProgress) -> None:
-    """Do every step before mining that is not done yet."""
-    ingest(run, on_progress)
+def prepare(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto") -> None:
+    """Do every step before mining that is not done yet.
+
+    `source` is the input, where a caller has it at hand. It is read if the run was killed before it had read it. It is
+    not read a second time, because a caller that has compared it may have used it up.
+    """
+    ingest(run, on_progress, None if _has_read(run) else source, ingest_on)
     build(run, on_progress)
     plan(run, on_progress)
 
@@ -81,6 +85,13 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
             first_use.before_reading(given, ingest_on, options.ingest.where)
 
     return _once(run, "ingest", on_progress, ready, read)
+
+
+def _has_read(run: Run) -> bool:
+    try:
+        return run.has("ingest")
+    except IncompleteError:  # its record is damaged, so nothing was compared with it
+        return False
 
 
 def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:

@@ -221,7 +221,7 @@ def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop
     """Do all steps of a new run, or those that are left of the same run."""
     with asked.workers.limited():
         if not asked.call.overwrite and is_there_already(output, asked.options, source, asked.call.ingest_on):
-            session = steps.run(output, asked.workers, asked.limits, progress, stop)
+            session = steps.run(output, asked.workers, asked.limits, progress, stop, source, asked.call.ingest_on)
             return _results(output, session, asked.call.report, progress)
         notes: list[Progress] = []
         options = with_engine(asked.options, asked.workers.scheduler, notes.append)

@@ -212,6 +212,8 @@ def run(
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
+    source: Any = None,
+    ingest_on: IngestOn = "auto",
 ) -> MiningSession | None:
     """Open a run and do all steps that are not done yet; see `complete_run`. A complete run is only read."""
     startup.over()
@@ -221,7 +223,7 @@ def run(
         return None
     with workers.limited(), _opened(there.path) as run:
         check_workers(workers, _platform(run))  # before anything is changed
-        return complete_run(run, workers, limits, progress, stop)
+        return complete_run(run, workers, limits, progress, stop, source, ingest_on)
 
 
 def complete_run(
@@ -230,6 +232,8 @@ def complete_run(
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
+    source: Any = None,
+    ingest_on: IngestOn = "auto",
 ) -> MiningSession | None:
     """Do all steps that are not done yet, with one set of workers. The run is proven once all of it is mined.
 
@@ -244,6 +248,10 @@ def complete_run(
         See `pipeline.run.progress.to_callback`.
     stop : threading.Event or None
         When it is set, running slices are committed, and the call returns.
+    source : path, object or None
+        The input, for a run that was killed before it had read it. None opens it by the name in the options of the run.
+    ingest_on : "auto", "cpu" or "gpu"
+        See `pipeline.ingest.step.ingest`.
 
     Returns
     -------
@@ -258,7 +266,7 @@ def complete_run(
         If the proof fails, or damaged files cannot be mended.
     """
     on_progress, folder = to_callback(progress), run.folder
-    preparing.prepare(run, on_progress)
+    preparing.prepare(run, on_progress, source, ingest_on)
     manifest = proven_manifest(run)
     mend_sessions(folder, manifest)
     if manifest is not None:

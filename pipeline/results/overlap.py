@@ -29,16 +29,17 @@ def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     sum of a 64-bit hash per row; two groups have the same sum with a probability of 2**-64. Each group adds its size to
     all pairs of its rows.
     """
-    n, members = len(rows), np.concatenate([np.zeros(0, np.int64), *rows])
-    row = np.repeat(np.arange(n), list(map(len, rows)))
+    n, top = len(rows), max((int(own.max(initial=-1)) for own in rows), default=-1)
     of_row = np.frombuffer(b"".join(blake2b(b"%d" % k, digest_size=8).digest() for k in range(n)), np.uint64)
-    signature = np.zeros(int(members.max(initial=-1)) + 1, np.uint64)
-    np.add.at(signature, members, of_row[row])
+    signature = np.zeros(top + 1, np.uint64)
+    for own, hashed in zip(rows, of_row, strict=True):
+        signature[own] += hashed
     groups, first, group, size = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)
     is_first = np.zeros(len(signature), bool)
     is_first[first] = True
-    chosen = is_first[members]  # one member of each group says which rows the group is in
-    row, group = row[chosen], group[members[chosen]]
+    chosen = [own[is_first[own]] for own in rows]  # one member of each group says which rows the group is in
+    row = np.repeat(np.arange(n), list(map(len, chosen)))
+    group = group[np.concatenate([np.zeros(0, np.int64), *chosen])]
     order = np.argsort(group, kind="stable")
     rows_of, at = row[order], np.searchsorted(group[order], np.arange(len(groups)))
     upto = np.empty(len(group), np.int64)  # by row and group, how many rows of the group there are up to this one

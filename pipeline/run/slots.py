@@ -135,9 +135,15 @@ def _hold(top: Path, key: str, name: str, lock: int, url: str) -> Path | None:
 
 
 def name_store(place: Path, url: str) -> None:
-    """Write down which store the working folder of a place is of, and let sentences name it by its address."""
+    """Write down which store the working folder of a place is of, and let sentences name it by its address.
+
+    Workers share a place and may do so at the same time, so each finishes a file of its own before it gets the name.
+    """
     if not (place / STORE_FILE).exists():
-        write_json(place / STORE_FILE, {"url": url})
+        own = place / f"{STORE_FILE}.{uuid.uuid4().hex[:8]}"
+        write_json(own, {"url": url})
+        with disk_errors(own):
+            own.replace(place / STORE_FILE)
     called(str(place / RUN), place_of(url))
 
 

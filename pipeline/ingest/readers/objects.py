@@ -76,7 +76,7 @@ def _as_frame(code: str, names: Sequence[object], labels: pa.Schema) -> AsFrame:
 
 
 def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
-    if options.left is None and frame.shape[1] > 1 and all(kind.kind == "b" for kind in frame.dtypes):
+    if options.left is None and frame.shape[1] and all(kind.kind == "b" for kind in frame.dtypes):
         index, columns = frame.index.tolist(), frame.columns.tolist()
         return one_hot(name, "pandas", options, index, columns, _booleans(frame, name))
     if frame.shape[1] == 1:
@@ -166,7 +166,7 @@ def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     schema = frame.collect_schema()
     names, kinds = schema.names(), schema.dtypes()
     lazy = frame.lazy()
-    if options.left is None and len(names) > 1 and all(str(kind) == "Boolean" for kind in kinds):
+    if options.left is None and names and all(str(kind) == "Boolean" for kind in kinds):
         frame = lazy.collect()
         if (nulls := [column.name for column in frame if column.null_count()]) != []:
             raise InputError(f"{name}: column {nulls[0]!r} has a null; say whether it is true (frame.fill_null)")

@@ -206,7 +206,7 @@ function startList(data) {
     if (cell && !wanted && rows.length < Number(cell.dataset.n)) words.push("The lines for DuckDB and pandas below the list find all of these sizes.");
     if (missing?.length) words.push(`No biclique of this list has the ${missing.length === 1 ? "id" : "ids"} ${idWords(missing)}. The command bicliques explain finds every id of the run.`);
     if (hidden && !ids) words.push(`${told(hidden)} left out: ${by === "all" ? "one before it" : "a better one"} has more than ${data.distinct} % of the edges of each.`);
-    if (wanted) words.push(data.most === null ? "All their members were looked at." : `The first ${told(data.most)} members of each side were looked at.`);
+    if (wanted || place.label && data.most !== null) words.push(data.most === null ? "All their members were looked at." : `The first ${told(data.most)} members of each side were looked at.`);
     return words.join(" ");
   }
 
@@ -268,6 +268,7 @@ function startList(data) {
     label.replaceChildren(made("a", { href: hashOf({ ...ALL, label: `${label.dataset.side}:${text}` }) }, ...marked(text)));
   }
   for (const control of document.querySelectorAll("#top [disabled]")) control.disabled = false;
+  if (data.most !== null) at("files").append(` Of each side they have at most the first ${told(data.most)} members, because the page has no room for more.`);
   at("overlap").hidden = false;
   document.querySelector("#sizes .cells")?.classList.add("pick");
   show();

@@ -21,7 +21,8 @@ SIDES = ("left", "right")
 TOP, WANTED = 100, 50
 #: A biclique is left out at first if a better one has more than this share of its edges.
 DISTINCT = 0.8
-#: Largest number of members of all rows together. Beyond it the lists are cut, all to the same length.
+#: Largest number of members of all rows together. Beyond it the lists are cut, all to the same length. Shares are those
+#: of whole lists.
 MOST_MEMBERS = 2_000_000
 
 
@@ -46,9 +47,9 @@ class Listed:
     labels : dict of str to list of str
         For each side, the labels of its members, ascending: numbers by value, text by letters. Each is there once.
     members : dict of str to list of ndarray, int64
-        For each side, the positions of the members of each row in `labels`, ascending.
+        For each side, the positions of the members of each row in `labels`, ascending. They are cut to `most`.
     common : dict of str to ndarray, shape (rows, rows)
-        For each side, `pipeline.results.overlap.common_members`.
+        For each side, `pipeline.results.overlap.common_members` of whole lists.
     numeric : dict of str to bool
         For each side, whether its labels are numbers.
     most : int or None
@@ -107,9 +108,7 @@ def listed(rows: pa.Table, places: Sequence[Place], ranks: dict[By, np.ndarray],
         Among `places`. These rows are listed whether or not they are in a ranking.
     """
     columns = {side: rows[side].combine_chunks() for side in SIDES}
-    lengths = np.concatenate([column.value_lengths().to_numpy() for column in columns.values()])
-    most, longest = _fair(lengths), int(lengths.max(initial=0))
-    numbered = {side: _numbered(column, most) for side, column in columns.items()}
+    numbered = {side: _numbered(column) for side, column in columns.items()}
     row_of = {place: row for row, place in enumerate(places)}
     ranked = {by: np.array([row_of[place] for place in places_of(own)], np.int64) for by, own in ranks.items()}
     members = [members for _, members in numbered.values()]
@@ -124,16 +123,22 @@ def listed(rows: pa.Table, places: Sequence[Place], ranks: dict[By, np.ndarray],
     position = np.zeros(len(rows), np.int64)
     position[order] = np.arange(len(order))
     lists: dict[str, np.ndarray] = {by: position[ranked[by][numbers - 1]] for by, (numbers, _) in shown.items()}
-    used = {side: only_used(labels, [own[row] for row in order]) for side, (labels, own) in numbered.items()}
-    common = {side: common_members(own) for side, (_, own) in used.items()}
+    whole = {side: [own[row] for row in order] for side, (_, own) in numbered.items()}
+    common = {side: common_members(own) for side, own in whole.items()}
     shares = shares_of(common["left"], common["right"])
+    lengths = np.array([len(own) for side in SIDES for own in whole[side]], np.int64)
+    most, longest = _fair(lengths), int(lengths.max(initial=0))
+    used = {side: _used(len(labels), [own[:most] for own in whole[side]]) for side, (labels, _) in numbered.items()}
     return Listed(
         rows.take(order),
         lists,
         {by: numbers for by, (numbers, _) in shown.items()},
         {by: looked_at for by, (_, looked_at) in shown.items()},
         {by: repeated(shares, own, DISTINCT) for by, own in (*lists.items(), ("all", np.arange(len(order))))},
-        {side: labels for side, (labels, _) in used.items()},
+        {
+            side: labels.take(pa.array(used[side][0])).cast(pa.string()).to_pylist()
+            for side, (labels, _) in numbered.items()
+        },
         {side: own for side, (_, own) in used.items()},
         common,
         {side: pa.types.is_integer(column.type.value_type) for side, column in columns.items()},
@@ -161,11 +166,17 @@ def _shown(members: Sequence[Sequence[np.ndarray]]) -> tuple[np.ndarray, int]:
 
 def only_used(labels: list[str], rows: Sequence[np.ndarray]) -> tuple[list[str], list[np.ndarray]]:
     """The labels that are in a row, in their order, and each row's positions in them."""
-    is_used = np.zeros(len(labels), bool)
+    used, rows = _used(len(labels), rows)
+    return [labels[k] for k in used.tolist()], rows
+
+
+def _used(n: int, rows: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Those of the numbers below `n` that are in a row, ascending, and each row as positions among them."""
+    is_used = np.zeros(n, bool)
     for row in rows:
         is_used[row] = True
     position = np.cumsum(is_used) - 1
-    return [labels[k] for k in np.flatnonzero(is_used)], [position[row] for row in rows]
+    return np.flatnonzero(is_used), [position[row] for row in rows]
 
 
 def _fair(lengths: np.ndarray) -> int:
@@ -180,14 +191,15 @@ def _fair(lengths: np.ndarray) -> int:
     return low
 
 
-def _numbered(column: pa.ListArray, most: int) -> tuple[list[str], list[np.ndarray]]:
-    """The labels of the first `most` members of all rows, ascending, and each row's positions in them."""
-    rows: Sequence[pa.Array] = [column[k].values[:most] for k in range(len(column))]
-    if not rows:
-        return [], []
-    encoded = pc.dictionary_encode(pa.concat_arrays(rows))
+def _numbered(column: pa.ListArray) -> tuple[pa.Array, list[np.ndarray]]:
+    """The labels of the members of all rows, ascending, and each row's positions in them, ascending.
+
+    Memory: 8 bytes per member.
+    """
+    encoded = pc.dictionary_encode(column.flatten())
     order = pc.array_sort_indices(encoded.dictionary)
-    places = np.argsort(order.to_numpy())[encoded.indices.to_numpy()]
-    labels = encoded.dictionary.take(order).cast(pa.string()).to_pylist()
-    ends = np.cumsum([len(row) for row in rows])[:-1]
-    return labels, [np.sort(own) for own in np.split(places, ends)]
+    rank = np.argsort(order.to_numpy()).astype(np.int32)
+    rows = np.split(rank[encoded.indices.to_numpy()], np.cumsum(column.value_lengths().to_numpy())[:-1])
+    for own in rows:
+        own.sort()
+    return encoded.dictionary.take(order), rows[: len(column)]

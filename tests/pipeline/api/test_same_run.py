@@ -17,7 +17,7 @@ from pipeline.api import complete, same_run, steps
 from pipeline.cli.main import main
 from pipeline.run import lock
 from pipeline.run.lock import locked, open_lock
-from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, STAGING
+from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, STAGING
 from pipeline.run.opened import Run
 from schemas.errors import InputError, ResourceError
 from tests.support.runs import random_edges, write_edges
@@ -158,6 +158,18 @@ def test_an_object_in_memory_is_compared_by_its_edges(given: Any, tmp_path: Path
     with pytest.raises(InputError, match=r"has changed since .*out read it; name another output folder"):
         pipeline.mine(other, out, **QUIET)
     assert identity(out) == run
+
+
+@pytest.mark.parametrize("kind", [list, iter, pd.DataFrame])
+def test_an_object_in_memory_is_read_if_the_run_was_killed_before_it_had_read_it(kind: Any, tmp_path: Path) -> None:
+    edges, out = [(1, "a"), (1, "b"), (2, "a")], tmp_path / "out"
+    pipeline.mine(kind(edges), tmp_path / "whole", **QUIET)
+    out.mkdir()
+    shutil.copy(tmp_path / "whole" / OPTIONS_FILE, out)  # all that a run has until its input is read
+    with pytest.raises(InputError, match="cannot be read again"):
+        pipeline.resume(out, **QUIET)
+    assert len(pipeline.mine(kind(edges), out, **QUIET)) == 2
+    assert identity(out) == identity(tmp_path / "whole"), "it goes on, and no other is begun"
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,11 @@ def test_every_form_gives_the_same_edges(kind: str, at_a_time: int, tmp_path: Pa
     assert read_edges(same_edges()[kind], tmp_path)[0] == EDGES
 
 
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame])
+def test_a_one_hot_table_may_have_one_column(make: Any, tmp_path: Path) -> None:
+    assert read_edges(make({"tea": [True, False, True]}), tmp_path)[0] == [(0, "tea"), (2, "tea")]
+
+
 @pytest.mark.parametrize(
     "pairs", [np.array([[5, 7], [5, 8], [6, 8]]), np.array([[5, 7], [5, 8], [6, 8]], np.uint16, order="F")]
 )

@@ -169,3 +169,20 @@ def test_more_members_than_can_be_compared_are_cut(out: Path, monkeypatch: pytes
     assert found.most is not None
     assert sum(len(own) for rows in found.members.values() for own in rows) <= 900
     assert unpacked(packed(found, {}, 10**9))["most"] == found.most
+    for side in SIDES:
+        assert [row.as_py()[: found.most] for row in found.rows[side]] == [
+            [found.labels[side][k] for k in row] for row in found.members[side]
+        ]
+
+
+def test_shares_are_those_of_whole_lists_wherever_these_are_cut(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = listed_of(out)
+    monkeypatch.setattr(listing, "MOST_MEMBERS", 900)
+    found = listed_of(out)
+    assert found.ids == whole.ids
+    sides = [[set(row.as_py()) for row in found.rows[side]] for side in SIDES]
+    common = np.prod([[[len(a & b) for b in rows] for a in rows] for rows in sides], axis=0)
+    assert np.array_equal(found.shares, common / np.diag(common)[:, None])
+    assert all(np.array_equal(found.repeats[by], whole.repeats[by]) for by in whole.repeats)
+    shares = np.floor(100 * whole.shares[: whole.n_ranked, : whole.n_ranked] + 1e-9)
+    assert np.array_equal(unpacked(packed(found, {}, 10**9))["shares"], shares)

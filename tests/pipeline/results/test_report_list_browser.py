@@ -338,6 +338,12 @@ def test_shares_of_lists_that_are_cut_are_those_of_the_whole_lists(
     page = visit(file=run / "report.html", place="#by=all&repeats=1")
     most = page.evaluate("unpacked(document.querySelector('#labels').textContent).then((data) => data.most)")
     assert 10 < most < 1000
+    assert page.inner_text("#files").endswith(
+        f"Of each side they have at most the first {most} members, because the page has no room for more."
+    )
+    label = found.labels["left"][-1]
+    with_label = visit(file=run / "report.html", place=f"#by=all&repeats=1&label=left:{label}")
+    assert with_label.inner_text("#told").endswith(f" The first {most} members of each side were looked at.")
     shares = np.floor(100 * found.shares + 1e-9).astype(int)
     marks = page.eval_on_selector_all(
         "#matrix .share",
@@ -378,6 +384,6 @@ def test_it_works_without_a_mouse(visit: Any, known: Listed) -> None:
     text = page.evaluate("document.activeElement.textContent")
     assert text == known.first(int(known.lists["balance"][0]), "left", 2)[1]
     page.keyboard.press("Enter")
-    page.wait_for_function("location.hash.includes('label')")
+    page.wait_for_function("document.querySelector('#filters').textContent")  # the hash changes before the list does
     assert page.inner_text("#filters").startswith(f"with {text} (package)")
     assert page.evaluate("document.activeElement.id") == "told"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from pipeline.run import slots
+from pipeline.run import files, slots
 from pipeline.run.files import read_json
 from pipeline.run.names import STORE_FILE
-from pipeline.run.slots import others, own_place, shared_place
+from pipeline.run.slots import name_store, others, own_place, shared_place
 from schemas.errors import ResourceError
 
 URL = "s3://lake/night"
@@ -78,6 +79,22 @@ def test_workers_share_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     another_process(monkeypatch)
     assert shared_place(URL, "a") == place
     assert shared_place(URL, "../b").parent == place.parent
+
+
+def test_workers_may_name_their_place_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is between two system calls while another one does all of it."""
+    rename, of_another = files._rename, [True]
+
+    def renamed(*given: Any) -> None:
+        if of_another and of_another.pop():
+            name_store(tmp_path, URL)
+        rename(*given)
+
+    monkeypatch.setattr(files, "_rename", renamed)
+    name_store(tmp_path, URL)
+    assert not of_another
+    assert [file.name for file in tmp_path.iterdir()] == [STORE_FILE]
+    assert read_json(tmp_path / STORE_FILE)["url"] == URL
 
 
 def test_a_place_that_was_deleted_is_made_again(tmp_path: Path) -> None:
