@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from pipeline.process.kernel import process_table
 from pipeline.remote.objects import Objects, TakenError
 from pipeline.run.names import LOCK_FILE
 from schemas.errors import BicliqueError, InputError
@@ -32,7 +33,8 @@ _held: set[str] = set()
 
 
 def said_of_driver(store: Objects) -> dict[str, Any] | None:
-    """What the driver of a run has said last: its ``pid``, ``host``, ``since``, ``until``, ``of``. None if nothing.
+    """What the driver of a run has said last: its ``pid``, ``host``, ``table``, ``since``, ``until``, ``of``. None if
+    nothing.
 
     Raises
     ------
@@ -62,6 +64,7 @@ def leased(store: Objects) -> Iterator[None]:
     me: dict[str, Any] = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
+        "table": process_table(),
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
         "of": uuid.uuid4().hex,
     }
@@ -120,8 +123,8 @@ def is_at_work(said: dict[str, Any]) -> bool:
 
 
 def _is_dead_here(said: dict[str, Any]) -> bool:
-    if said.get("host") != socket.gethostname():
-        return False
+    if said.get("host") != socket.gethostname() or said.get("table") != process_table():
+        return False  # a container with the host name of its machine has other numbers of processes
     if said.get("pid") == os.getpid():
         return said.get("of") not in _held
     try:

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pipeline.process.kernel import boot_id
 from pipeline.run.files import disk_errors
 from pipeline.run.stored import store_of
 from schemas.errors import InputError, ResourceError
@@ -32,8 +33,6 @@ __all__ = ["Holder", "holder", "holder_here", "is_current", "locked", "open_lock
 
 logger = logging.getLogger(__name__)
 
-#: The name of a kernel since it was started. It is the same in all of its containers, and on no other machine.
-_BOOT_FILE = Path("/proc/sys/kernel/random/boot_id")
 #: Seconds for which a driver tries to get the lock. `holder` holds it for an instant, too, while it looks.
 _PATIENCE_S = 0.2
 
@@ -173,10 +172,7 @@ def _table(descriptor: int) -> str:
     The device counts, because some file systems are mounted by each container for itself. A number of a device
     is not used again while a process holds a lock there.
     """
-    try:
-        boot = _BOOT_FILE.read_text().strip()
-    except OSError:  # not Linux
-        return ""
+    boot = boot_id()
     return f"{boot} {os.fstat(descriptor).st_dev}" if boot else ""
 
 

@@ -143,6 +143,19 @@ def test_the_word_of_a_driver_is_renewed(machines: Machines, monkeypatch: pytest
     assert lease.said_of_driver(store) is None
 
 
+@pytest.mark.parametrize("table", ["another pid:[4026532567]", "", None])
+def test_a_process_of_another_table_is_not_looked_for_here(machines: Machines, table: str | None) -> None:
+    """A container with the host name of its machine has other numbers of processes."""
+    store = objects_at(machines.url)
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    with lease.leased(store):
+        said = lease.said_of_driver(store)
+    assert said is not None
+    assert not lease.is_at_work(said | {"pid": ended.pid, "of": "another"})
+    assert lease.is_at_work(said | {"pid": ended.pid, "of": "another", "table": table})
+
+
 def test_the_word_of_another_driver_stays(machines: Machines) -> None:
     store = objects_at(machines.url)
     with lease.leased(store):
