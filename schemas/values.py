@@ -13,16 +13,29 @@ from typing import Any
 from schemas.errors import InputError
 from schemas.option import as_plain
 
-__all__ = ["above_0", "as_path", "share", "whole"]
+__all__ = ["above_0", "as_index", "as_path", "share", "whole"]
 
 
-def whole(value: Any, what: str, least: int) -> int:
+def as_index(value: Any) -> int:
     """A whole number of Python or of another library, as an int.
 
     Raises
     ------
+    TypeError
+        If it is none. A bool is none: it is a mistake.
+    """
+    if isinstance(value, bool):
+        raise TypeError
+    return index(value)
+
+
+def whole(value: Any, what: str, least: int) -> int:
+    """A number as `as_index` has it.
+
+    Raises
+    ------
     InputError
-        If it is none, or less than `least`. A bool is none: it is a mistake.
+        If it is none, or less than `least`.
 
     Examples
     --------
@@ -30,9 +43,7 @@ def whole(value: Any, what: str, least: int) -> int:
     3
     """
     try:
-        if isinstance(value, bool):
-            raise TypeError
-        number = index(value)
+        number = as_index(value)
     except TypeError:
         raise InputError(f"{what} must be a whole number (int), not {value!r:.60}") from None
     if number < least:

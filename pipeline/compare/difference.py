@@ -22,6 +22,7 @@ from pipeline.run.tables import LOCAL, open_part, read_table
 from schemas.difference import ComparedRun, Record
 from schemas.errors import IncompleteError, InputError
 from schemas.search import By
+from schemas.values import whole
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -123,8 +124,7 @@ class Changed(Rows):
         IncompleteError
             If the file is missing or damaged.
         """
-        if n < 1:
-            raise InputError(f"the number of bicliques to show must be at least 1, not {n}")
+        n = whole(n, "the number of bicliques to show", 1)
         with _reading(self.path):
             return rows_at(self.files, largest(self.files, n, by), self.schema)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from operator import index
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -14,7 +13,7 @@ from pipeline.proof.summary import Summary, place_in_summary
 from pipeline.rows.collection import Biclique, Rows, bicliques_of
 from pipeline.run.stored import bring
 from schemas.errors import InputError, UnknownIdError
-from schemas.values import whole
+from schemas.values import as_index, whole
 
 if TYPE_CHECKING:
     from pipeline.results.explanation import Explanation
@@ -180,9 +179,7 @@ class ById(Rows):
 def _number(id: int | str) -> int:
     """An id as a number."""
     try:
-        if isinstance(id, bool):
-            raise TypeError
-        number = int(id) if isinstance(id, str) and _NUMBER.fullmatch(id.strip()) else index(id)  # type: ignore[arg-type]
+        number = int(id) if isinstance(id, str) and _NUMBER.fullmatch(id.strip()) else as_index(id)
     except TypeError:
         raise InputError(f"an id is a whole number as in the column id, not {id!r:.60}") from None
     if not -(2**63) <= number < 2**63:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -13,6 +12,7 @@ from typing import Any, Literal, get_args
 from schemas.dtypes import MAX_VERTICES
 from schemas.errors import InputError
 from schemas.option import as_option
+from schemas.values import as_index
 
 __all__ = ["Labels", "Model", "Wanted", "wanted", "whole"]
 
@@ -152,7 +152,7 @@ def wanted(
 
 
 def whole(name: str, value: object) -> int:
-    """The value of an option as an int. NumPy's whole numbers are taken, too.
+    """The value of an option, as `schemas.values.as_index` has it.
 
     Raises
     ------
@@ -160,9 +160,7 @@ def whole(name: str, value: object) -> int:
         If it is no whole number.
     """
     try:
-        if isinstance(value, bool):
-            raise TypeError
-        return operator.index(value)  # type: ignore[arg-type]
+        return as_index(value)
     except TypeError:
         raise InputError(f"{as_option(name)} is {value!r}; it has to be a whole number") from None
 

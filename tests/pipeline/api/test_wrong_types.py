@@ -97,6 +97,13 @@ def test_other_values_and_paths(wrong: Any, results: bq.Results) -> None:
         assert "--" not in str(raised.value), what
 
 
+@pytest.mark.parametrize("wrong", ["3", True, 2.5])
+def test_numbers_of_rows_of_a_comparison(wrong: Any, results: bq.Results, tmp_path: Path) -> None:
+    found = bq.diff(results.path, results.path, tmp_path / "changes", progress=False)
+    with pytest.raises(InputError, match="the number of bicliques to show must be a whole number"):
+        found.new.top(wrong)
+
+
 def test_results_where_a_path_belongs_are_told_of_it(results: bq.Results) -> None:
     for call in (bq.report, bq.verify, bq.status, bq.open_run):
         with pytest.raises(InputError, match=f"; give its path, {results.path}$"):
