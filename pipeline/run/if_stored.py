@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.run.names import MANIFEST_FILE, SUCCESS_FILE, store_url
-from pipeline.run.stored import store_of, url_at
+from pipeline.run.stored import places_here, real, store_of, url_at
+from schemas.errors import InputError
 
 if TYPE_CHECKING:
     from pipeline.run.folder import RunFolder
@@ -39,7 +40,7 @@ def here(path: Path) -> Path:
     """
     url = store_url(path)
     if url is None:
-        return path
+        return _no_place(path)
     from pipeline.run.working import reader_folder
 
     return reader_folder(url)
@@ -55,10 +56,17 @@ def driven(path: Path, anew: bool = False) -> Path:
     """
     url = store_url(path)
     if url is None:
-        return path
+        return _no_place(path)
     from pipeline.run.working import driver_folder
 
     return driver_folder(url, anew)
+
+
+def _no_place(path: Path) -> Path:
+    """Refuse the working folder of a run that no URL has named: as a folder it would go on apart from its store."""
+    if url_at(path) is None and Path(real(places_here())) in Path(real(path)).parents:
+        raise InputError(f"{path} is a copy of a run that is kept in a store; name the address of the run")
+    return path
 
 
 def keep_steps(folder: RunFolder) -> None:

@@ -48,7 +48,6 @@ __all__ = [
     "REPORT_FILE",
     "RIGHT_LABELS_FILE",
     "STAGING",
-    "STORE_FILE",
     "SUCCESS_FILE",
     "UNFINISHED_FILE",
     "has_name_of_run",
@@ -87,8 +86,6 @@ LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
 UNFINISHED_FILE = "_unfinished.json"
 #: The record of a publication (`pipeline.publishing.listing`), which is never in the folder of a run.
 PUBLISHED_FILE = "_published.json"
-#: Beside the working folder of a run that is kept in a store: the URL of the store (`pipeline.run.stored`).
-STORE_FILE = ".bicliques-store.json"
 #: The folder of the comparison with the run before, and what is in it, the record last (`pipeline.compare.difference`).
 CHANGES = "changes"
 CHANGES_FILES = ("gone.parquet", "new.parquet", "vertices_left.parquet", "vertices_right.parquet", "diff.json")

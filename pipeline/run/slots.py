@@ -17,6 +17,7 @@ import hashlib
 import logging
 import os
 import shutil
+import stat
 import threading
 import time
 import uuid
@@ -26,13 +27,12 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from pipeline.remote.urls import place_of
-from pipeline.run.files import disk_errors, write_json
+from pipeline.run.files import disk_errors
 from pipeline.run.lock import is_current, open_lock, try_lock
-from pipeline.run.names import STORE_FILE
-from schemas.errors import ResourceError, called
+from pipeline.run.stored import keeps, places_here
+from schemas.errors import ResourceError
 
-__all__ = ["RUN", "Kind", "name_store", "others", "own_place", "shared_place"]
+__all__ = ["RUN", "Kind", "others", "own_place", "shared_place"]
 
 logger = logging.getLogger(__name__)
 
@@ -93,16 +93,26 @@ def others(place: Path, kind: Kind | None = None) -> Iterator[Path]:
             yield other / RUN
 
 
-def _stores() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bicliques" / "stores"
-
-
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def _top(url: str) -> Path:
-    return _stores() / _digest(url)
+    return _closed(places_here()) / _digest(url)
+
+
+def _closed(folder: Path) -> Path:
+    """A folder of this user, made if it is not there, into which nobody else can put anything from now on."""
+    with disk_errors(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if {folder.lstat().st_uid, folder.stat().st_uid} != {os.geteuid()}:
+            raise ResourceError(
+                f"{folder} belongs to another user, who could change what is kept there of a run; name a folder of "
+                "your own in XDG_CACHE_HOME"
+            )
+        if stat.S_IMODE(folder.stat().st_mode) & 0o077:
+            folder.chmod(0o700)
+    return folder
 
 
 def _still_held(top: Path, name: str) -> Path | None:
@@ -128,23 +138,10 @@ def _hold(top: Path, key: str, name: str, lock: int, url: str) -> Path | None:
     descriptor = _locked(place, lock)
     if descriptor is None:
         return None
-    name_store(place, url)
+    keeps(url, place / RUN)
     _held[os.getpid(), top, key] = place, descriptor
     _tidy(top.parent)
     return place
-
-
-def name_store(place: Path, url: str) -> None:
-    """Write down which store the working folder of a place is of, and let sentences name it by its address.
-
-    Workers share a place and may do so at the same time, so each finishes a file of its own before it gets the name.
-    """
-    if not (place / STORE_FILE).exists():
-        own = place / f"{STORE_FILE}.{uuid.uuid4().hex[:8]}"
-        write_json(own, {"url": url})
-        with disk_errors(own):
-            own.replace(place / STORE_FILE)
-    called(str(place / RUN), place_of(url))
 
 
 def _locked(place: Path, lock: int) -> int | None:

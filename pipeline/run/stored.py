@@ -1,19 +1,22 @@
 """A run that is kept in a store: which store that is, and where its parts are.
 
-Such a run has a *working folder* on each machine, with options, graph, plan and a copy of the ledger. A file beside the
-working folder names the store. The parts are in the store alone. A path of one, below ``bicliques/`` of the working
-folder, stands for its object.
+Such a run has a *working folder* on each machine, with options, graph, plan and a copy of the ledger. The parts are in
+the store alone. A path of one, below ``bicliques/`` of the working folder, stands for its object.
+
+Which store that is, only a URL that somebody has given to this process says. No file says it, because whoever may write
+beside a folder could then redirect its run.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.run.files import disk_errors, read_json
-from pipeline.run.names import STORE_FILE, has_name_of_run, url_of
-from schemas.errors import ResourceError
+from pipeline.run.files import disk_errors
+from pipeline.run.names import has_name_of_run, url_of
+from schemas.errors import called
 
 if TYPE_CHECKING:
     from pipeline.remote.objects import Objects
@@ -24,9 +27,12 @@ __all__ = [
     "bring",
     "for_arrow",
     "is_read_by",
+    "keeps",
     "key_of",
     "parts_listed",
+    "places_here",
     "put_parts",
+    "real",
     "shown_address",
     "shown_place",
     "sizes_of",
@@ -37,6 +43,8 @@ __all__ = [
 _PLACE = "bicliques"
 #: What brings the files of runs that are read from a store, by their folders.
 _readers: dict[Path, Callable[[Path], None]] = {}
+#: The URLs of the runs whose working folders this process has, by the real paths of these folders.
+_urls: dict[str, str] = {}
 
 
 def is_read_by(folder: Path, reader: Callable[[Path], None]) -> None:
@@ -58,44 +66,39 @@ def bring(path: Path) -> Path:
     return path
 
 
-def url_at(folder: Path) -> str | None:
-    """The URL of the store that the run of a working folder is kept in. None for any other folder.
+def places_here() -> Path:
+    """The folder with all working folders of this user on this machine; see `pipeline.run.slots`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "bicliques", "stores")  # noqa: PTH111 - no home is no error
 
-    Raises
-    ------
-    ResourceError
-        If it cannot be found out.
-    """
-    file = folder.parent / STORE_FILE
+
+def real(path: str | os.PathLike[str]) -> str:
+    """A path without links. One that no file can have stays as it is, and who opens it refuses it."""
     try:
-        file.lstat()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError as error:
-        raise ResourceError(f"cannot look for {file} ({error.strerror}); see that it can be read") from error
-    url: str = read_json(file)["url"]
-    return url
+        return os.path.realpath(path)
+    except ValueError:  # a NUL
+        return os.fspath(path)
+
+
+def keeps(url: str, folder: Path) -> None:
+    """From now on a folder is the working folder of the run at a URL, and sentences name it by its address."""
+    from pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
+
+    _urls[real(folder)] = url
+    called(str(folder), place_of(url))
+
+
+def url_at(folder: Path) -> str | None:
+    """The URL of the store that the run of a working folder is kept in. None for any other folder."""
+    return _urls.get(real(folder)) if _urls else None
 
 
 def address_of(folder: Path) -> Path | str:
-    """What programs are told of the folder of a run: the address that commands take if it is kept in a store.
-
-    Raises
-    ------
-    ResourceError
-        Where `url_at` raises it.
-    """
+    """What programs are told of the folder of a run: the address that commands take if it is kept in a store."""
     return url_at(folder) or folder
 
 
 def shown_place(folder: Path, *names: str) -> str:
-    """What people are told of a folder of a run, or of a path below it: a run in a store is named by its address.
-
-    Raises
-    ------
-    ResourceError
-        Where `url_at` raises it.
-    """
+    """What people are told of a folder of a run, or of a path below it: a run in a store is named by its address."""
     url = url_at(folder)
     return str(folder.joinpath(*names)) if url is None else "/".join((shown_address(url), *names))
 
@@ -117,8 +120,6 @@ def store_of(folder: Path) -> Objects | None:
     ------
     InputError
         If the package that asks a store is not installed.
-    ResourceError
-        Where `url_at` raises it.
     """
     url = url_at(folder)
     if url is None:

@@ -36,8 +36,8 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.lease import refuse_others
 from pipeline.run.lock import holder_here, open_lock, try_lock
 from pipeline.run.names import CHANGES, LOCK_FILE, REPORT_FILE, remove_ours
-from pipeline.run.slots import RUN, name_store, others, own_place, shared_place
-from pipeline.run.stored import is_read_by
+from pipeline.run.slots import RUN, others, own_place, shared_place
+from pipeline.run.stored import is_read_by, keeps
 from schemas.errors import ResourceError
 from schemas.facts import BEFORE_MINING
 
@@ -113,6 +113,7 @@ def reader_folder(url: str) -> Path:
     error = left_in(store)
     for begun in others(place, "driver"):
         if identity_in(RunFolder(begun)) is not None and (error is not None or not was_kept(RunFolder(begun))):
+            keeps(url, begun)
             return begun
     if error is not None:
         raise error
@@ -134,6 +135,7 @@ def worker_folder(url: str, identity: str) -> Path:
     for own in others(place, "driver"):
         at_work = holder_here(own / LOCK_FILE)
         if at_work is not None and at_work.alive and identity_in(RunFolder(own)) == identity:
+            keeps(url, own)
             return own
     folder = RunFolder(place / RUN)
     with _one_thread(place), _alone(place):
@@ -155,7 +157,7 @@ def copy_for_check(url: str) -> Iterator[Path]:
     """
     store = objects_at(url)
     with temporary_folder() as place:
-        name_store(place, url)
+        keeps(url, place / RUN)
         bring_all(store, RunFolder(place / RUN))
         yield place / RUN
 

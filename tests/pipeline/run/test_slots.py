@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from pipeline.run import files, slots
-from pipeline.run.files import read_json
-from pipeline.run.names import STORE_FILE
-from pipeline.run.slots import name_store, others, own_place, shared_place
-from schemas.errors import ResourceError
+from pipeline.run import if_stored, slots, stored
+from pipeline.run.slots import others, own_place, shared_place
+from pipeline.run.stored import url_at
+from schemas.errors import InputError, ResourceError
 
 URL = "s3://lake/night"
 
@@ -50,7 +48,7 @@ def test_each_process_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     driver, another = own_place(URL, "driver"), own_place("s3://lake/other", "reader")
     assert {place.name for place in (first, driver, another)} == {"reader-1", "driver-1"}
     assert another.parent != first.parent == driver.parent
-    assert read_json(first / STORE_FILE) == {"url": URL}
+    assert (url_at(first / "run"), url_at(driver / "run")) == (URL, URL)
     another_process(monkeypatch)
     second = own_place(URL, "reader")
     assert second.name == "reader-2"
@@ -81,27 +79,59 @@ def test_workers_share_a_place(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shared_place(URL, "../b").parent == place.parent
 
 
-def test_workers_may_name_their_place_at_the_same_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One is between two system calls while another one does all of it."""
-    rename, of_another = files._rename, [True]
+def test_a_cache_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its owner could put a run there that this process would go on with, and keep in the store."""
+    stores(tmp_path).mkdir(parents=True)
+    monkeypatch.setattr(os, "geteuid", lambda: stores(tmp_path).stat().st_uid + 1)
+    with pytest.raises(ResourceError, match=r"stores belongs to another user, .* XDG_CACHE_HOME"):
+        own_place(URL, "driver")
+    assert not list(stores(tmp_path).iterdir())
 
-    def renamed(*given: Any) -> None:
-        if of_another and of_another.pop():
-            name_store(tmp_path, URL)
-        rename(*given)
 
-    monkeypatch.setattr(files, "_rename", renamed)
-    name_store(tmp_path, URL)
-    assert not of_another
-    assert [file.name for file in tmp_path.iterdir()] == [STORE_FILE]
-    assert read_json(tmp_path / STORE_FILE)["url"] == URL
+def test_a_link_of_another_user_is_no_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It could lead to a folder of this user that somebody else has sent."""
+    (tmp_path / "gift").mkdir()
+    (tmp_path / "bicliques").mkdir()
+    stores(tmp_path).symlink_to(tmp_path / "gift")
+    assert own_place(URL, "driver").exists(), "a link of one's own may lead to another disk"
+    process_ends()
+    own = os.geteuid()
+    found = Path.lstat
+    monkeypatch.setattr(Path, "lstat", lambda path: _of(found(path), own + 1) if path.name == "stores" else found(path))
+    with pytest.raises(ResourceError, match="belongs to another user"):
+        own_place(URL, "driver")
+
+
+def _of(found: os.stat_result, user: int) -> os.stat_result:
+    return os.stat_result((*found[:4], user, *found[5:]))
+
+
+def test_nobody_else_may_look_into_the_cache_or_write_there(tmp_path: Path) -> None:
+    stores(tmp_path).mkdir(parents=True)
+    stores(tmp_path).chmod(0o777)
+    own_place(URL, "driver")
+    assert stores(tmp_path).stat().st_mode & 0o777 == 0o700
+
+
+def test_a_working_folder_is_known_by_the_url_that_was_given_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = own_place(URL, "driver") / "run"
+    (tmp_path / "link").symlink_to(folder)
+    assert (url_at(folder), url_at(tmp_path / "link"), url_at(folder.parent)) == (URL, URL, None)
+    assert if_stored.here(folder) == folder
+    monkeypatch.setattr(stored, "_urls", {})
+    for path in (folder, tmp_path / "link"):
+        for opened in (if_stored.here, if_stored.driven):
+            with pytest.raises(InputError, match="is a copy of a run that is kept in a store; name the address"):
+                opened(path)
 
 
 def test_a_place_that_was_deleted_is_made_again(tmp_path: Path) -> None:
     place = own_place(URL, "driver")
     stores(tmp_path).rename(tmp_path / "away")
     assert own_place(URL, "driver") == place
-    assert (place / STORE_FILE).exists()
+    assert (place / "in-use").exists()
 
 
 def test_old_places_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
