@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pipeline.cli.settings import listed
 from pipeline.process.logs import tell, write_if_possible
 from schemas.errors import ResourceError
 
@@ -72,8 +73,13 @@ def code_of(outcome: Outcome) -> int:
 
 
 def say(arguments: argparse.Namespace, machine: Callable[[], Any], people: Callable[[], str]) -> None:
-    """Print a result as JSON if asked to, and as text otherwise."""
-    text = json.dumps(machine(), indent=1, default=str) if arguments.json else people()
+    """Print a result as JSON if asked to, and as text otherwise. Both tell which options come from elsewhere."""
+    settings = getattr(arguments, "settings", {})
+    if arguments.json:
+        told = {name: {"value": each.value, "from": each.place} for name, each in settings.items()}
+        text = json.dumps(machine() | ({"settings": told} if told else {}), indent=1, default=str)
+    else:
+        text = people() + (f"\noptions from elsewhere: {listed(settings)}" if settings else "")
     try:
         print(text, flush=True)
     except BrokenPipeError:

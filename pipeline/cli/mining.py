@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.command import COMPLETE, Command, code_of, complain, progress, say
 from pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
-from pipeline.cli.settings import listed
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import InputError
 
@@ -104,9 +103,7 @@ def _dry_run(arguments: argparse.Namespace) -> int:
     no_use = "a dry run has no use for {option}: it writes nothing and estimates all; leave it out"
     refuse(arguments, "mine", "dry_run", no_use)
     found = dry_run(arguments.source, progress=progress(arguments), **chosen(arguments, "dry_run"))
-    told = {name: {"value": each.value, "from": each.place} for name, each in arguments.settings.items()}
-    line = f"\noptions from elsewhere: {listed(arguments.settings)}" if told else ""
-    say(arguments, lambda: found.to_json() | {"settings": told}, lambda: cards.dry_run_card(found) + line)
+    say(arguments, lambda: found.to_json() | {"settings": {}}, lambda: cards.dry_run_card(found))
     return COMPLETE
 
 

@@ -2,7 +2,8 @@
 
 There is one order: the command line, then a variable such as ``BICLIQUES_MIN_LEFT``, then ``bicliques.toml`` in the
 current folder, then the default. Names and types are those of the table of options. What a command does not take is
-passed over, so that one file can serve several commands; a name that no command takes is refused.
+passed over, so that one file can serve several commands; a name that no command takes is refused. The file may have
+come with the data, so it does not say whom to trust and what to remove.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
 from pipeline.api.table import TABLE, Entry, entries_of
 from pipeline.cli.options import UNSAID, fill_in, from_text, from_value
+from pipeline.run.files import read_file
 from schemas.errors import InputError
 from schemas.option import Call
 
@@ -27,6 +30,14 @@ FILE = "bicliques.toml"
 PREFIX = "BICLIQUES_"
 #: What a table of the file has to be named after. Other commands take options from the command line alone.
 _COMMAND = "command that takes options from here"
+#: Options that a file may not give: why, and what gives them.
+_USERS_OWN = {
+    "overwrite": ("it removes a run", "give --overwrite on the command line"),
+    "scheduler": (
+        "whoever has the scheduler can run code here",
+        f"give --scheduler on the command line, or set {PREFIX}SCHEDULER",
+    ),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +155,9 @@ def _of_file(command: str, entries: Mapping[str, Entry], path: Path) -> dict[str
     for table, options in tables.items():
         own = {entry.name for call in calls_of(table) for entry in entries_of(call)}
         _refuse_unknown(options, own, f"option of {table}", f"[{table}] ")
+    for name in sorted(_USERS_OWN.keys() & {*content, *chain(*tables.values())}):
+        why, way = _USERS_OWN[name]
+        raise InputError(f"{FILE}: {name} is not taken from a file, because {why}; take it out, and {way}")
     found = {}
     for name, value in content.items():
         if name in entries and name not in tables:
@@ -158,8 +172,8 @@ def _read(path: Path) -> dict[str, Any]:
     import tomllib  # only where there is such a file
 
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # an editor of Windows may put a mark before it
-    except (OSError, ValueError) as error:  # TOML and UTF-8 that are wrong are both a ValueError
+        return tomllib.loads(read_file(path).decode("utf-8-sig"))  # an editor of Windows may put a mark before it
+    except (OSError, RecursionError, ValueError) as error:  # TOML and UTF-8 that are wrong are both a ValueError
         raise InputError(f"{FILE} in this folder cannot be read ({error}); correct it or rename it") from error
 
 

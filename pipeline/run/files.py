@@ -25,6 +25,7 @@ __all__ = [
     "create",
     "disk_errors",
     "flush",
+    "read_file",
     "read_json",
     "replace_file",
     "settle",
@@ -262,7 +263,7 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
         file.write(json.dumps(with_checksum(data), indent=1).encode())
 
 
-def _read(file: Path) -> bytes:
+def read_file(file: Path) -> bytes:
     """The bytes of a regular file; a pipe is refused, because its end may never come."""
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
@@ -283,7 +284,7 @@ def read_json(file: Path) -> dict[str, Any]:
         If the file is missing or damaged.
     """
     try:
-        data = json.loads(_read(file))
+        data = json.loads(read_file(file))
     except (OSError, RecursionError, ValueError) as error:
         raise IncompleteError(f"{file} cannot be read ({error})") from error
     if not isinstance(data, dict):

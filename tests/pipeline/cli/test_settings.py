@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 
 COMMANDS = ("mine", "largest", "count", "resume", "demo")
+#: What a file that came with the data may not say.
+SCHEDULER = (
+    "scheduler is not taken from a file, because whoever has the scheduler can run code here; take it out, and give "
+    "--scheduler on the command line, or set BICLIQUES_SCHEDULER"
+)
+OVERWRITE = "overwrite is not taken from a file, because it removes a run; take it out, and give --overwrite on the command line"
 
 
 @pytest.fixture(autouse=True)
@@ -124,6 +131,11 @@ def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
         ("sizes = 1", "bicliques.toml: sizes is 1, and should be yes or no, in a file true or false"),
         ('engine = "fast"', "bicliques.toml: engine is 'fast', and should be one of auto, "),
         ("where = [true]", "bicliques.toml: where is [True], and should be CONDITION"),
+        ('scheduler = "tcp://10.0.0.1:8786"', f"bicliques.toml: {SCHEDULER}"),
+        ('[mine]\nscheduler = "tcp://10.0.0.1:8786"', f"bicliques.toml: {SCHEDULER}"),
+        ("overwrite = true", f"bicliques.toml: {OVERWRITE}"),
+        ("[mine]\noverwrite = false", f"bicliques.toml: {OVERWRITE}"),
+        (f"min_left = {'[' * 100_000}", "bicliques.toml in this folder cannot be read"),
         ("per_vertex = true", "bicliques.toml gives per_vertex, which is not the same for all commands"),
         ("[count]\nper_vertex = true", "bicliques.toml [count]: per_vertex is True, and should be FOLDER"),
         ("min_left = -2", "--min-left must be at least 1, not -2 (bicliques.toml sets min_left)"),
@@ -136,6 +148,19 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(
     Path(settings.FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert main.main(["count", "X", "--quiet"]) == 2
     assert capsys.readouterr().err.startswith(f"bicliques: {sentence}")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_variable_may_name_a_scheduler(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The environment is the user's own."""
+    monkeypatch.setenv("BICLIQUES_SCHEDULER", "tcp://10.0.0.1:8786")
+    assert filled([command] if command == "demo" else [command, "X"]).scheduler == "tcp://10.0.0.1:8786"
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "bicliques.toml")
+    with pytest.raises(InputError, match="cannot be read"):
+        settings.settings_of("count", {}, tmp_path)
 
 
 def test_a_link_to_nowhere_is_not_passed_over(tmp_path: Path) -> None:
@@ -205,8 +230,21 @@ def test_a_run_uses_the_settings_and_tells_them(
     assert json.loads(told.out)["count"] == wanted > 0
     line = "min_left=3 (bicliques.toml), min_right=2 (BICLIQUES_MIN_RIGHT), workers=0 (bicliques.toml)"
     assert told.err.splitlines()[0] == f"bicliques: {line}"
-    assert main.main(["count", source, "--quiet", "--json"]) == 0
-    assert capsys.readouterr().err == ""
+    for command in (["count", source], ["mine", source, "-o", "OUT"], ["resume", "OUT"], ["largest", source]):
+        used = {"workers": {"value": 0, "from": "bicliques.toml"}}
+        if command[0] != "resume":
+            used |= {"min_left": {"value": 3, "from": "bicliques.toml"}}
+            used |= {"min_right": {"value": 2, "from": "BICLIQUES_MIN_RIGHT"}}
+        assert main.main([*command, "--quiet", "--json"]) == 0
+        told = capsys.readouterr()
+        assert (told.err, json.loads(told.out)["settings"]) == ("", used)
+        assert main.main([*command, "--quiet"]) == 0
+        told = capsys.readouterr()
+        assert told.err == ""
+        last = told.out.splitlines()[-1].removeprefix("options from elsewhere: ").split(", ")
+        assert sorted(last) == sorted(f"{name}={each['value']} ({each['from']})" for name, each in used.items())
+    assert main.main(["count", source, "--min-left", "3", "--min-right", "2", "--workers", "0", "--json"]) == 0
+    assert "settings" not in json.loads(capsys.readouterr().out)
     assert main.main(["mine", source, "--dry-run"]) == 0
     assert "\noptions from elsewhere: sample_time=0.1 (bicliques.toml), min_left=3" in capsys.readouterr().out
     assert main.main(["mine", source, "--dry-run", "--json"]) == 0
