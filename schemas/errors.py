@@ -20,6 +20,8 @@ __all__ = [
     "ResourceError",
     "UnknownIdError",
     "called",
+    "in_one_line",
+    "on_terminal",
     "said",
 ]
 
@@ -39,7 +41,13 @@ def said(text: str) -> str:
     return text
 
 
-def _in_one_line(text: str) -> str:
+def on_terminal(text: str) -> str:
+    """A text as people see it: its lines, in which a record, a file or an argument of a command moves no cursor."""
+    return "\n".join(map(in_one_line, text.split("\n")))
+
+
+def in_one_line(text: str) -> str:
+    """A text in which what breaks a line or cannot be printed, as an escape sequence, is written as an escape."""
     if text.isprintable():
         return text
     return "".join(mark if mark.isprintable() else mark.encode("unicode_escape").decode() for mark in text)
@@ -54,7 +62,7 @@ class BicliqueError(Exception):
     """
 
     def __init__(self, *args: object):
-        super().__init__(*(_in_one_line(each) if isinstance(each, str) else each for each in args))
+        super().__init__(*(in_one_line(each) if isinstance(each, str) else each for each in args))
 
 
 class _OfDataError(BicliqueError):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 __all__ = [
     "BEFORE_MINING",
+    "PART_NAME",
     "STEPS",
     "BandFacts",
     "Degrees",
@@ -20,6 +21,9 @@ __all__ = [
     "StepFiles",
     "side_names",
 ]
+
+#: Pattern of the name of a part: slice, attempt, and number of the part. It has no way out of a folder.
+PART_NAME = r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet"
 
 #: A number of vertices, which is bounded because dense ids have 32 bits.
 Vertices = Annotated[int, 2**31]

@@ -6,12 +6,13 @@ Both are JSON. A fingerprint is a decimal string there, because many JSON reader
 from __future__ import annotations
 
 import base64
+import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from schemas.certificate import Certificate
 from schemas.errors import IncompleteError
-from schemas.facts import GraphFacts, InputFacts, MiningFacts, PlanFacts
+from schemas.facts import PART_NAME, GraphFacts, InputFacts, MiningFacts, PlanFacts
 from schemas.jobs import Job
 from schemas.options import RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
@@ -26,6 +27,8 @@ Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "faile
 
 #: The number of the plan as a source. Its nodes are the first-level subtrees in dealing order.
 PLAN = -1
+
+_PART_NAME = re.compile(PART_NAME, re.ASCII)
 
 #: Nodes ``start`` to ``stop - 1`` of a source: (source, start, stop). A source is `PLAN` or the number of
 #: the slice whose left-over it is.
@@ -43,11 +46,20 @@ class Part:
     rows : int
     bytes : int
         Size of the file.
+
+    Raises
+    ------
+    IncompleteError
+        If no run gives such a name to a part. Files are read, moved and deleted by it.
     """
 
     name: str
     rows: int
     bytes: int
+
+    def __post_init__(self) -> None:
+        if _PART_NAME.fullmatch(self.name) is None:
+            raise IncompleteError(f"it is damaged: {self.name!r:.80} is not the name of a part")
 
 
 @dataclass(frozen=True)

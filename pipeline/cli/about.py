@@ -11,6 +11,7 @@ from kernels.engines import kinds
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.mining import say_results, so_far
 from pipeline.cli.options import add_options, chosen
+from schemas.errors import on_terminal
 
 __all__ = ["COMMANDS"]
 
@@ -51,7 +52,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     results = so_far(partial(runs.mine, demo_source(), arguments.output, progress=progress(arguments), **options))
     code = say_results(arguments, results)
     if code == COMPLETE and not arguments.json:
-        print(f"\n{how_to_read(results)}")
+        print(on_terminal(f"\n{how_to_read(results)}"))
     return code
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.settings import listed
 from pipeline.process.logs import tell, write_if_possible
-from schemas.errors import ResourceError
+from schemas.errors import ResourceError, in_one_line, on_terminal
 
 if TYPE_CHECKING:
     from schemas.manifest import Outcome
@@ -77,9 +77,10 @@ def say(arguments: argparse.Namespace, machine: Callable[[], Any], people: Calla
     settings = getattr(arguments, "settings", {})
     if arguments.json:
         told = {name: {"value": each.value, "from": each.place} for name, each in settings.items()}
-        text = json.dumps(machine() | ({"settings": told} if told else {}), indent=1, default=str)
+        found = machine()
+        text = json.dumps(found | {"settings": told} if told else found, indent=1, default=str)
     else:
-        text = people() + (f"\noptions from elsewhere: {listed(settings)}" if settings else "")
+        text = on_terminal(people() + (f"\noptions from elsewhere: {listed(settings)}" if settings else ""))
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -104,4 +105,4 @@ def complain(arguments: argparse.Namespace, sentence: str, event: str = "error",
     if getattr(arguments, "log", None) == "json":
         tell(logging.getLogger("pipeline"), event, sentence, level)
     else:
-        write_if_possible(sys.stderr, f"bicliques: {sentence}\n")
+        write_if_possible(sys.stderr, f"bicliques: {in_one_line(sentence)}\n")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet
+from schemas.errors import in_one_line
 
 if TYPE_CHECKING:
     from pipeline.compare.difference import Difference
@@ -74,7 +75,10 @@ def difference_card(found: Difference, width: int | None, is_kept: bool = True) 
         "new": (record.new_run.found.count, record.new_run.folder),
     }
     lines = aligned([(name, f"{n:,}", words) for name, (n, words) in counts.items()], "<><")
-    lines += [*record.notes, "proven: old - gone + new ones = new, in number and fingerprint, and for every vertex"]
+    lines += [
+        *map(in_one_line, record.notes),
+        "proven: old - gone + new ones = new, in number and fingerprint, and for every vertex",
+    ]
     lines += [f"files: {found.path}"] if is_kept else []
     if record.new.count:
         lines += ["", "the largest new ones:", top_table(found.new.top(_SHOWN), width)]

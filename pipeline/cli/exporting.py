@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from pipeline.cli.command import COMPLETE, LIMIT, Command, complain, in_file, say
 from pipeline.cli.options import add_run
 from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
-from schemas.errors import InputError, ResourceError
+from schemas.errors import InputError, ResourceError, on_terminal
 
 __all__ = ["COMMANDS"]
 
@@ -32,6 +34,19 @@ def _add_export(command: argparse.ArgumentParser) -> None:
     )
 
 
+class _Terminal(io.BytesIO):
+    """Shows a text to people, whose terminal would obey an escape sequence in a label. Programs get it as it is."""
+
+    def write(self, piece: Any) -> int:
+        """Show a piece of whole lines."""
+        sys.stdout.write(on_terminal(piece.decode()))
+        return len(piece)
+
+    def flush(self) -> None:
+        """Show what was written."""
+        sys.stdout.flush()
+
+
 def _export(arguments: argparse.Namespace) -> int:
     from pipeline.results.exporting import FORMATS
     from pipeline.results.results import open_results
@@ -47,7 +62,7 @@ def _export(arguments: argparse.Namespace) -> int:
         say(arguments, lambda: found | {"replaced": replaced}, lambda: f"{what} {in_file(arguments.output, replaced)}")
     else:
         try:
-            results.export(arguments.format, sys.stdout.buffer)
+            results.export(arguments.format, _Terminal() if sys.stdout.isatty() else sys.stdout.buffer)
         except BrokenPipeError:
             raise
         except OSError as error:

@@ -68,7 +68,8 @@ def main(argv: list[str] | None = None) -> int:
             try:
                 refuse_strangers()
             except ImportError as error:
-                print(f"bicliques: {error}", file=sys.stderr)
+                sentence = f"bicliques: {error}"
+                print(sentence if sentence.isprintable() else ascii(sentence)[1:-1], file=sys.stderr)
                 return 1
             from pipeline.cli.program import run
 

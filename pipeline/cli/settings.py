@@ -21,7 +21,7 @@ from typing import Any, get_args
 from pipeline.api.table import TABLE, Entry, entries_of
 from pipeline.cli.options import UNSAID, fill_in, from_text, from_value
 from pipeline.run.files import read_file
-from schemas.errors import InputError
+from schemas.errors import InputError, in_one_line
 from schemas.option import Call
 
 __all__ = ["FILE", "PREFIX", "Setting", "calls_of", "fill", "listed", "naming", "settings_of", "shown"]
@@ -121,7 +121,7 @@ def shown(value: Any) -> str:
     words = {True: "yes", False: "no", None: "none"}
     if value is None or isinstance(value, bool):
         return words[value]
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    return in_one_line(",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
 
 
 def _of_environment(entries: Mapping[str, Entry], environment: Mapping[str, str]) -> dict[str, Setting]:

@@ -12,6 +12,7 @@ from pipeline.cli.command import COMPLETE, FAILURE, INTERRUPTED, LIMIT, RUNNING,
 from pipeline.cli.options import add_run
 from pipeline.process.interrupts import Terminated
 from pipeline.run.progress import number, size
+from schemas.errors import in_one_line, on_terminal
 
 if TYPE_CHECKING:
     from pipeline.results.run_status import Status
@@ -52,7 +53,7 @@ def _prune(arguments: argparse.Namespace) -> int:
         return COMPLETE
     # the runs are printed before any is removed, so that there is a record even if the removal is interrupted
     if arguments.json:
-        print(prune_table(found, "goes"), file=sys.stderr, flush=True)
+        print(on_terminal(prune_table(found, "goes")), file=sys.stderr, flush=True)
     else:
         say(arguments, found.to_json, lambda: prune_table(found, "goes"))
     try:
@@ -91,7 +92,7 @@ def status_card(found: Status) -> str:
     rows += [("does not count", problem) for problem in found.problems]
     if found.go_on:
         rows.append(("go on with", found.go_on))
-    return "\n".join(f"{key}: {value}" for key, value in rows)
+    return "\n".join(in_one_line(f"{key}: {value}") for key, value in rows)
 
 
 def prune_table(found: Pruning, goes: str = "would go") -> str:
@@ -100,7 +101,7 @@ def prune_table(found: Pruning, goes: str = "would go") -> str:
     lines = []
     for name in names:
         if len(names) > 1:
-            lines.append(f"{name}:" if name else "of no series:")
+            lines.append(f"{in_one_line(name)}:" if name else "of no series:")
         for run in (run for run in found.runs if run.series == name):
             word = "stays" if run.verdict == "keep" else goes
             lines.append(f"{word:<9} {size(run.bytes):>9}  {shown(run.path)}  ({run.reason})")

@@ -13,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
-from schemas.errors import said
+from schemas.errors import in_one_line, said
 
 __all__ = ["Form", "JsonLine", "log_to_stderr", "tell", "write_if_possible"]
 
@@ -59,7 +59,7 @@ class _Sentence(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line, without a line end."""
-        return f"bicliques: {said(super().format(record))}"
+        return f"bicliques: {in_one_line(said(record.getMessage()))}"
 
 
 def write_if_possible(stream: TextIO | None, text: str) -> None:

@@ -18,7 +18,7 @@ from pipeline.run.pending import await_driver, place_of
 from pipeline.run.progress import number
 from pipeline.run.stored import shown_place
 from pipeline.run.tables import found_at, open_part
-from schemas.errors import IncompleteError, InputError
+from schemas.errors import IncompleteError, InputError, in_one_line
 from schemas.manifest import Manifest, Outcome, Part
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
@@ -99,7 +99,7 @@ class Results(Forms, ById):
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
-        return f"<{number(self._count, 'maximal biclique')} in {shown_place(self.path)}, {state}>"
+        return in_one_line(f"<{number(self._count, 'maximal biclique')} in {shown_place(self.path)}, {state}>")
 
     @property
     def path(self) -> Path:

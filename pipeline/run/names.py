@@ -33,6 +33,7 @@ import uuid
 from pathlib import Path
 
 from schemas.errors import InputError
+from schemas.facts import PART_NAME
 
 __all__ = [
     "CHANGES",
@@ -92,7 +93,6 @@ CHANGES_FILES = ("gone.parquet", "new.parquet", "vertices_left.parquet", "vertic
 #: Beginning of the name of the folder that the input is read into. Eight random characters follow.
 STAGING = ".ingest-"
 
-_PART = r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet"
 #: The folders of a run, and the names that each may hold.
 _FORMS = {
     "steps": r"[a-z]+\.json",
@@ -100,8 +100,8 @@ _FORMS = {
     "labels": r"(left|right)\.parquet",
     "graph": r"[a-z_]+\.npy|(graph|bands)\.json|(left|right)_labels\.arrow",
     "plan": r"(roots|weights)\.npy",
-    "bicliques": _PART,
-    "pending": _PART,
+    "bicliques": PART_NAME,
+    "pending": PART_NAME,
     "summary": r"(sizes|largest|left|right)\.parquet",
     "vertices": r"(left|right)\.parquet",
     CHANGES: "|".join(map(re.escape, CHANGES_FILES)),
@@ -120,8 +120,8 @@ def _pattern(form: str) -> re.Pattern[str]:
 
 _FILES = _pattern("|".join(map(re.escape, (OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE, LOCK_FILE, SUCCESS_FILE))))
 _OURS = {folder: _pattern(form) for folder, form in _FORMS.items()}
-_OURS["bicliques"] = re.compile(_PART, re.ASCII)  # where every file is whole
-_OURS["pending"] = re.compile(f"{_PART}|{_UNNAMED_PART}", re.ASCII)
+_OURS["bicliques"] = re.compile(PART_NAME, re.ASCII)  # where every file is whole
+_OURS["pending"] = re.compile(f"{PART_NAME}|{_UNNAMED_PART}", re.ASCII)
 _ENTRY = re.compile(_FORMS["ledger"], re.ASCII)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TextIO
 
 from pipeline.process.logs import write_if_possible
-from schemas.errors import InputError
+from schemas.errors import InputError, in_one_line
 from schemas.facts import BEFORE_MINING
 
 __all__ = ["Gap", "OnProgress", "Progress", "Step", "number", "pass_on", "size", "to_callback"]
@@ -171,6 +171,7 @@ class _OnStream(_Line):
         self.stream = stream
 
     def _write(self, text: str, keep: bool) -> None:
+        text = in_one_line(text)
         line = f"\r\x1b[2K{text}" + ("\n" if keep else "") if self.redraws else f"{text}\n"
         write_if_possible(self.stream, line)
 

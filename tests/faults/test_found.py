@@ -10,6 +10,7 @@ import pytest
 
 import pipeline
 from pipeline.cli import main
+from pipeline.run.files import read_json
 from schemas.records import with_checksum
 from tests.support.runs import manifest_pair, random_edges, write_edges
 
@@ -43,3 +44,33 @@ def test_a_file_beside_a_run_does_not_redirect_it(out: Path, text: str | None) -
     again = pipeline.mine(out, out.parent / "next", workers=0, progress=False)
     assert manifest_pair(again.path) == manifest_pair(out)
     assert list((again.path / "bicliques").iterdir())
+
+
+@pytest.mark.parametrize("record", ["manifest.json", "ledger/0.json"])
+@pytest.mark.parametrize("way", ["up", "absolute", "folder"])
+def test_a_record_does_not_name_rows_of_others(
+    complete: Path, out: Path, record: str, way: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A run that somebody has sent, whose records have right checksums and name a file of this user as a part."""
+    source = out.parent / "private.csv"
+    source.write_text("user,item\nsecret 1,x\nsecret 1,y\nsecret 2,x\n")
+    private = pipeline.mine(source, out.parent / "private", workers=0, progress=False, report=False).path
+    [part] = (private / "bicliques").iterdir()
+    name = {"up": f"../../private/bicliques/{part.name}", "absolute": str(part), "folder": f"x/../{part.name}"}[way]
+    data = read_json(out / record)
+    data["parts"] = [data["parts"][0] | {"name": name, "bytes": part.stat().st_size}]
+    (out / record).write_text(json.dumps(with_checksum(data)))
+    if record != "manifest.json":
+        (out / "manifest.json").unlink()
+    before = part.read_bytes()
+    for command in ("show", "sample", "export", "explain", "cover", "report", "verify", "sizes"):
+        code = main.main([command, str(out)])
+        told = capfd.readouterr()
+        assert "secret" not in told.out + told.err, command
+        if record == "manifest.json":
+            assert (code, told.out) == (1, ""), command
+            assert "is not the name of a part" in told.err
+            assert f"mend it with: bicliques resume {out}" in told.err
+    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+    assert manifest_pair(out) == manifest_pair(complete)
+    assert part.read_bytes() == before

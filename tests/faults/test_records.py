@@ -46,6 +46,22 @@ RECORDS = (
     "steps/plan.json",
     "steps/mine.json",
 )
+#: Names that no part has, and that may lead to files of others.
+FORMS = (
+    "../../priv/{}",
+    "/priv/{}",
+    "a/{}",
+    "{}/",
+    "..",
+    ".",
+    "",
+    "{}\0",
+    "{}\n",
+    "x{}",
+    "\x1b[2J",
+    "part-1-0-0.parquet",
+)
+NO_PARTS = [form.format("part-000000-0123456789ab-0.parquet") for form in FORMS]
 COMMANDS = ("status", "show", "sizes", "sample", "verify", "report")
 
 
@@ -293,6 +309,7 @@ COUNTING = AllMaximal(Search("count"))
         ({"took": [[-1, 0]]}, r"took\[0\] is \[-1, 0\], not a list of 3"),
         ({"count": 1.5}, "count is 1.5, not a whole number"),
         ({"parts": [{"name": "p"}]}, r"parts\[0\] has no 'bytes'"),
+        *(({"parts": [{"name": name, "rows": 1, "bytes": 9}]}, "is not the name of a part") for name in NO_PARTS),
         ({"stats": [1]}, r"stats is \[1\], not an object"),
         ({"fingerprint": 7}, "the fingerprint is 7, not a decimal string"),
         ({"worker": None}, "worker is None, not text"),

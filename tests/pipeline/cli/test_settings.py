@@ -23,7 +23,7 @@ SCHEDULER = (
     "scheduler is not taken from a file, because whoever has the scheduler can run code here; take it out, and give "
     "--scheduler on the command line, or set BICLIQUES_SCHEDULER"
 )
-OVERWRITE = "overwrite is not taken from a file, because it removes a run; take it out, and give --overwrite on the command line"
+OVERWRITE = "overwrite is not taken from a file, because it removes a run; take it out, and give --overwrite on the"
 
 
 @pytest.fixture(autouse=True)

@@ -283,7 +283,7 @@ def test_a_ledger_entry_survives_json() -> None:
     report = SliceResult(
         slice=4,
         attempt=1,
-        parts=(Part("p", 10, 99),),
+        parts=(Part("part-000004-0123456789ab-0.parquet", 10, 99),),
         total=Found(10, 2**64 - 1),
         n_left_over=2,
         began=1.7e9,
