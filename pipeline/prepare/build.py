@@ -218,7 +218,9 @@ def _sorted(left: np.ndarray, right: np.ndarray, *rest: Any, known: VertexHashes
 
 def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
     """The edge table as two int32 columns, sorted by (left, right), 8 bytes per edge. All cores read it."""
-    columns = read_integers(folder.path / EDGES_FILE, min(count_cores(), MOST_THREADS))
+    facts = folder.need("ingest")
+    sizes = {"left": facts["n_left"], "right": facts["n_right"]}
+    columns = read_integers(folder.path / EDGES_FILE, min(count_cores(), MOST_THREADS), sizes)
     return columns["left"], columns["right"]
 
 

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from pipeline.run.names import EDGES_FILE
 from pipeline.run.opened import Run
-from pipeline.run.tables import open_part
+from pipeline.run.tables import check_ids, open_part
 from schemas.dtypes import VERTEX
 
 __all__ = ["blocks_of", "degrees_of", "edge_groups"]
@@ -26,10 +26,11 @@ def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     IncompleteError
         If the edge table is missing or damaged.
     """
+    sizes = run.input["n_left"], run.input["n_right"]
     with open_part(run.path / EDGES_FILE) as table:
-        for groups in _long_enough(table.metadata, max(run.input["n_left"], run.input["n_right"])):
+        for groups in _long_enough(table.metadata, max(sizes)):
             edges = table.read_row_groups(groups, columns=["left", "right"])
-            yield edges["left"].to_numpy(), edges["right"].to_numpy()
+            yield check_ids(edges["left"].to_numpy(), sizes[0]), check_ids(edges["right"].to_numpy(), sizes[1])
 
 
 def degrees_of(run: Run) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ from pipeline.run.files import whole_file
 from pipeline.run.labels import ids_of
 from pipeline.run.names import EDGES_FILE
 from pipeline.run.outside import refuse_inside_run
-from pipeline.run.tables import open_part
+from pipeline.run.tables import check_ids, open_part
 from schemas.errors import InputError
 
 if TYPE_CHECKING:
@@ -201,10 +201,10 @@ def _neighbours(run: Run) -> Iterator[tuple[bool, np.ndarray]]:
 
     Many neighbours come in several parts. Every left vertex has some.
     """
-    before = -1
+    before, sizes = -1, (run.input["n_left"], run.input["n_right"])
     with open_part(run.path / EDGES_FILE) as part:
         for batch in part.iter_batches(_EDGES, columns=["left", "right"]):
-            left, right = (column.to_numpy() for column in batch.columns)
+            left, right = (check_ids(own.to_numpy(), n) for own, n in zip(batch.columns, sizes, strict=True))
             cuts = np.flatnonzero(np.diff(left)) + 1
             for vertex, own in zip(left[np.r_[0, cuts]].tolist(), np.split(right, cuts), strict=True):
                 yield vertex != before, own

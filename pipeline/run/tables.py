@@ -18,7 +18,7 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring, for_arrow, key_of, store_of
 from schemas.errors import IncompleteError, ResourceError
 
-__all__ = ["LOCAL", "found_at", "open_bytes", "open_part", "read_integers", "read_schema", "read_table"]
+__all__ = ["LOCAL", "check_ids", "found_at", "open_bytes", "open_part", "read_integers", "read_schema", "read_table"]
 
 #: The file system of this machine. Without it pyarrow would look for a missing ``s3:/a/b`` in a cloud.
 LOCAL = LocalFileSystem()
@@ -106,14 +106,29 @@ def read_table(path: Path) -> pa.Table:
         return part.read()
 
 
-def read_integers(path: Path, threads: int) -> dict[str, np.ndarray]:
-    """The columns of a file of integers without nulls that `open_part` opens, as arrays that cannot be written.
+def check_ids(ids: np.ndarray, n: int) -> np.ndarray:
+    """Dense ids of `n` vertices, as a file has them. Compiled code would look for others outside of its arrays.
+
+    Raises
+    ------
+    ValueError
+        If one is not in 0 to n - 1. `open_part` makes a sentence of it.
+    """
+    if len(ids) and not 0 <= ids.min() <= ids.max() < n:
+        raise ValueError(f"it has the vertices {ids.min()} to {ids.max()}, and the run has 0 to {n - 1}")
+    return ids
+
+
+def read_integers(path: Path, threads: int, sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    """The columns of a file of dense ids without nulls that `open_part` opens, as arrays that cannot be written.
 
     Parameters
     ----------
     path : Path
     threads : int
         Threads that decode row groups.
+    sizes : dict of str to int
+        By column, the number of vertices that there are.
 
     Raises
     ------
@@ -132,7 +147,9 @@ def read_integers(path: Path, threads: int) -> dict[str, np.ndarray]:
             for group in groups.tolist():
                 table = part.read_row_group(group, use_threads=False)
                 for name, column in columns.items():
-                    np.concatenate(table[name].chunks, out=column[ends[group] : ends[group + 1]])
+                    own = column[ends[group] : ends[group + 1]]
+                    np.concatenate(table[name].chunks, out=own)
+                    check_ids(own, sizes[name])
 
     with ThreadPoolExecutor(threads) as pool:
         at_a_time = pool.map if n_groups > 1 else map

@@ -6,10 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import pipeline
 from pipeline.cli import main
+from pipeline.run.checksums import checksum
 from pipeline.run.files import read_json
 from schemas.records import with_checksum
 from tests.support.runs import manifest_pair, random_edges, write_edges
@@ -74,3 +77,36 @@ def test_a_record_does_not_name_rows_of_others(
     assert pipeline.resume(out, workers=0, progress=False, report=False).complete
     assert manifest_pair(out) == manifest_pair(complete)
     assert part.read_bytes() == before
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("vertex", [-1, 24, 2**31 - 1])
+def test_edges_of_vertices_that_do_not_exist_are_refused(
+    out: Path, side: str, vertex: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With a right checksum. Compiled code would read memory that is not its own."""
+    file = out / "edges" / "edges.parquet"
+    edges = pq.read_table(file)
+    ids = edges[side].to_pylist()
+    ids[-1] = vertex
+    at = edges.column_names.index(side)
+    pq.write_table(edges.set_column(at, edges.schema.field(at), pa.array(ids, edges.schema.field(at).type)), file)
+    record = read_json(out / "steps" / "ingest.json")
+    record["files"]["edges/edges.parquet"] = checksum(file)
+    (out / "steps" / "ingest.json").write_text(json.dumps(with_checksum(record)))
+    new = str(out.parent / "new")
+    for command in (
+        ["verify", out],
+        ["explain", out],
+        ["report", out],
+        ["count", out],
+        ["count", out, "--containing-left", "u11"],
+        ["mine", out, "-o", new],
+        ["largest", out],
+        ["export", out, "--format", "adj"],
+        ["show", out, "--by", "surprise"],
+    ):
+        assert main.main([str(word) for word in command]) == 1, command
+        told = capfd.readouterr()
+        assert "edges.parquet cannot be read (it has the vertices" in told.err, command
+        assert "delete it and resume the run" in told.err

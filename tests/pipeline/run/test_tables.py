@@ -22,7 +22,7 @@ def test_columns_are_whole_on_any_number_of_threads(tmp_path: Path, rows: int, t
     left = np.arange(100, dtype=np.int32)
     table = pa.table([left, left[::-1] * 7], schema=EDGES)
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=rows)
-    found = read_integers(tmp_path / "x.parquet", threads)
+    found = read_integers(tmp_path / "x.parquet", threads, {"left": 100, "right": 99 * 7 + 1})
     assert list(found) == ["left", "right"]
     for name, column in found.items():
         assert column.dtype == np.int32
@@ -40,7 +40,18 @@ def test_a_damaged_row_group_is_refused(tmp_path: Path) -> None:
     )
     (tmp_path / "x.parquet").write_bytes(data)
     with pytest.raises(IncompleteError, match=r"x\.parquet cannot be read"):
-        read_integers(tmp_path / "x.parquet", 2)
+        read_integers(tmp_path / "x.parquet", 2, {"left": 9000, "right": 9000})
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_id_that_no_vertex_has_is_refused(tmp_path: Path, threads: int) -> None:
+    table = pa.table([np.arange(100, dtype=np.int32)] * 2, schema=EDGES)
+    pq.write_table(table, tmp_path / "x.parquet", row_group_size=10)
+    for sizes in ({"left": 99, "right": 100}, {"left": 100, "right": 99}):
+        with pytest.raises(
+            IncompleteError, match=r"x\.parquet cannot be read \(it has the vertices 90 to 99, and the run"
+        ):
+            read_integers(tmp_path / "x.parquet", threads, sizes)
 
 
 #: As Arrow says it.
