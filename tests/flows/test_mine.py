@@ -232,6 +232,11 @@ def test_the_folder_is_of_the_day_of_the_schedule(tmp_path: Path, source: Path) 
     assert RunFolder(folder).origin().date == folder.name
 
 
+def test_a_day_that_is_given_is_recorded_where_no_name_has_it(tmp_path: Path, source: Path) -> None:
+    assert run(source, tmp_path / "out", date="2026-03-01").is_completed()
+    assert RunFolder(tmp_path / "out").origin().date == "2026-03-01"
+
+
 def test_corrected_input_of_the_same_day_makes_a_new_run_and_the_same_input_none(tmp_path: Path, source: Path) -> None:
     night = partial(run, output=f"{tmp_path}/runs/{{date}}", date="2026-11-23")
     first, second = tmp_path / "runs" / "2026-11-23", tmp_path / "runs" / "2026-11-23.2"

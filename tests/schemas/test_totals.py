@@ -21,6 +21,7 @@ from schemas.bicliques import Bicliques
 from schemas.emit import emit_to
 from schemas.errors import IncompleteError, InputError
 from schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, job_of
+from schemas.measures import measure
 from schemas.options import BuildOptions, RunOptions
 from schemas.search import MEASURES, By, Limits, Search
 from schemas.sizes import SizeCounts
@@ -74,6 +75,12 @@ def test_the_largest_are_in_order(rows: Any, k: int, by: By) -> None:
     keys = [tuple(key) for key in keys_of(best.rows, by).T.tolist()]
     others = [tuple(key) for key in keys_of(Bicliques.from_pairs(rows), by).T.tolist()]
     assert keys == sorted(others, reverse=True)[:k]
+
+
+@given(ROWS, st.integers(1, 6), st.sampled_from(MEASURES))
+def test_the_most_is_the_measure_of_the_largest(rows: Any, k: int, by: By) -> None:
+    most = max((measure(by, len(left), len(right)) for left, right in rows), default=None)
+    assert Best.of(k, by, Bicliques.from_pairs(rows)).most == most
 
 
 def test_the_largest_by_another_measure_have_no_sum() -> None:

@@ -89,6 +89,16 @@ def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
     assert found.sizes().total == K
 
 
+@pytest.mark.parametrize("limit", [{"max_right": 3}, {"max_left": 3}], ids=str)
+def test_a_much_larger_block_beyond_a_limit_is_no_objection(tmp_path: Path, limit: dict[str, int]) -> None:
+    block = np.argwhere(np.ones((20, 8)) if "max_right" in limit else np.ones((8, 20)))
+    source = write_edges(tmp_path / "g.parquet", np.concatenate([block, random_edges(40, 30, 0.2, 8) + 20]))
+    found = pipeline.largest(source, tmp_path / "out", top=3, **limit, workers=0, progress=False, report=False)
+    again = pipeline.verify(found.path, progress=False)
+    assert again.count == 3
+    assert any("by counting, without a bound" in statement for statement in again.proven)
+
+
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.exhaustive)])
 def test_stopped_and_resumed(source: Path, whole: pipeline.Results, tmp_path: Path, workers: int) -> None:
     out = tmp_path / "out"

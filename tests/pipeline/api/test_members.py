@@ -171,6 +171,24 @@ def test_a_link_to_a_run_is_a_source_and_what_it_held_then_counts(whole: pipelin
         pipeline.resume(tmp_path / "out", max_results=None, **MINE)
 
 
+def test_a_run_of_linked_tables_holds_files_of_its_own(whole: pipeline.Results, tmp_path: Path) -> None:
+    linked = shutil.copytree(whole.path, tmp_path / "linked")
+    for table in (*linked.glob("labels/*"), *linked.glob("edges/*")):
+        table.symlink_to(table.rename(tmp_path / table.name))
+    found = pipeline.mine(linked, tmp_path / "new", **MINE)
+    tables = [*found.path.glob("labels/*"), *found.path.glob("edges/*")]
+    assert len(tables) == 3
+    assert not any(table.is_symlink() for table in tables)
+
+
+def test_a_run_of_a_run_names_the_run_it_was_taken_from(whole: pipeline.Results, tmp_path: Path) -> None:
+    second = pipeline.mine(whole.path, tmp_path / "second", **MINE)
+    rewrite_record(second.path / "steps" / "ingest.json", seconds=1e6)
+    third = pipeline.mine(second.path, tmp_path / "third", **MINE)
+    assert third.manifest.input["from_run"] == str(second.path)
+    assert third.manifest.input["seconds"] < 1e6
+
+
 def test_a_source_run_that_is_damaged_or_not_read_is_refused(
     whole: pipeline.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +294,7 @@ def test_labels_that_cannot_be_are_one_sentence_and_nothing_is_written(
         (6, "has the label 6; near it are 5, 8; correct containing_left"),
         ("6", "has the label '6'; near it are 5, 8; correct containing_left"),
         (10**30, "near it are 122; correct"),
+        (0, "near it are 5; correct"),
         ("005", "are whole numbers, and '005' is none; correct containing_left"),
         ("bob", "are whole numbers, and 'bob' is none"),
         ("9" * 5000, "are whole numbers, and '999"),

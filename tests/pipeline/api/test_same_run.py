@@ -296,6 +296,10 @@ def test_a_run_as_source_is_compared_by_what_it_has_read(source: Path, tmp_path:
     assert len(pipeline.mine(tmp_path / "whole", tmp_path / "some", min_left=3, **QUIET)) == len(some)
     with pytest.raises(InputError, match="is the source and the output"):
         pipeline.mine(tmp_path / "some", tmp_path / "some", overwrite=True, **QUIET)
+    (tmp_path / "link").symlink_to(tmp_path / "some")
+    for another_spelling in (tmp_path / "link", tmp_path / "whole" / ".." / "some"):
+        with pytest.raises(InputError, match="some is the source and the output; name another output folder"):
+            pipeline.mine(another_spelling, tmp_path / "some", overwrite=True, **QUIET)
     assert pipeline.open_run(tmp_path / "some").complete
     assert same_run.is_there_already(tmp_path / "nothing", some._run.options, source) is False
     assert os.listdir(tmp_path / "some" / "bicliques")  # noqa: PTH208

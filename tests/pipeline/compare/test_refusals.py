@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import pipeline
 from pipeline.compare import diffing, rows_file
+from pipeline.compare.partition import Changed, Partition
 from pipeline.run.names import stranger_in
 from pipeline.run.tables import LOCAL
 from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
@@ -99,6 +101,21 @@ def test_other_names_and_thresholds_are_noted(nights: tuple[Path, Path], tmp_pat
         f"max_right was any and is 4; containing_right was any and is {min(EDGES)[1]}.",
     )
     assert rows_of(found.gone) == maximal_bicliques(EDGES) - rows_of(pipeline.open_run(renamed))
+
+
+def test_the_same_members_in_another_order_are_no_note(nights: tuple[Path, Path], tmp_path: Path) -> None:
+    given = [int(label) for label in pipeline.open_run(nights[0]).top(1)["left"][0].as_py()[:2]]
+    runs = [night(tmp_path / str(k), EDGES, containing_left=some) for k, some in enumerate((given, given[::-1]))]
+    assert len(set(given)) == 2
+    assert pipeline.diff(*runs, tmp_path / "diff", progress=False).record.notes == ()
+
+
+def test_a_comparison_that_does_not_lead_from_one_run_to_the_other_is_refused(
+    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed, nothing = Partition.changed, Changed(np.empty(0, np.int64), 0)
+    monkeypatch.setattr(Partition, "changed", lambda self: ((nothing, new) for _, new in changed(self)))
+    refused(*nights, tmp_path / "diff", IncompleteError, "old - gone + new is", "which run is damaged")
 
 
 def test_output_folders_that_cannot_be_used(nights: tuple[Path, Path], tmp_path: Path) -> None:

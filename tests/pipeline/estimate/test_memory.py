@@ -16,7 +16,7 @@ import pipeline
 from kernels import engines
 from pipeline.api import steps
 from pipeline.cli.cards import dry_run_card
-from pipeline.estimate.memory import PROCESS_BYTES, memory_bound
+from pipeline.estimate.memory import PROCESS_BYTES, memory_bound, preparing_bound
 from pipeline.prepare.weights import weights_of
 from pipeline.run.accounts import peak_rss
 from pipeline.run.opened import Run
@@ -28,7 +28,7 @@ from schemas.work import Subtrees
 from tests.support.emulated import runnable
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.own_memory import PROCESS_FILES
-from tests.support.runs import environment, random_edges, write_edges
+from tests.support.runs import environment, prepared_run, random_edges, write_edges
 
 EDGES = random_edges(300, 90, 0.35, 7)
 ROWS = 4_884_077
@@ -169,3 +169,12 @@ def test_device_memory_is_told_before_a_run_and_recorded_after_it(
     assert 50 << 20 < dry.peak_rss < 1.1 * peak_rss()
     [worker] = results.manifest.mining["workers"].values()
     assert (worker.get("device_bytes", 0) > 0) == has_device
+
+
+def test_rows_that_are_repeated_take_memory_while_they_are_read(tmp_path: Path) -> None:
+    bounds = []
+    for times in (1, 10):
+        (folder := tmp_path / str(times)).mkdir()
+        bounds.append(preparing_bound(Run(prepared_run(folder, np.repeat(EDGES, times, 0)))))
+    once, repeated = bounds
+    assert repeated.reading - once.reading >= 9 * len(EDGES) * np.dtype(np.int32).itemsize * 2

@@ -204,6 +204,12 @@ def test_a_stored_zero_is_not_an_edge(edges_in):
     assert edges_in("x.mtx", content) == [(2, 3)]
 
 
+def test_a_stored_zero_counts_as_an_entry_where_lines_are_read_one_by_one(edges_in):
+    """They are where a bad line is skipped."""
+    content = BANNER.format("real", "general") + "1 2 0.0\n2 3 1\n3 x 1\n"
+    assert edges_in("x.mtx", content, skip_bad_lines=True) == ([(2, 3)], 1)
+
+
 @pytest.mark.parametrize("symmetry", ["symmetric", "skew-symmetric"])
 def test_a_symmetric_file_stands_for_the_whole_matrix(edges_in, symmetry):
     content = BANNER.format("integer", symmetry) + "2 1 5\n3 3 1\n3 2 0\n"

@@ -153,6 +153,12 @@ def test_lists_share_the_weight_of_their_row(tmp_path: Path) -> None:
     assert (found, summary.light_rows) == ([(1, "a"), (1, "b"), (3, "c")], 1)
 
 
+def test_a_bad_item_is_named_by_its_row_where_light_rows_are_left_out(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2, 3], "items": [["a", "b", "c"], ["a"], ["c", None]], "weight": [5, 1, 5]})
+    with pytest.raises(InputError, match="row 3: "):
+        read_edges(table, tmp_path, min_weight=2)
+
+
 @pytest.mark.parametrize(
     ("source", "options", "said"),
     [
@@ -160,6 +166,7 @@ def test_lists_share_the_weight_of_their_row(tmp_path: Path) -> None:
         ("1 2 x\n", {}, r"line 1: the weight 'x' is not a number"),
         ("1 2 1\n", {}, r"no edges in .* \(1 edge has a weight below the smallest one\)"),
         (pa.table({"u": [1], "v": [2]}), {}, "0 columns are called weight; name the one for --min-weight in --weight"),
+        (pa.table({"u": [1], "v": [2], "weight": [3], "Weight": [1]}), {}, "2 columns are called weight; name the one"),
         (pa.table({"u": [1], "v": [2]}), {"weight": "w"}, "no column 'w'; the columns are 'u', 'v'"),
         (pa.table({"u": [1], "v": [2]}), {"weight": 1}, "the column of weights is one of the labels, too"),
         (pa.table({"u": [1], "v": [2], "weight": ["3"]}), {}, "the column of weights is string; cast it to numbers"),

@@ -73,6 +73,19 @@ def finds_the_rest(folder: RunFolder, done: SliceDone) -> bool:
     return (count, fingerprint % 2**64) == answer(EDGES)
 
 
+def test_the_time_of_writing_is_told_per_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads write at the same time, and the slice took no longer than one of them."""
+    write = PartWriter.__call__
+
+    def slow(writer: PartWriter, found: Any, /) -> None:
+        time.sleep(0.2)
+        write(writer, found)
+
+    monkeypatch.setattr(PartWriter, "__call__", slow)
+    result = mined(task_of(prepared(tmp_path), Limits(10.0))).result
+    assert 0 < result.stats.writing_seconds <= result.seconds
+
+
 @pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
 def test_threads_that_share_slices_find_everything(tmp_path: Path, slice_seconds: float) -> None:
     run, pool = Run(prepared(tmp_path)), SharedInProcess(THREADS)

@@ -19,7 +19,7 @@ from schemas.bands import Band, gap_in
 from schemas.emit import nowhere
 from schemas.graph import MiningGraph
 from schemas.jobs import job_of
-from schemas.options import BuildOptions
+from schemas.options import BuildOptions, RootSide
 from schemas.search import MEASURES, By, Limits, Search
 from schemas.totals import Best, keys_of
 from schemas.work import Subtrees
@@ -68,6 +68,18 @@ def test_the_bands_of_small_graphs(by: By, seed: int) -> None:
 
 def graph_of_edges(options: tuple[Any, ...], min_left: int, min_right: int, kept: Restricted) -> MiningGraph:
     return prepare_on(np, lambda: (kept.left, kept.right), *options, min_left, min_right)[0]
+
+
+@pytest.mark.parametrize("root_side", ["left", "right"])
+def test_the_vertices_of_a_band_are_told_by_side(root_side: RootSide) -> None:
+    edges = random_edges(np.random.default_rng(3), 40, 6, 0.6)
+    search, kept = Search(largest=1), Restricted(*np.ascontiguousarray(edges.T))
+    options = (*(edges.max(axis=0) + 1).tolist(), BuildOptions(root_side=root_side))
+    core = graph_of_edges(options, 1, 1, kept)
+    prepare = partial(graph_of_edges, options, kept=kept)
+    bands = make_bands(search, Bounded(Found(search), None, kept), reach_of(kept), core, prepare).facts["bands"]
+    assert {one["root_side"] for one in bands} == {root_side}
+    assert all(one["right"] <= 6 < one["left"] for one in bands)
 
 
 def test_a_first_bound_without_steps_and_of_too_few() -> None:

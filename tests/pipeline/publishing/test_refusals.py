@@ -70,6 +70,15 @@ def test_a_run_that_is_damaged(run: Path, tmp_path: Path, pattern: str, harm: Ca
     check_complete(files_below(tmp_path / "x"), copy)
 
 
+@pytest.mark.parametrize("harm", [cut, Path.unlink])
+def test_a_run_whose_tables_of_vertices_are_damaged(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    source = write_edges(tmp_path / "g.parquet", EDGES)
+    out = pipeline.mine(source, tmp_path / "out", per_vertex=True, workers=0, progress=False, report=False).path
+    harm(out / "vertices" / "left.parquet")
+    refused(out, tmp_path / "x", "pipeline.resume", IncompleteError)
+    assert not (tmp_path / "x").exists()
+
+
 def test_a_run_with_a_link_in_it(run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "copy")
     (copy / "summary").rename(tmp_path / "summary")

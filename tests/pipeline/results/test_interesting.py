@@ -16,6 +16,7 @@ import pytest
 
 import pipeline
 from pipeline.cli import main
+from pipeline.results import surprise
 from pipeline.run.names import EDGES_FILE
 from pipeline.run.tables import read_table
 from schemas.errors import IncompleteError, InputError
@@ -87,6 +88,17 @@ def test_surprise_is_in_bits_and_of_the_degrees_of_the_whole_input(results: pipe
     assert best == max(
         bits for bits, (a, b) in zip(table["surprise"].to_pylist(), sizes, strict=True) if a > 3 and b > 2
     )
+
+
+def test_the_surprise_of_many_degrees_is_worked_out_in_pieces(
+    results: pipeline.Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = results.top(len(results), "surprise")
+    explained = pipeline.open_run(results.path).explain(at_once["id"][0].as_py()).surprise
+    monkeypatch.setattr(surprise, "_CHUNK", 4)
+    in_pieces = pipeline.open_run(results.path)
+    assert in_pieces.top(len(results), "surprise").equals(at_once)
+    assert in_pieces.explain(at_once["id"][0].as_py()).surprise == explained
 
 
 def test_rows_are_the_same_in_another_order_of_the_search(results: pipeline.Results, tmp_path: Path) -> None:

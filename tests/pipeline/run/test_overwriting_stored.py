@@ -43,6 +43,19 @@ def test_the_same_run_begins_anew(machines: Machines, source: Path) -> None:
     check_whole(machines)
 
 
+def test_the_sessions_of_the_old_run_are_gone_before_anything_is_mined(machines: Machines, source: Path) -> None:
+    mine(machines, source)
+    assert "steps/mine.json" in machines.there()
+    there: list[bool] = []
+
+    def look(progress: Progress) -> None:
+        if progress.step == "mine":
+            there.append("steps/mine.json" in machines.there())
+
+    pipeline.mine(source, machines.url, workers=0, report=False, overwrite=True, progress=look)
+    assert there[:1] == [False]
+
+
 def test_the_ledger_of_the_old_run_is_not_read(machines: Machines, source: Path) -> None:
     mine(machines, source, min_left=2)
     machines.change()

@@ -152,6 +152,17 @@ def test_old_places_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(place.exists() for place in (*held, used, stay))
 
 
+def test_a_place_that_is_used_again_is_not_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = own_place(URL, "driver")
+    process_ends()
+    os.utime(used / "in-use", (0, 0))
+    assert own_place(URL, "driver") == used
+    process_ends()
+    look_again(tmp_path)
+    own_place("s3://lake/other", "reader")
+    assert used.exists()
+
+
 def test_the_oldest_go_where_there_is_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     places, now = [own_place(f"s3://lake/{k}", "reader") for k in range(4)], time.time()
     for k, place in enumerate(places):

@@ -200,6 +200,15 @@ def test_a_folder_of_the_user_stays_whatever_it_is_called(runs: Path) -> None:
     assert [(runs / name / "thesis.txt").exists() for name in names] == [True, True, True]
 
 
+def test_a_run_with_a_file_of_somebody_else_is_said_to_stay(runs: Path) -> None:
+    goes = [run.path.name for run in pipeline.prune(runs, keep=1).chosen]
+    assert "a" in goes
+    (runs / "a" / "thesis.txt").write_text("mine")
+    found = pipeline.prune(runs, keep=1)
+    assert [run.path.name for run in found.chosen] == [name for name in goes if name != "a"]
+    assert [run.reason for run in found.runs if run.path.name == "a" and f"{runs}/a/thesis.txt" in run.reason]
+
+
 def test_stray_files_and_links_do_not_stop_a_prune(runs: Path, tmp_path: Path) -> None:
     (runs / ".x.removed").touch()
     (runs / f".x.{uuid.uuid4().hex}.removed").touch()

@@ -10,6 +10,7 @@ from typing import Any, cast
 import distributed
 
 from pipeline.workers.dask_tasks import DaskTasks
+from pipeline.workers.pool import WorkerLostError
 
 
 class BusyClient:
@@ -68,3 +69,12 @@ def test_what_is_cancelled_before_it_was_sent_is_never_sent() -> None:
     tasks.submit(1, abs, -8)
     client.catch_up()
     assert client.sent == [-8], "a task that comes later waits without end"
+
+
+def test_a_task_that_dask_gave_up_is_lost_and_not_failed() -> None:
+    """A slice whose worker was lost is mined again, and one that failed ends the run."""
+    tasks = tasks_of(BusyClient())
+    tasks._ended.put((3, None, distributed.client.FutureCancelledError("key", "scheduler-restart")))
+    [result] = tasks.wait(0)
+    assert (result.tag, type(result.error)) == (3, WorkerLostError)
+    assert "Dask gave it up (scheduler-restart)" in str(result.error)
