@@ -80,11 +80,14 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         outcome, truth = run(bitmatrix("usual")(), graph_of(edges), Search("list")), truth_of("words", True)
         assert sorted(outcome.rows) == sorted(truth.rows)
 
-    @pytest.mark.parametrize("values", [1 << 14, 1 << 16])
-    def test_output_may_become_full_in_the_middle_of_a_lattice(self, values):
-        """Every root has at most ten neighbours, so it is a lattice. 256 records are four chunks, one per warp."""
+    @pytest.mark.parametrize(("values", "records"), [(1 << 14, 256), (1 << 16, 256), (1 << 16, 250)])
+    def test_output_may_become_full_in_the_middle_of_a_lattice(self, values, records):
+        """Every root has at most ten neighbours, so it is a lattice. 256 records are four chunks, one per warp.
+
+        Of 250 the last ones are no chunk, so they hold what was in the memory before.
+        """
         graph = graph_of(random_edges(np.random.default_rng(3), 10, 300, 0.5))
-        sizes = BITMATRIX["usual"]._replace(warps=4, records=256, values=values)
+        sizes = BITMATRIX["usual"]._replace(warps=4, records=records, values=values)
         rows: list = []
         engine, truth = BitMatrixEngine(DEVICE, sizes), run(CpuEngine(), graph, Search("list"))
         found = engine.mine(

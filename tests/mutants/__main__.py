@@ -7,6 +7,13 @@
 Each mutant of the TOML files in tests/mutants is made in a temporary copy of the project, in which the tests that it
 names are run. It is killed when one of them fails, and has survived when all pass: then a test is missing. Before
 that the same tests are run without the change, and have to pass. One of a compiled function takes a minute or more.
+
+    python -m tests.mutants.covering -n 3 --dist loadgroup -m "not exhaustive"
+    python -m tests.mutants --drawn 100 --seed 1
+    python -m tests.mutants --drawn 100 --changed main
+
+The first of these makes a map of which tests run which lines. The others draw mutants, of all rooms by their size or of
+the lines that differ from a commit, and run the tests that the map has for their lines.
 """
 
 from __future__ import annotations
@@ -23,8 +30,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from tests.mutants.map import MAP
 from tests.mutants.table import FOLDER, Mutant, load
 from tests.support.known import FOLDERS
 
@@ -32,6 +40,7 @@ ROOT = FOLDER.parents[1]
 say = partial(print, flush=True)
 #: Where pytest says that nothing was run, or that its arguments are wrong; everything else but 0 is a failure.
 _NOTHING_RUN = (4, 5)
+TOO_LONG = "the time limit"
 
 
 class Verdict(NamedTuple):
@@ -39,11 +48,16 @@ class Verdict(NamedTuple):
 
     what: str
     by: str = ""
+    #: Tests that were named and are not there.
+    missing: tuple[str, ...] = ()
 
 
 def copy_of(root: Path, place: Path) -> Path:
     """The files of the project, new ones included, in a folder below `place`."""
     copy = place / "project"
+    if not (root / ".git").exists():  # what was brought to another machine has no names but those that it needs
+        shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".*", "build", "__pycache__"))
+        return copy
     listed = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split("\0")
     for name in filter(None, names):
@@ -53,30 +67,36 @@ def copy_of(root: Path, place: Path) -> Path:
     return copy
 
 
-def run_tests(copy: Path, tests: Sequence[str], limit_s: float) -> Verdict:
-    """Run tests of the copy until one fails."""
-    environment = os.environ | {
-        "PYTHONPATH": str(copy),
+def environment_of(copy: Path) -> dict[str, str]:
+    """That of tests of the copy."""
+    path = [str(copy), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join(path),
         "PYTHONDONTWRITEBYTECODE": "1",  # a change of the same second and length would not be seen
         "NUMBA_CACHE_DIR": str(copy.parent / "machine-code"),
         "BICLIQUES_DATA": str(FOLDERS[-1]),
     }
+
+
+def run_tests(copy: Path, tests: Sequence[str], limit_s: float) -> Verdict:
+    """Run tests of the copy until one fails."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     try:
         ended = subprocess.run(
-            command, cwd=copy, env=environment, capture_output=True, text=True, check=False, timeout=limit_s
+            command, cwd=copy, env=environment_of(copy), capture_output=True, text=True, check=False, timeout=limit_s
         )
     except subprocess.TimeoutExpired:
-        return Verdict("killed", f"the time limit of {limit_s:g} s")
-    if ended.returncode == 0:
+        return Verdict("killed", f"{TOO_LONG} of {limit_s:g} s")
+    if ended.returncode == 0 and re.search(r"\d passed", ended.stdout):
         return Verdict("survived")
-    if ended.returncode in _NOTHING_RUN:
-        return Verdict("unclear", "no test was run")
+    if ended.returncode in (0, *_NOTHING_RUN):
+        missing = re.findall(rf"(?m)^ERROR: not found: {re.escape(str(copy))}/(.+)$", ended.stdout + ended.stderr)
+        return Verdict("unclear", "no test was run", tuple(missing))
     failed = re.search(r"(?m)^(?:FAILED|ERROR) (\S+)", ended.stdout)
     return Verdict("killed", failed[1] if failed else f"exit code {ended.returncode}")
 
 
-def judge(mutant: Mutant, copy: Path, limit_s: float) -> Verdict:
+def judge(mutant: Any, copy: Path, limit_s: float) -> Verdict:
     """Make the change, run the tests, and take it back."""
     file = copy / mutant.file
     text = file.read_text()
@@ -114,7 +134,23 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, folder: Path
     parser.add_argument("words", nargs="*", metavar="NAME|FILE", help="which (default: all that are not equivalent)")
     parser.add_argument("--list", action="store_true", help="print the table, and run nothing")
     parser.add_argument("--limit", type=float, default=900, metavar="S", help="of the tests of one mutant (900 s)")
+    drawn = parser.add_argument_group("of drawn mutants")
+    drawn.add_argument("--drawn", type=int, metavar="N", help="draw so many instead, by the map of tests")
+    drawn.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (1)")
+    drawn.add_argument("--changed", metavar="COMMIT", help="draw in the lines that differ from this commit alone")
+    drawn.add_argument("--jobs", type=int, default=1, metavar="N", help="mutants at a time (1)")
+    drawn.add_argument("--map", type=Path, default=MAP, metavar="FILE", help="made by tests.mutants.covering")
+    drawn.add_argument(
+        "--record", type=Path, default=MAP.with_name("drawn.jsonl"), metavar="FILE", help="which is gone on with"
+    )
     words = parser.parse_args(arguments)
+    if words.drawn is not None:
+        from tests.mutants.drawn import judge_drawn
+
+        limit_s = min(words.limit, 60)
+        return judge_drawn(
+            root, words.words, words.drawn, words.seed, words.jobs, limit_s, words.map, words.record, words.changed
+        )
     mutants, verdicts = chosen(load(folder), words.words), Counter[str]()
     if words.list:
         for mutant in load(folder) if not words.words else mutants:

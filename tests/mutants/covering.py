@@ -20,10 +20,9 @@ from typing import Any
 import coverage
 import pytest
 
-ROOT = Path(__file__).parents[2]
-ROOMS = ("schemas", "kernels", "pipeline", "flows", "bicliques")
-FOLDER = ROOT / "build" / "mutants"
-NOTES = FOLDER / "notes"
+from tests.mutants.drawing import ROOMS
+from tests.mutants.map import NOTES, ROOT, make_map
+
 #: Which test is running; children of tests read it.
 _TEST = "MUTANTS_TEST"
 _NOTING: dict[str, Any] = {
@@ -120,3 +119,4 @@ if __name__ == "__main__":
         pytest.main(["-p", "tests.mutants.covering", *sys.argv[1:]])
     finally:
         in_children.unlink()
+    make_map(NOTES)

@@ -105,7 +105,8 @@ def test_other_names_and_thresholds_are_noted(nights: tuple[Path, Path], tmp_pat
 
 def test_the_same_members_in_another_order_are_no_note(nights: tuple[Path, Path], tmp_path: Path) -> None:
     given = [int(label) for label in pipeline.open_run(nights[0]).top(1)["left"][0].as_py()[:2]]
-    runs = [night(tmp_path / str(k), EDGES, containing_left=some) for k, some in enumerate((given, given[::-1]))]
+    as_text = [str(label) for label in given[::-1]]
+    runs = [night(tmp_path / str(k), EDGES, containing_left=some) for k, some in enumerate((given, as_text))]
     assert len(set(given)) == 2
     assert pipeline.diff(*runs, tmp_path / "diff", progress=False).record.notes == ()
 

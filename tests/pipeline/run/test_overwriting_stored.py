@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import pipeline
+from pipeline.mining import driver
+from pipeline.run.folder import RunFolder
 from pipeline.run.progress import Progress
 from schemas.errors import BicliqueError, InputError
 from tests.support.runs import answer
@@ -43,17 +45,21 @@ def test_the_same_run_begins_anew(machines: Machines, source: Path) -> None:
     check_whole(machines)
 
 
-def test_the_sessions_of_the_old_run_are_gone_before_anything_is_mined(machines: Machines, source: Path) -> None:
+def test_the_sessions_of_the_old_run_are_gone_before_anything_is_mined(
+    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the seconds of a run that is killed before its first session ends are those of the old one, too."""
     mine(machines, source)
     assert "steps/mine.json" in machines.there()
-    there: list[bool] = []
+    keep, there = driver.keep_steps, set[str]()
 
-    def look(progress: Progress) -> None:
-        if progress.step == "mine":
-            there.append("steps/mine.json" in machines.there())
+    def keep_and_look(folder: RunFolder) -> None:
+        keep(folder)
+        there.update(machines.there())
 
-    pipeline.mine(source, machines.url, workers=0, report=False, overwrite=True, progress=look)
-    assert there[:1] == [False]
+    monkeypatch.setattr(driver, "keep_steps", keep_and_look)
+    assert mine(machines, source, overwrite=True).complete
+    assert ("steps/plan.json" in there, "steps/mine.json" in there) == (True, False)
 
 
 def test_the_ledger_of_the_old_run_is_not_read(machines: Machines, source: Path) -> None:
