@@ -118,5 +118,5 @@ if __name__ == "__main__":
     try:
         pytest.main(["-p", "tests.mutants.covering", *sys.argv[1:]])
     finally:
-        in_children.unlink()
+        in_children.unlink(missing_ok=True)
     make_map(NOTES)

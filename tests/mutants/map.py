@@ -49,11 +49,11 @@ def make_map(notes: Path, root: Path = ROOT, to: Path = MAP) -> None:
     files = {}
     for file, found in sorted(lines.items()):
         near = [name.startswith(f"tests/{'/'.join(Path(file).parts[:-1])}/") for name in tests]
-        order = sorted(range(len(tests)), key=lambda k: (not near[k], sizes[k]))
+        order = np.array(sorted(range(len(tests)), key=lambda k: (not near[k], sizes[k])), int)
         most = sorted(np.flatnonzero(found.any(axis=1)), key=lambda k: (not near[k], -int(found[k].sum())))
         kept = {"any": groups.setdefault(_some(most, tests), len(groups))}
         for line in np.flatnonzero(found.any(axis=0)):
-            kept[str(line)] = groups.setdefault(_some([k for k in order if found[k, line]], tests), len(groups))
+            kept[str(line)] = groups.setdefault(_some(order[found[order, line]], tests), len(groups))
         files[file] = {"text": (root / file).read_text(), "lines": kept}
     known = {"tests": [[name, round(told[name]["seconds"], 2)] for name in tests], "groups": list(groups)}
     to.parent.mkdir(parents=True, exist_ok=True)

@@ -298,6 +298,15 @@ def test_two_publications_at_a_time_do_not_both_succeed(run: Path, other: Path, 
     check_complete(place.files(), run)
 
 
+def test_another_word_that_all_is_there_is_noticed(run: Path, place: Somewhere) -> None:
+    def say(progress: Progress) -> None:
+        if progress.share == 1.0:
+            place.put("_SUCCESS", b"")
+
+    with pytest.raises(ResourceError, match="_SUCCESS was changed while the run was published"):
+        pipeline.publish(run, place.url, progress=say)
+
+
 def test_another_command_that_begins_at_the_very_end_is_noticed(run: Path, other: Path, place: Somewhere) -> None:
     """It has written its record and nothing else yet, so no file shows that it is there."""
     begun: list[None] = []
