@@ -22,7 +22,6 @@ from kernels.graph.prepare import prepare
 from pipeline.api import steps
 from pipeline.run.files import disk_errors, read_json, write_json
 from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
 from pipeline.run.lock import locked
 from pipeline.run.new_run import new_run
 from pipeline.run.progress import Progress, line, size, to_callback
@@ -37,16 +36,7 @@ from schemas.stats import EngineStats, SliceStats
 from schemas.totals import Found
 from schemas.work import Subtrees
 from tests.support.engines import unable
-from tests.support.runs import (
-    answer,
-    ledger_entry,
-    load_ledger,
-    manifest_pair,
-    prepared_run,
-    random_edges,
-    rewrite_record,
-    write_edges,
-)
+from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 OPTIONS = RunOptions(
@@ -308,17 +298,6 @@ def test_a_ledger_entry_survives_json() -> None:
     assert Subtrees.from_bytes(packed).path.tolist() == [3, 1]
     nothing = ledger_entry(0)
     assert LedgerEntry.from_json(json.loads(json.dumps(nothing.to_json(b""))), counting)[0] == nothing
-
-
-def test_an_entry_is_looked_at_after_those_that_it_took_from(tmp_path: Path) -> None:
-    """Files are found in the order of their names, in which 10 is before 2."""
-    run = prepared_run(tmp_path, EDGES)
-    run.ledger.mkdir(exist_ok=True)
-    ledger = load_ledger(run.path)
-    ledger.commit(ledger_entry(2, (PLAN, 0, 1), n_left_over=2), Subtrees.of_roots(np.array([3, 1])).to_bytes())
-    ledger.commit(ledger_entry(10, (2, 0, 1)), b"")
-    surveyed, problems = Ledger.survey(run, ledger.job, ledger.n_plan)
-    assert (sorted(surveyed.entries), problems) == ([2, 10], {})
 
 
 def test_a_manifest_survives_json(tmp_path: Path) -> None:
