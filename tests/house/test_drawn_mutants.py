@@ -177,7 +177,7 @@ class Copies:
 def judged(patch: pytest.MonkeyPatch, copies: Copies, *verdicts: tool.Verdict) -> tuple[tool.Verdict, list[list[str]]]:
     asked, said = [], iter(verdicts)
     drawn = Drawn("call", "flows/x.py", 1, 1, 0, 0, "", "", ("tests/a.py::one", "tests/a.py::two"))
-    patch.setattr(tool, "judge", lambda mutant, copy, limit_s: (asked.append([*mutant.tests]), next(said))[1])
+    patch.setattr(tool, "judge", lambda mutant, copy, limit_s: (asked.append([*mutant.tests[2:]]), next(said))[1])
     return judging._judge(drawn, copies, 60.0), asked  # type: ignore[arg-type]
 
 

@@ -55,12 +55,12 @@ class Verdict(NamedTuple):
 def copy_of(root: Path, place: Path) -> Path:
     """The files of the project, new ones included, in a folder below `place`."""
     copy = place / "project"
-    if not (root / ".git").exists():  # what was brought to another machine has no names but those that it needs
+    listed = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(listed, capture_output=True, text=True, check=False)
+    if found.returncode:  # what was brought to another machine is no repository there
         shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".*", "build", "__pycache__"))
         return copy
-    listed = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split("\0")
-    for name in filter(None, names):
+    for name in filter(None, found.stdout.split("\0")):
         if (root / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, copy / name)
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, folder: Path
     )
     parser.add_argument("words", nargs="*", metavar="NAME|FILE", help="which (default: all that are not equivalent)")
     parser.add_argument("--list", action="store_true", help="print the table, and run nothing")
-    parser.add_argument("--limit", type=float, default=900, metavar="S", help="of the tests of one mutant (900 s)")
+    parser.add_argument("--limit", type=float, metavar="S", help="of the tests of one mutant (900 s; 60 s if drawn)")
     drawn = parser.add_argument_group("of drawn mutants")
     drawn.add_argument("--drawn", type=int, metavar="N", help="draw so many instead, by the map of tests")
     drawn.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (1)")
@@ -147,10 +147,11 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, folder: Path
     if words.drawn is not None:
         from tests.mutants.drawn import judge_drawn
 
-        limit_s = min(words.limit, 60)
+        limit_s = words.limit or 60.0
         return judge_drawn(
             root, words.words, words.drawn, words.seed, words.jobs, limit_s, words.map, words.record, words.changed
         )
+    words.limit = words.limit or 900.0
     mutants, verdicts = chosen(load(folder), words.words), Counter[str]()
     if words.list:
         for mutant in load(folder) if not words.words else mutants:

@@ -25,7 +25,9 @@ from tests.mutants.map import Map
 __all__ = ["changed_lines", "judge_drawn", "score"]
 
 #: Seconds that the tests of a mutant took when the map was made, and their limit beside that of compiling.
-_TESTS_S, _COMPILING_S = 30.0, 120.0
+_TESTS_S, _COMPILING_S = 90.0, 120.0
+#: The map is of the suite as `make test` runs it, with few random examples.
+_AS_IN_THE_SUITE = ("-m", "not exhaustive")
 #: Tests that fail without a mutant are left out, so many times for one mutant.
 _TRIES = 4
 _COMPILE = """
@@ -79,14 +81,14 @@ class _Copies:
         """Whether a test fails without a mutant."""
         with self._lock:
             if test not in self._fails:
-                self._fails[test] = tool.run_tests(self.clean, [test], limit_s).what != "survived"
+                self._fails[test] = tool.run_tests(self.clean, [*_AS_IN_THE_SUITE, test], limit_s).what != "survived"
             return self._fails[test]
 
     def seconds(self, tests: Sequence[str], limit_s: float) -> float:
         """How long tests take without a mutant."""
         with self._lock:
             began = time.monotonic()
-            tool.run_tests(self.clean, tests, limit_s)
+            tool.run_tests(self.clean, [*_AS_IN_THE_SUITE, *tests], limit_s)
             return time.monotonic() - began
 
 
@@ -99,7 +101,7 @@ def _judge(drawn: Drawn, copies: _Copies, limit_s: float) -> tool.Verdict:
     copy = copies.free.get()
     try:
         for _ in range(_TRIES):
-            verdict = tool.judge(drawn, copy, limit_s)
+            verdict = tool.judge(replace(drawn, tests=(*_AS_IN_THE_SUITE, *drawn.tests)), copy, limit_s)
             if verdict.by.startswith(tool.TOO_LONG) and copies.seconds(drawn.tests, limit_s) > limit_s / 2:
                 return tool.Verdict("unclear", "the tests take too long without it, too")
             by = verdict.by.partition(" ")[0]
