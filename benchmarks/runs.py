@@ -16,7 +16,7 @@ from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import EDGES_FILE
 from pipeline.run.plan import Plan
-from schemas.options import IngestOptions, RunLimits, RunOptions
+from schemas.options import CallOptions, IngestOptions, RunLimits, RunOptions
 
 __all__ = ["Edges", "keep_share", "prepared_run", "read"]
 
@@ -48,7 +48,9 @@ def read(source: Path, options: IngestOptions | None = None, ingest_on: IngestOn
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as temporary:
         choice = RunOptions(source=str(source), ingest=options or IngestOptions())
-        folder = steps.start(source, Path(temporary) / "run", choice, RunLimits(), False, ingest_on)
+        folder = steps.start(
+            source, Path(temporary) / "run", choice, RunLimits(), False, CallOptions(ingest_on=ingest_on)
+        )
         table = pq.read_table(folder.path / EDGES_FILE)
         left, right = (table[name].to_numpy() for name in table.column_names[:2])
     return Edges(left, right, int(left.max()) + 1, int(right.max()) + 1)

@@ -17,13 +17,14 @@ from flows.keys import Keys
 from flows.logs import say
 from flows.publishing import Target
 from pipeline.compare.difference import Difference
+from pipeline.compare.in_run import new_doubts
 from pipeline.publishing.publish_run import Published
 from pipeline.results.results import Results
 from pipeline.run.progress import number
 from pipeline.run.stored import shown_address
 from schemas.errors import BicliqueError
 
-__all__ = ["Ending", "announce_complete", "compare", "finish", "much"]
+__all__ = ["Ending", "announce_complete", "compare", "find_new_doubts", "finish", "much"]
 
 T = TypeVar("T")
 
@@ -52,6 +53,12 @@ def compare(path: Path, keys: Keys, problems: list[str]) -> Difference | None:
     if found is not None:
         publish_changes(found, keys)
     return found
+
+
+def find_new_doubts(path: Path, problems: list[str]) -> None:
+    """Add what is doubtful about the input, and was not doubtful in the run before, to `problems`."""
+    found = _tried(problems, lambda: new_doubts(path), "the doubts of the run before could not be read") or []
+    problems += [f"the input has a doubt that it did not have in the run before: {text}" for text in found]
 
 
 def much(found: Difference | None, above: float | None) -> str | None:

@@ -14,7 +14,7 @@ from prefect.states import Cancelled, Completed
 
 from flows import tasks
 from flows.cards import publish_run
-from flows.ending import Ending, announce_complete, compare, finish, much
+from flows.ending import Ending, announce_complete, compare, find_new_doubts, finish, much
 from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
 from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from flows.keys import Keys
@@ -40,6 +40,7 @@ from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
 from schemas.options import RunOptions
+from schemas.values import at_home
 
 __all__ = ["mine"]
 
@@ -81,7 +82,7 @@ def mine(
     Returns ``folder``, ``count``, ``fingerprint`` (decimal string) and ``outcome``, or None if the run was stopped. A
     run that was stopped is Cancelled. Any other is Completed. Its state is called Limit reached if there may be more
     bicliques, Much has changed if `notify_above` says so, and Needs attention if all bicliques are there, but something
-    else went wrong.
+    else went wrong, or the input has a doubt that it did not have in the run before.
 
     Args:
         source: Path or URL of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and
@@ -111,6 +112,7 @@ def mine(
             is complete. {date} and {time} are filled in, as in the output. A run that was published there is replaced.
             Nothing secret may be in it, because the worker has the credentials.
     """
+    output = at_home(output)
     refuse_secrets("source", source)
     check_share(notify_above, changes)
     moment = moment_of(date)
@@ -132,7 +134,7 @@ def mine(
     keys = Keys.of(without_days(series), output)
     day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None
     with asked.workers.limited():
-        tasks.ingest(path, chosen, asked.limits, asked.call.ingest_on, series, day)
+        tasks.ingest(path, chosen, asked.limits, asked.call, series, day)
         tasks.build(path)
         tasks.plan(path)
         session = tasks.mine(path, asked.workers, asked.limits, concurrency_limit, keys)
@@ -144,6 +146,7 @@ def mine(
     ending, found = Ending(), None
     if results.complete:
         found = compare(path, keys, ending.problems) if changes else None
+        find_new_doubts(path, ending.problems)
         announce = partial(announce_complete, results, without_days(series), output, found, notify_above, target)
         finish(results, keys, asked.call.report, latest, keep, target, announce, ending)
     else:

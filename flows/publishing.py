@@ -15,6 +15,7 @@ from pipeline.remote.urls import place_of
 from pipeline.run.days import without_days
 from pipeline.run.names import url_of
 from schemas.errors import InputError
+from schemas.values import at_home
 
 __all__ = ["Target"]
 
@@ -58,6 +59,7 @@ class Target:
             raise InputError(
                 "publish asks for a copy of the bicliques, and with count_only there are none; leave one out"
             )
+        template = at_home(template)
         return cls(template, fill_in(template, moment))
 
     @property

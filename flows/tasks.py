@@ -21,7 +21,6 @@ from pipeline.api import steps
 from pipeline.api.python_words import in_python
 from pipeline.compare.difference import Difference
 from pipeline.compare.in_run import changes_since_the_run_before
-from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.proof.verification import Verification, verify_run
 from pipeline.publishing.publish_run import Published
 from pipeline.publishing.publish_run import publish as publish_run
@@ -34,7 +33,7 @@ from pipeline.series.runs import is_run, run_after
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
-from schemas.options import RunLimits, RunOptions
+from schemas.options import CallOptions, RunLimits, RunOptions
 
 __all__ = [
     "build",
@@ -62,14 +61,14 @@ def is_worth_retrying(task: Task[Any, Any], run: TaskRun, state: State[Any]) -> 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def ingest(
-    path: Path, options: RunOptions, limits: RunLimits, ingest_on: IngestOn, series: str, day: str | None
+    path: Path, options: RunOptions, limits: RunLimits, call: CallOptions, series: str, day: str | None
 ) -> dict[str, Any]:
     """Start the run, or go on with one that is there. Returns `pipeline.ingest.step.IngestSummary` as a dictionary."""
     with run_logs():
-        if is_run(path):
-            return steps.ingest(path, progress=False)
         try:
-            return steps.start(options.source, path, options, limits, False, ingest_on, series, day).facts("ingest")
+            if is_run(path):
+                return steps.ingest(path, False, call)
+            return steps.start(options.source, path, options, limits, False, call, series, day).facts("ingest")
         except InputError as error:  # it says which option helps, and parameters of the flow have the names of Python
             raise InputError(in_python(str(error))) from error
 

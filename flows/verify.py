@@ -16,6 +16,7 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.if_stored import here
 from pipeline.run.stored import address_of
 from pipeline.series.runs import series_of
+from schemas.values import at_home
 
 __all__ = ["verify"]
 
@@ -44,6 +45,7 @@ def verify(
         notify: A notification block, such as custom-webhook/on-call. It is told if the flow fails, crashes or is
             cancelled.
     """
+    output = at_home(output)
     path = Path(output)
     folder = here(path)
     note(folder)

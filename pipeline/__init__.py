@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from pipeline.api.counting import count
+    from pipeline.api.cross_tables import from_table
     from pipeline.api.dry_running import dry_run
     from pipeline.api.estimator import MaximalBicliques as MaximalBicliques
     from pipeline.api.iterating import maximal_bicliques
+    from pipeline.api.looking import Look, look
     from pipeline.api.runs import largest, mine, open_run, resume, verify
     from pipeline.compare.difference import Difference
     from pipeline.compare.diffing import diff
@@ -38,14 +40,17 @@ __all__ = [
     "Count",
     "Difference",
     "Generated",
+    "Look",
     "Published",
     "Results",
     "__version__",
     "count",
     "diff",
     "dry_run",
+    "from_table",
     "generate",
     "largest",
+    "look",
     "maximal_bicliques",
     "mine",
     "open_run",
@@ -63,6 +68,7 @@ _HOMES = {
     "Count": "results.counted",
     "Difference": "compare.difference",
     "Generated": "synthetic.generated",
+    "Look": "api.looking",
     "MaximalBicliques": "api.estimator",  # not in `__all__`, because it needs scikit-learn
     "Published": "publishing.publish_run",
     "Results": "results.results",
@@ -70,8 +76,10 @@ _HOMES = {
     "count": "api.counting",
     "diff": "compare.diffing",
     "dry_run": "api.dry_running",
+    "from_table": "api.cross_tables",
     "generate": "synthetic.generating",
     "largest": "api.runs",
+    "look": "api.looking",
     "maximal_bicliques": "api.iterating",
     "mine": "api.runs",
     "open_run": "api.runs",

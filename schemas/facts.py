@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
+from schemas.reading import Reading
+
 __all__ = [
     "BEFORE_MINING",
     "PART_NAME",
@@ -51,6 +53,7 @@ class InputFacts(TypedDict):
     left_name: NotRequired[str]
     right_name: NotRequired[str]
     notes: NotRequired[list[str]]
+    reading: NotRequired[Reading]
     read_on: NotRequired[str]
     pieces: NotRequired[Number]
     from_run: NotRequired[str]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field
 from numbers import Integral, Rational, Real
+from operator import index
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -16,7 +17,7 @@ __all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "as_option", "as_plain", 
 
 #: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
 #: and the flow `mine`.
-Call = Literal["mine", "largest", "count", "resume", "dry_run", "demo", "flow"]
+Call = Literal["mine", "largest", "count", "resume", "dry_run", "look", "demo", "flow"]
 
 #: The calls that start with an input.
 NEW: tuple[Call, ...] = ("mine", "largest", "count", "dry_run", "flow")
@@ -94,7 +95,12 @@ class Option:
 
 
 def option(default: Any, **told: Any) -> Any:
-    """A keyword field of a dataclass that a user can choose. `told` are the fields of `Option`."""
+    """A keyword field of a dataclass that a user can choose. `told` are the fields of `Option`.
+
+    An option of reading is one of ``look``, too, unless it says where it can be given.
+    """
+    if told["group"] == "reading":
+        told.setdefault("on", (*NEW, "look"))
     return field(default=default, kw_only=True, metadata={"option": Option(**told)})
 
 
@@ -111,7 +117,7 @@ def as_plain(value: Any) -> Any:
     if isinstance(value, bool):
         return value
     if isinstance(value, Integral):
-        return int(value)
+        return index(value) if hasattr(value, "__index__") else value  # a time of NumPy has a unit, and is no number
     return float(value) if isinstance(value, Real) and not isinstance(value, Rational) else value
 
 

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
 from schemas.errors import IncompleteError, InputError
-from schemas.option import as_option, option
+from schemas.option import NEW, as_option, option
 from schemas.records import read_as
 from schemas.search import MEASURES, Search, Side
-from schemas.values import above_0
+from schemas.values import seconds
 from schemas.where import Conditions, as_conditions
 
 __all__ = [
@@ -85,7 +85,18 @@ class IngestOptions:
         otherwise="all files",
     )
     delimiter: str | None = option(
-        None, help="character between columns of a CSV", group="reading", metavar="CHAR", otherwise="by its first lines"
+        None,
+        help="what stands between columns of a table, or items of transactions; \\t is a tab",
+        group="reading",
+        metavar="TEXT",
+        otherwise="by the first lines; blanks in transactions",
+    )
+    skip_lines: int | None = option(
+        None,
+        help="lines at the beginning of each file that are not read; 0 reads all",
+        group="reading",
+        metavar="N",
+        otherwise="comments and counts above the edges are recognised",
     )
     header: bool | None = option(
         None,
@@ -119,8 +130,14 @@ class IngestOptions:
         for word, column in (("left", self.left), ("right", self.right), ("weight", self.weight)):
             if column is not None and type(column) not in (int, str):
                 raise InputError(f"{word} must be the name of a column or its position from 0, not {column!r}")
-        if self.delimiter is not None and (not isinstance(self.delimiter, str) or len(self.delimiter) != 1):
-            raise InputError(f"the delimiter must be one character, not {self.delimiter!r}")
+        if self.delimiter == "\\t":
+            object.__setattr__(self, "delimiter", "\t")
+        if self.delimiter is not None and (
+            not isinstance(self.delimiter, str) or not self.delimiter or {*self.delimiter} & {"\n", "\r", '"'}
+        ):
+            raise InputError(f"the delimiter must be text on one line without quotes, not {self.delimiter!r}")
+        if self.skip_lines is not None and not (type(self.skip_lines) is int and self.skip_lines >= 0):
+            raise InputError(f"the lines to skip must be a whole number from 0 on, not {self.skip_lines!r}")
         if self.label_type not in get_args(LabelType):
             raise InputError(f"label type must be auto, int or string, not {self.label_type!r}")
         if self.min_weight is not None and not (
@@ -287,8 +304,8 @@ class RunLimits:
     def __post_init__(self) -> None:
         if self.max_results is not None:
             _check_count("max_results", self.max_results)
-        if self.time_limit_s is not None and not above_0(self.time_limit_s):
-            raise InputError(f"the time limit must be more than 0 seconds, not {self.time_limit_s!r}")
+        if self.time_limit_s is not None:
+            object.__setattr__(self, "time_limit_s", seconds(self.time_limit_s, "the time limit"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -336,16 +353,27 @@ class CallOptions:
         group="result",
         on=("mine", "largest", "resume", "flow"),
     )
+    all_edges: bool = option(
+        False,
+        name="all",
+        help="read all of SOURCE",
+        group="result",
+        on=("look",),
+        otherwise="its first 200,000 edges, or a few more",
+    )
+    strict: bool = option(
+        False, help="refuse an input about which there is any doubt", group="reading", otherwise="go on, and say them"
+    )
     ingest_on: Where = option(
         "auto",
         help="where SOURCE is read; the result is the same everywhere",
         group="reading",
+        on=NEW,
         otherwise="auto, the GPU for a large file if cuDF is there",
     )
 
     def __post_init__(self) -> None:
-        if not above_0(self.sample_time):
-            raise InputError(f"the time for the sample must be more than 0 seconds, not {self.sample_time!r}")
+        object.__setattr__(self, "sample_time", seconds(self.sample_time, "the time for the sample"))
 
 
 def _check_count(name: str, count: int) -> None:

@@ -6,6 +6,7 @@ Options are checked by the records that hold them; these are for the parameters 
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from operator import index
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from schemas.errors import InputError
 from schemas.option import as_plain
 
-__all__ = ["above_0", "as_index", "as_path", "share", "whole"]
+__all__ = ["as_index", "as_path", "at_home", "literal", "local_path", "seconds", "share", "whole"]
 
 
 def as_index(value: Any) -> int:
@@ -65,9 +66,20 @@ def share(value: Any, what: str) -> float:
     return float(number)
 
 
-def above_0(value: Any) -> bool:
-    """Whether something is a number more than 0, as of seconds."""
-    return type(value) in (int, float) and value > 0
+def seconds(value: Any, what: str, or_0: bool = False) -> float:
+    """A time in seconds, which may also be given as a `datetime.timedelta`.
+
+    Raises
+    ------
+    InputError
+        If it is none, or not more than 0. With `or_0`, 0 is a time, too.
+    """
+    number = value.total_seconds() if isinstance(value, timedelta) else as_plain(value)
+    if type(number) not in (int, float):
+        raise InputError(f"{what} must be a number of seconds, not {value!r:.60} ({type(value).__name__})")
+    if not (number > 0 or (or_0 and number == 0)):
+        raise InputError(f"{what} must be {'0 or more' if or_0 else 'more than 0'} seconds, not {value!r:.60}")
+    return number
 
 
 def as_path(value: Any, what: str) -> Path:
@@ -81,4 +93,34 @@ def as_path(value: Any, what: str) -> Path:
     if not isinstance(value, (str, os.PathLike)):
         remedy = f"; give its path, {value.path}" if isinstance(getattr(value, "path", None), Path) else ""
         raise InputError(f"{what} must be text or a path, not {value!r:.60}{remedy}")
-    return Path(value)
+    return local_path(value)
+
+
+def local_path(path: str | os.PathLike[str]) -> Path:
+    """A path of this machine that people give; see `at_home` and `literal`."""
+    return literal(Path(at_home(os.fspath(path))))
+
+
+def at_home(path: str) -> str:
+    """A path with the home folder in place of ``~`` or ``~user`` at its beginning, as shells have it.
+
+    Shells leave it alone in ``--output=~/out``, and files of settings always do. A name such as ``~old.csv`` that is
+    there, and of no user, is that file, as it is for a shell.
+
+    Raises
+    ------
+    InputError
+        There is no such user, or the home folder is not known.
+    """
+    home = os.path.expanduser(path)  # noqa: PTH111 - Path.expanduser forgets ./ and the slash at the end
+    if home.startswith("~") and not os.path.lexists(path):
+        user = path.partition("/")[0]
+        raise InputError(
+            f"{path} cannot be found, because there is no home folder for {user}; write ./{path} or a whole path"
+        )
+    return home
+
+
+def literal(path: Path) -> Path:
+    """A path that Arrow takes as it is. Of one that begins with ``~`` it would take the home folder."""
+    return path.absolute() if str(path).startswith("~") else path

@@ -24,17 +24,18 @@ CALLS: dict[Call, Path] = {
     "largest": ROOT / "pipeline" / "api" / "runs.py",
     "count": ROOT / "pipeline" / "api" / "counting.py",
     "resume": ROOT / "pipeline" / "api" / "runs.py",
+    "look": ROOT / "pipeline" / "api" / "looking.py",
     "dry_run": ROOT / "pipeline" / "api" / "dry_running.py",
 }
 
 _INTRO = """# Options
 
-Every option that a run has, and where it can be given: to the commands `bicliques mine`, `largest`, `count`,
+Every option that a run has, and where it can be given: to the commands `bicliques mine`, `largest`, `count`, `look`,
 `resume` and `demo`, to `mine --dry-run` (from Python, `pipeline.dry_run`), and to the [flow](operations.md) `mine`.
-From Python they are keywords with underscores, `pipeline.mine(..., min_left=3)`. Limits of `resume` stay as they were
-unless they are given, and the word `none` lifts one (from Python, `None`). The flow takes them in groups, which the
-headings name: `thresholds={"min_left": 3}`. Commands also take them from the environment and from a file:
-[install.md](install.md#options-that-are-always-the-same).
+From Python they are keywords with underscores, `pipeline.mine(..., min_left=3)`, and seconds may be a
+`datetime.timedelta`. Limits of `resume` stay as they were unless they are given, and the word `none` lifts one (from
+Python, `None`). The flow takes them in groups, which the headings name: `thresholds={"min_left": 3}`. Commands also
+take them from the environment and from a file: [install.md](install.md#options-that-are-always-the-same).
 
 This page is made from the fields of the records in `schemas/options.py`, `schemas/search.py` and
 `pipeline/workers/options.py`, by `python -m tests.options --write`.
@@ -78,9 +79,10 @@ def _keyword(entry: Entry, call: Call) -> str:
 def with_keywords(source: str, call: Call) -> str:
     """The text of a module in which the signature of `call` is as the table says."""
     (function,) = (each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef) and each.name == call)
-    own = next(each for each in function.args.kwonlyargs if each.arg == "progress")
+    assert function.returns is not None
+    end = next((each.lineno for each in function.args.kwonlyargs if each.arg == "progress"), function.returns.lineno)
     lines = source.splitlines(keepends=True)
-    lines[function.args.kwonlyargs[0].lineno - 1 : own.lineno - 1] = [f"{line}\n" for line in keywords(call)]
+    lines[function.args.kwonlyargs[0].lineno - 1 : end - 1] = [f"{line}\n" for line in keywords(call)]
     return "".join(lines)
 
 

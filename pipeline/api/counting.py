@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from kernels import engines
@@ -29,6 +28,7 @@ from pipeline.workers.options import Scheduler
 from schemas.members import Labels
 from schemas.options import LabelType, Order, RootSide, Where
 from schemas.search import Mode
+from schemas.values import as_path
 from schemas.where import Conditions
 
 __all__ = ["count"]
@@ -62,12 +62,14 @@ def count(
     device_memory: str | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
+    strict: bool = False,
     ingest_on: Where = "auto",
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
     where: Conditions = (),
     delimiter: str | None = None,
+    skip_lines: int | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
     min_weight: float | None = None,
@@ -110,6 +112,7 @@ def count(
     mode: Mode = "fingerprint" if fingerprint else "count"
     asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None)
     if per_vertex is not None:
+        per_vertex = as_path(per_vertex, "the folder of --per-vertex")
         vertices.refuse_full(per_vertex)
     notes: list[Progress] = []
     options = with_engine(asked.options, scheduler, notes.append)
@@ -120,14 +123,14 @@ def count(
         asked.workers.limited(),
         begun(asked.workers, platform),
         temporary_folder(folder) as temporary,
-        steps.started(source, temporary / "run", options, asked.limits, progress, ingest_on, keep=False) as run,
+        steps.started(source, temporary / "run", options, asked.limits, progress, asked.call, keep=False) as run,
     ):
         pass_on(notes, progress)
         session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
         assert session is not None  # a new run is not complete before it is mined
         counted = _count_of(run, session, time.perf_counter() - started)
         if per_vertex is not None and counted.complete:
-            vertices.copy(run, Path(per_vertex))
+            vertices.copy(run, per_vertex)
             counted = replace(counted, vertices=os.fspath(per_vertex))
     if session.ctrl_c:
         raise Interrupted(f"stopped with {number(counted.count, 'biclique')} counted; nothing is kept", counted)

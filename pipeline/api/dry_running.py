@@ -110,12 +110,14 @@ def dry_run(
     scheduler: Scheduler | None = None,
     devices: Devices | None = None,
     device_memory: str | None = None,
+    strict: bool = False,
     ingest_on: Where = "auto",
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
     where: Conditions = (),
     delimiter: str | None = None,
+    skip_lines: int | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
     min_weight: float | None = None,
@@ -172,7 +174,7 @@ def dry_run(
     with (
         asked.workers.limited(),
         temporary_folder() as temporary,
-        steps.started(source, temporary / "run", options, asked.limits, on_progress, ingest_on, keep=False) as run,
+        steps.started(source, temporary / "run", options, asked.limits, on_progress, asked.call, keep=False) as run,
     ):
         preparing.prepare(run, on_progress)
         taken = peak_rss()
@@ -185,7 +187,7 @@ def dry_run(
             preparing=preparing_bound(run),
             memory=memory_bound(run, shares=there is not None and there.sharing is not None),
             peak_rss=taken,
-            estimate=estimate(run, sample_time) if run.planned["n_roots"] else None,
+            estimate=estimate(run, asked.call.sample_time) if run.planned["n_roots"] else None,
             count_only=count_only,
             workers=None if there is None else there.workers,
         )

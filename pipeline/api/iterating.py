@@ -113,7 +113,7 @@ def in_temporary_folder(
     check_workers(asked.workers, platform)
     with asked.workers.limited(), begun(asked.workers, platform), temporary_folder(folder) as temporary:
         path = temporary / "run"
-        with steps.started(source, path, options, asked.limits, progress, asked.call.ingest_on, keep=False) as run:
+        with steps.started(source, path, options, asked.limits, progress, asked.call, keep=False) as run:
             session = steps.complete_run(run, asked.workers, asked.limits, progress)
         if session is not None and session.ctrl_c:
             raise KeyboardInterrupt

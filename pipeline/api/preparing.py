@@ -10,12 +10,11 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from kernels import engines
+from pipeline.ingest.doubts import refuse_doubts
 from pipeline.ingest.from_run import is_run_folder, take_from_run
-from pipeline.ingest.gpu.ingest_on import IngestOn
 from pipeline.ingest.readers.files import is_named, items_of
 from pipeline.ingest.sources.names import from_record, is_there
 from pipeline.ingest.step import ingest as ingest_source
@@ -33,25 +32,27 @@ from pipeline.run.progress import OnProgress, Progress, Step
 from pipeline.slices import first_use
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError
+from schemas.options import CallOptions
 from schemas.platform import CORES
+from schemas.values import local_path
 
 __all__ = ["build", "check_room", "ingest", "plan", "prepare"]
 
 logger = logging.getLogger(__name__)
 
 
-def prepare(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto") -> None:
+def prepare(run: Run, on_progress: OnProgress, source: Any = None, call: CallOptions | None = None) -> None:
     """Do every step before mining that is not done yet.
 
     `source` is the input, where a caller has it at hand. It is read if the run was killed before it had read it. It is
     not read a second time, because a caller that has compared it may have used it up.
     """
-    ingest(run, on_progress, None if _has_read(run) else source, ingest_on)
+    ingest(run, on_progress, None if _has_read(run) else source, call)
     build(run, on_progress)
     plan(run, on_progress)
 
 
-def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: IngestOn = "auto") -> dict[str, Any]:
+def ingest(run: Run, on_progress: OnProgress, source: Any = None, call: CallOptions | None = None) -> dict[str, Any]:
     """Read the input, or take it from a run that has read it.
 
     See `pipeline.ingest.step.ingest` and `pipeline.ingest.from_run`. `source` None opens it by the name in the options
@@ -60,9 +61,10 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
     Raises
     ------
     InputError
-        If the input cannot be used, cannot be opened by its name, or lies in the place of the run.
+        If the input cannot be used, cannot be opened by its name, or lies in the place of the run. Or it has doubts,
+        and the call is strict.
     """
-    options = run.options
+    options, call = run.options, call or CallOptions()
     given = from_record(options.source) if source is None else source
     is_run = is_run_folder(given)
     if is_named(given):
@@ -74,17 +76,19 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, ingest_on: Ing
                 f"{options.source} cannot be read again, and {run.path} does not hold all of it; start the run anew"
             )
         if is_run:
-            facts = take_from_run(Path(str(given)), options.ingest, run.path, ingest_on)
+            facts = take_from_run(local_path(str(given)), options.ingest, run.path, call.ingest_on)
         else:
-            facts = asdict(ingest_source(given, options.ingest, run.path, ingest_on, run.keep_edges))
+            facts = asdict(ingest_source(given, options.ingest, run.path, call.ingest_on, run.keep_edges))
         run.finish("ingest", facts, [run.path / file for file in INGEST_FILES])
         return facts
 
     def ready() -> None:
         if not is_run:
-            first_use.before_reading(given, ingest_on, options.ingest.where)
+            first_use.before_reading(given, call.ingest_on, options.ingest.where)
 
-    return _once(run, "ingest", on_progress, ready, read)
+    facts = _once(run, "ingest", on_progress, ready, read)
+    refuse_doubts(facts["source"], facts.get("notes", ()) if call.strict else ())
+    return facts
 
 
 def _has_read(run: Run) -> bool:

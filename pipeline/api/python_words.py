@@ -35,7 +35,9 @@ _EITHER = re.compile(r"--([a-z]+) or --no-\1\b")
 #: Methods without a plain name that users call by what they write.
 _CALLED_BY_PYTHON = frozenset({"__arrow_c_stream__", "__getitem__", "__iter__", "_repr_html_"})
 #: An option, and what may be its value. No option stands in quotes: that is a label.
-_OPTION = re.compile(r"(?<![\w'\"-])(with )?--(no-)?([a-z]+(?:-[a-z]+)*)(?: ([a-z]+|\d+)\b)?")
+_OPTION = re.compile(r"(?<![\w'\"-])(with )?--(no-)?([a-z]+(?:-[a-z]+)*)(?: ([a-z]+(?:-[a-z]+)*\b|\d+\b|'[^']*'))?")
+#: Two keywords that were options behind one another.
+_TWO = re.compile(r"(?<==)('[^']*'|\w+) (?=[a-z_]+=)")
 
 
 def in_python(sentence: str, package: str = "pipeline") -> str:
@@ -58,7 +60,7 @@ def in_python(sentence: str, package: str = "pipeline") -> str:
     sentence = _VERIFY.sub(f"with: {package}.verify", sentence)
     sentence = _EITHER.sub(r"\1=True or \1=False", sentence)
     sentence = _COLUMNS.sub(lambda found: f"left={_column(found[1])}, right={_column(found[2])}", sentence)
-    return _OPTION.sub(_keyword, sentence)
+    return _TWO.sub(r"\1, ", _OPTION.sub(_keyword, sentence))
 
 
 def speaking_python(function: Callable[P, T], package: str = "pipeline") -> Callable[P, T]:
@@ -146,6 +148,7 @@ def _column(text: str) -> str:
 def _options() -> dict[str, tuple[bool, tuple[str, ...]]]:
     """For every option: whether it is a switch, and its words. Those of `pipeline.generate` are not in the table."""
     from pipeline.api.table import TABLE
+    from pipeline.ingest.readers import formats
     from pipeline.synthetic.wanted import Wanted
     from schemas.options import Where
 
@@ -153,6 +156,7 @@ def _options() -> dict[str, tuple[bool, tuple[str, ...]]]:
     found = {name: (False, ()) for name in (*(each.name for each in fields(Wanted)), "part_edges", "threads")}
     found |= {"generate_on": (False, get_args(Where))}
     found |= {entry.name: (entry.is_switch, entry.choices or ()) for entry in TABLE}
+    found["format"] = (False, tuple(format.name for format in formats()))
     return {name.replace("_", "-"): told for name, told in found.items()}
 
 
@@ -166,6 +170,6 @@ def _keyword(found: re.Match[str]) -> str:
         return f"{before}{keyword}=False{rest}"
     if value == "none":
         return f"{before}{keyword}=None"
-    if value is not None and (value in choices or value.isdecimal()):
-        return f"{before}{keyword}={value if value.isdecimal() else repr(value)}"
+    if value is not None and (value in choices or value.isdecimal() or value[0] == "'"):
+        return f"{before}{keyword}={repr(value) if value in choices else value}"
     return f"{before}{keyword}{'=True' if is_switch and before else ''}{rest}"

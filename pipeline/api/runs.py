@@ -69,12 +69,14 @@ def mine(
     rmm_pool: str | None = None,
     spill: bool = False,
     write_on: Where = "auto",
+    strict: bool = False,
     ingest_on: Where = "auto",
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
     where: Conditions = (),
     delimiter: str | None = None,
+    skip_lines: int | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
     min_weight: float | None = None,
@@ -166,12 +168,14 @@ def largest(
     device_memory: str | None = None,
     rmm_pool: str | None = None,
     spill: bool = False,
+    strict: bool = False,
     ingest_on: Where = "auto",
     format: str | None = None,
     left: str | int | None = None,
     right: str | int | None = None,
     where: Conditions = (),
     delimiter: str | None = None,
+    skip_lines: int | None = None,
     header: bool | None = None,
     label_type: LabelType = "auto",
     min_weight: float | None = None,
@@ -221,7 +225,7 @@ def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop
     """Do all steps of a new run, or those that are left of the same run."""
     with asked.workers.limited():
         if not asked.call.overwrite and is_there_already(output, asked.options, source, asked.call.ingest_on):
-            session = steps.run(output, asked.workers, asked.limits, progress, stop, source, asked.call.ingest_on)
+            session = steps.run(output, asked.workers, asked.limits, progress, stop, source, asked.call)
             return _results(output, session, asked.call.report, progress)
         notes: list[Progress] = []
         options = with_engine(asked.options, asked.workers.scheduler, notes.append)
@@ -230,7 +234,7 @@ def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop
         with (
             begun(asked.workers, platform),
             begun_anew(output, source) if asked.call.overwrite else nullcontext(lambda: None) as has_begun,
-            steps.started(source, output, options, asked.limits, progress, asked.call.ingest_on) as run,
+            steps.started(source, output, options, asked.limits, progress, asked.call) as run,
         ):
             has_begun()
             pass_on(notes, progress)

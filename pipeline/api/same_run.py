@@ -22,6 +22,7 @@ from pipeline.series.runs import is_run
 from schemas.errors import IncompleteError, InputError
 from schemas.option import as_option
 from schemas.options import RunOptions
+from schemas.values import local_path
 
 __all__ = ["begun_anew", "digest_by_name", "is_there_already", "why_another"]
 
@@ -112,7 +113,7 @@ def begun_anew(path: Path, source: Any) -> Iterator[Callable[[], None]]:
     ResourceError
         If a file cannot be removed.
     """
-    if is_run_folder(source) and Path(source).resolve() == path.resolve():
+    if is_run_folder(source) and local_path(source).resolve() == path.resolve():
         raise InputError(f"{path} is the source and the output; name another output folder")
     away = set_aside(path) if _is_run(path) else None
     has_begun = False
@@ -136,7 +137,7 @@ def _is_run(path: Path) -> bool:
 
 def _digest(source: Any, asked: RunOptions, ingest_on: IngestOn) -> str | None:
     if is_run_folder(source):
-        return str(RunFolder(Path(source)).need("ingest")["digest"])
+        return str(RunFolder(local_path(source)).need("ingest")["digest"])
     if not is_named(source):
         with temporary_folder() as folder:
             return ingest(source, asked.ingest, folder, ingest_on).digest

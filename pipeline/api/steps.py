@@ -20,7 +20,7 @@ from typing import Any
 from kernels import engines
 from pipeline.api import preparing
 from pipeline.api.complete import is_complete_as_it_is, proven_manifest
-from pipeline.ingest.gpu.ingest_on import IngestOn
+from pipeline.ingest.doubts import refuse_doubts
 from pipeline.ingest.readers.files import is_named
 from pipeline.mining import driver
 from pipeline.prepare.members import find_members
@@ -46,7 +46,7 @@ from pipeline.workers.pool import Pool
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import ResourceError
 from schemas.manifest import Manifest
-from schemas.options import RunLimits, RunOptions
+from schemas.options import CallOptions, RunLimits, RunOptions
 from schemas.platform import CORES, Platform
 
 __all__ = [
@@ -72,12 +72,12 @@ def start(
     options: RunOptions,
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
-    ingest_on: IngestOn = "auto",
+    call: CallOptions | None = None,
     series: str | None = None,
     date: str | None = None,
 ) -> Run:
     """Make the folder of a run and read the input into it. Parameters and errors are those of `started`."""
-    with started(source, path, options, limits, progress, ingest_on, series, date) as run:
+    with started(source, path, options, limits, progress, call, series, date) as run:
         return run
 
 
@@ -88,7 +88,7 @@ def started(
     options: RunOptions,
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
-    ingest_on: IngestOn = "auto",
+    call: CallOptions | None = None,
     series: str | None = None,
     date: str | None = None,
     keep: bool = True,
@@ -108,8 +108,8 @@ def started(
         Limits that are stored, and that resuming keeps by default.
     progress : callable, bool or None
         See `pipeline.run.progress.to_callback`.
-    ingest_on : "auto", "cpu" or "gpu"
-        See `pipeline.ingest.step.ingest`.
+    call : CallOptions or None
+        Where the input is read, and whether its doubts are errors. None: the defaults.
     series, date : str or None
         See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
     keep : bool
@@ -128,17 +128,17 @@ def started(
     with new_run(path) as new:
         new.folder.write_options(options, limits, series, date)
         run = Run(new.folder)
-        preparing.ingest(run, to_callback(progress), source, ingest_on)
+        preparing.ingest(run, to_callback(progress), source, call)
         find_members(run)  # raises while the folder still goes if a label is wrong
         new.stays()
         with _resumable(run, keep):
             yield run
 
 
-def ingest(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
+def ingest(path: Path, progress: OnProgress | bool | None = None, call: CallOptions | None = None) -> dict[str, Any]:
     """Read the input if `start` was interrupted before that was done. Returns an `IngestSummary` as a dictionary."""
     with _opened(path) as run:
-        return preparing.ingest(run, to_callback(progress))
+        return preparing.ingest(run, to_callback(progress), call=call)
 
 
 def build(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
@@ -213,17 +213,18 @@ def run(
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
     source: Any = None,
-    ingest_on: IngestOn = "auto",
+    call: CallOptions | None = None,
 ) -> MiningSession | None:
     """Open a run and do all steps that are not done yet; see `complete_run`. A complete run is only read."""
     startup.over()
     there = Run.to_go_on(path)
     if is_complete_as_it_is(there):
         check_workers(workers, _platform(there))
+        refuse_doubts(str(path), there.facts("ingest").get("notes", ()) if call and call.strict else ())
         return None
     with workers.limited(), _opened(there.path) as run:
         check_workers(workers, _platform(run))  # before anything is changed
-        return complete_run(run, workers, limits, progress, stop, source, ingest_on)
+        return complete_run(run, workers, limits, progress, stop, source, call)
 
 
 def complete_run(
@@ -233,7 +234,7 @@ def complete_run(
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
     source: Any = None,
-    ingest_on: IngestOn = "auto",
+    call: CallOptions | None = None,
 ) -> MiningSession | None:
     """Do all steps that are not done yet, with one set of workers. The run is proven once all of it is mined.
 
@@ -250,8 +251,8 @@ def complete_run(
         When it is set, running slices are committed, and the call returns.
     source : path, object or None
         The input, for a run that was killed before it had read it. None opens it by the name in the options of the run.
-    ingest_on : "auto", "cpu" or "gpu"
-        See `pipeline.ingest.step.ingest`.
+    call : CallOptions or None
+        Where the input is read, and whether its doubts are errors. None: the defaults.
 
     Returns
     -------
@@ -266,7 +267,7 @@ def complete_run(
         If the proof fails, or damaged files cannot be mended.
     """
     on_progress, folder = to_callback(progress), run.folder
-    preparing.prepare(run, on_progress, source, ingest_on)
+    preparing.prepare(run, on_progress, source, call)
     manifest = proven_manifest(run)
     mend_sessions(folder, manifest)
     if manifest is not None:

@@ -138,7 +138,10 @@ def record(kind: type[T], given: Mapping[str, Any], before: T | None = None, **m
         If a value is wrong.
     """
     mine = {entry.field: as_plain(given.get(entry.name, entry.default)) for entry in TABLE if entry.record is kind}
-    found = {name: getattr(before, name) if value == AS_BEFORE else value for name, value in mine.items()}
+    found = {
+        name: getattr(before, name) if isinstance(value, str) and value == AS_BEFORE else value
+        for name, value in mine.items()
+    }
     return kind(**found, **more)
 
 

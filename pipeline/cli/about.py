@@ -12,6 +12,7 @@ from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.mining import say_results, so_far
 from pipeline.cli.options import add_options, chosen
 from schemas.errors import on_terminal
+from schemas.values import local_path
 
 __all__ = ["COMMANDS"]
 
@@ -25,7 +26,7 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        type=Path,
+        type=local_path,
         default=Path("demo-output"),
         help="folder of the run: empty or new (default: demo-output)",
     )

@@ -10,7 +10,7 @@ from kernels import engines
 from pipeline.cli.threshold_table import threshold_table, time_words
 from pipeline.results.binning import grid
 from pipeline.results.facts import (
-    input_words,
+    input_rows,
     memory_words,
     reduced_words,
     run_facts,
@@ -80,7 +80,7 @@ def count_card(count: Count) -> str:
         rows.append(("fingerprint", count.fingerprint))
     if RunOptions.from_json(count.options).search.per_vertex:
         rows.append(("vertices", count.vertices or "not written, because not all bicliques were counted"))
-    rows += [("input", input_words(count.input)), ("after reduction", reduced_words(count.graph))]
+    rows += [*input_rows(count.input), ("after reduction", reduced_words(count.graph))]
     if wanted := search_words(RunOptions.from_json(count.options).search):
         rows.append(("only with", wanted))
     rows += [("root side", count.graph["root_side"]), ("engine", count.options["engine"])]
@@ -123,7 +123,7 @@ def dry_run_card(dry: DryRun) -> str:
     """Profile, plan and estimates of a dry run."""
     graph, plan, guess = dry.graph, dry.plan, dry.estimate
     rows: list[tuple[str, object]] = [
-        ("input", input_words(dry.input)),
+        *input_rows(dry.input),
         *((f"degrees {side}", _degrees(graph["profile"][side])) for side in ("left", "right")),
         ("after reduction", reduced_words(graph)),
         ("root side", f"{graph['root_side']} (wedges: {graph['wedges_left']:,} left, {graph['wedges_right']:,} right)"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet
 from schemas.errors import in_one_line
+from schemas.values import local_path
 
 if TYPE_CHECKING:
     from pipeline.compare.difference import Difference
@@ -22,12 +23,12 @@ _SHOWN = 5
 
 
 def _add_diff(command: argparse.ArgumentParser) -> None:
-    command.add_argument("old", metavar="OLD", type=Path, help="folder of the run before")
-    command.add_argument("new", metavar="NEW", type=Path, help="folder of the run after")
+    command.add_argument("old", metavar="OLD", type=local_path, help="folder of the run before")
+    command.add_argument("new", metavar="NEW", type=local_path, help="folder of the run after")
     command.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=local_path,
         metavar="DIR",
         help="folder for gone.parquet, new.parquet, vertices_left.parquet, vertices_right.parquet and diff.json "
         "(default: nothing is kept)",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.cli.command import COMPLETE, Command, in_file, say
 from pipeline.cli.options import add_run, natural
 from schemas.errors import InputError, ResourceError
+from schemas.values import local_path
 
 if TYPE_CHECKING:
     from pipeline.results.results import Results
@@ -46,7 +46,7 @@ def _add_plot(command: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="FILE",
-        type=Path,
+        type=local_path,
         help="an SVG file to write, or to replace (default: standard output)",
     )
 

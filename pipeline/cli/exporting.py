@@ -6,7 +6,6 @@ import argparse
 import io
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from pipeline.cli.command import COMPLETE, LIMIT, Command, complain, in_file, say
@@ -14,6 +13,7 @@ from pipeline.cli.options import add_run
 from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import InputError, ResourceError, on_terminal
+from schemas.values import local_path
 
 __all__ = ["COMMANDS"]
 
@@ -30,7 +30,11 @@ def _add_export(command: argparse.ArgumentParser) -> None:
         help="bicliques as csv, jsonl or spmf (closed itemsets), or the graph as cxt or adj (default: csv)",
     )
     command.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="a file to write, or to replace (default: standard output)"
+        "-o",
+        "--output",
+        metavar="FILE",
+        type=local_path,
+        help="a file to write, or to replace (default: standard output)",
     )
 
 

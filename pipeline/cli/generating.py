@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
@@ -12,6 +11,7 @@ from pipeline.process import shell
 from pipeline.run.progress import number, size
 from schemas.errors import InputError
 from schemas.options import Where
+from schemas.values import local_path
 
 if TYPE_CHECKING:
     from pipeline.synthetic.estimating import Estimate
@@ -30,7 +30,11 @@ _HOW = ("part_edges", "threads", "generate_on")
 def _add_generate(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add(
-        "-o", "--output", metavar="GRAPH", type=Path, help="folder of the graph: empty or new; needed but for --dry-run"
+        "-o",
+        "--output",
+        metavar="GRAPH",
+        type=local_path,
+        help="folder of the graph: empty or new; needed but for --dry-run",
     )
     add("--n-left", type=int, required=True, metavar="N", help="left vertices")
     add("--n-right", type=int, required=True, metavar="N", help="right vertices")

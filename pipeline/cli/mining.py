@@ -1,4 +1,4 @@
-"""The commands ``mine``, ``largest``, ``count`` and ``resume``."""
+"""The commands ``mine``, ``largest``, ``count``, ``look`` and ``resume``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pipeline.cli.command import COMPLETE, Command, code_of, complain, progress,
 from pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import InputError
+from schemas.values import local_path
 
 if TYPE_CHECKING:
     from pipeline.results.results import Results
@@ -27,7 +28,7 @@ _MOST_SHOWN = 10
 def _add_mine(command: argparse.ArgumentParser) -> None:
     add_source(command)
     command.add_argument(
-        "-o", "--output", metavar="OUT", type=Path, help="folder of the run: empty, new, or of the same run"
+        "-o", "--output", metavar="OUT", type=local_path, help="folder of the run: empty, new, or of the same run"
     )
     command.add_argument(
         "--dry-run",
@@ -43,7 +44,7 @@ def _add_largest(command: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        type=Path,
+        type=local_path,
         help="folder of the run: empty, new, or of the same run (default: nothing is kept)",
     )
     add_options(command, "largest")
@@ -52,6 +53,11 @@ def _add_largest(command: argparse.ArgumentParser) -> None:
 def _add_count(command: argparse.ArgumentParser) -> None:
     add_source(command)
     add_options(command, "count")
+
+
+def _add_look(command: argparse.ArgumentParser) -> None:
+    add_source(command)
+    add_options(command, "look")
 
 
 def _add_resume(command: argparse.ArgumentParser) -> None:
@@ -117,6 +123,19 @@ def _count(arguments: argparse.Namespace) -> int:
     return code_of(count.outcome)
 
 
+def _look(arguments: argparse.Namespace) -> int:
+    from pipeline.api.looking import look
+
+    try:
+        found = look(arguments.source, **chosen(arguments, "look"))
+    except InputError as error:
+        if not arguments.json and (lines := getattr(error, "__notes__", ())):
+            print("\n".join(("the first lines:", *lines)), flush=True)
+        raise
+    say(arguments, found.to_json, lambda: str(found))
+    return COMPLETE
+
+
 def _resume(arguments: argparse.Namespace) -> int:
     from pipeline.api import runs
 
@@ -171,5 +190,6 @@ COMMANDS = (
         gets_ready=True,
     ),
     Command("count", "count them; nothing is kept", _add_count, _count, ("cli.cards", "api.counting"), gets_ready=True),
+    Command("look", "say how SOURCE is read, and what is doubtful about it", _add_look, _look, ("api.looking",)),
     Command("resume", "go on with the run in OUT, however it stopped", _add_resume, _resume, gets_ready=True),
 )

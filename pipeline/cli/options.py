@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import shlex
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_origin
 
 from pipeline.api.table import TABLE, Entry, entries_of
 from schemas.errors import InputError
 from schemas.option import GROUPS, Call, as_option
+from schemas.values import local_path
 
 __all__ = [
     *("UNSAID", "add_options", "add_quiet", "add_run", "add_source", "chosen", "fill_in", "from_text", "from_value"),
@@ -33,7 +33,7 @@ def add_source(command: argparse.ArgumentParser) -> None:
 
 def add_run(command: argparse.ArgumentParser) -> None:
     """Add the argument for the folder of an existing run."""
-    command.add_argument("run", metavar="OUT", type=Path, help="folder of the run")
+    command.add_argument("run", metavar="OUT", type=local_path, help="folder of the run")
 
 
 def add_options(command: argparse.ArgumentParser, *calls: Call, only: Iterable[str] = GROUPS) -> None:
@@ -140,7 +140,7 @@ def _parser(kinds: set[Any], entry: Entry) -> Any:
     if kinds == {str, int}:
         return _column
     if str in kinds:
-        return str if kinds <= {str, object} else Path  # an object comes from Python only
+        return str if kinds <= {str, object} else local_path  # an object comes from Python only
     (kind,) = kinds
     if entry.told.least is not None:
         return natural

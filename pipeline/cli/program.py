@@ -80,7 +80,7 @@ def _fill(arguments: argparse.Namespace) -> None:
     if not calls:
         return
     settings.fill(arguments, "dry_run" if getattr(arguments, "dry_run", False) else calls[0])
-    if arguments.settings and not arguments.quiet:
+    if arguments.settings and not getattr(arguments, "quiet", False):
         complain(arguments, settings.listed(arguments.settings), "settings", logging.INFO)
 
 

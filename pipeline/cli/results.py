@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet, add_run, natural
 from schemas.search import MEASURES
+from schemas.values import local_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,11 @@ def _add_cover(command: argparse.ArgumentParser) -> None:
     add_run(command)
     _add_rows(command, "-n", "--top")
     command.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="also write the table to this Parquet file, or replace it"
+        "-o",
+        "--output",
+        type=local_path,
+        metavar="FILE",
+        help="also write the table to this Parquet file, or replace it",
     )
 
 

@@ -13,6 +13,7 @@ from pipeline.cli.options import add_run
 from pipeline.process.interrupts import Terminated
 from pipeline.run.progress import number, size
 from schemas.errors import in_one_line, on_terminal
+from schemas.values import local_path
 
 if TYPE_CHECKING:
     from pipeline.results.run_status import Status
@@ -24,7 +25,7 @@ _CODES = {"complete": COMPLETE, "running": RUNNING, "stopped": LIMIT, "failed": 
 
 
 def _add_prune(command: argparse.ArgumentParser) -> None:
-    command.add_argument("folder", metavar="FOLDER", type=Path, help="holds one folder per run")
+    command.add_argument("folder", metavar="FOLDER", type=local_path, help="holds one folder per run")
     command.add_argument(
         "--keep", type=int, default=7, metavar="N", help="complete runs that stay, the newest (default: 7)"
     )

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from pipeline.proof.selection import largest, rows_at
 from pipeline.rows.collection import Rows
-from pipeline.run.files import read_json
+from pipeline.run.files import PathLike, read_json
 from pipeline.run.names import CHANGES_FILES, temporary_name
 from pipeline.run.own_folder import remove_own
 from pipeline.run.progress import number
@@ -22,7 +22,7 @@ from pipeline.run.tables import LOCAL, open_part, read_table
 from schemas.difference import ComparedRun, Record
 from schemas.errors import IncompleteError, InputError
 from schemas.search import By
-from schemas.values import whole
+from schemas.values import as_path, whole
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -157,8 +157,8 @@ class Difference:
         If its record is damaged.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: PathLike):
+        self.path = path = as_path(path, "the folder of a comparison")
         if not (path / RECORD_FILE).is_file():
             raise InputError(f"{path} holds no comparison of two runs: it has no {RECORD_FILE}")
         with _reading(path / RECORD_FILE):

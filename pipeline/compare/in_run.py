@@ -1,4 +1,7 @@
-"""The comparison of a run with the one before it in its series, in the folder ``changes/`` of the run."""
+"""The comparison of a run with the one before it in its series, in the folder ``changes/`` of the run.
+
+Their inputs are compared, too: what is doubtful about that of the run, and was not doubtful before.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from pipeline.run.stored import bring
 from pipeline.series.runs import run_before
 from schemas.errors import BicliqueError
 
-__all__ = ["changes_since_the_run_before", "known_changes"]
+__all__ = ["changes_since_the_run_before", "known_changes", "new_doubts"]
 
 
 def changes_since_the_run_before(run: PathLike) -> Difference | None:
@@ -61,3 +64,17 @@ def known_changes(before: RunFolder, folder: RunFolder) -> Difference | None:
     except BicliqueError:  # there is none, or it is damaged
         return None
     return found
+
+
+def new_doubts(run: PathLike) -> list[str]:
+    """Doubts about the input of a complete run, of kinds that the run before it had none of.
+
+    There are none if there is no run before, or an earlier version has made it, which kept no kinds.
+    """
+    before = run_before(Path(run))
+    manifests = (folder.manifest() for folder in (before, RunFolder(Path(run))) if folder is not None)
+    readings = [manifest.input["reading"] for manifest in manifests if manifest and "reading" in manifest.input]
+    if len(readings) < 2:
+        return []
+    known = {doubt["kind"] for doubt in readings[0]["doubts"]}
+    return [doubt["text"] for doubt in readings[1]["doubts"] if doubt["kind"] not in known]

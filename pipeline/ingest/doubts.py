@@ -1,35 +1,95 @@
-"""Doubts about an input that can be read but looks odd: sentences for the log, the card and the facts of a run."""
+"""Doubts about an input that can be read but looks odd: sentences for the log, the card and the facts of a run.
+
+`DOUBTS` is the list of all but those that readers find themselves (`EdgeStream.reading`, `EdgeStream.late_doubts`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from unicodedata import normalize
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import EdgeStream, shorten
-from pipeline.ingest.readers.columns import are_flags
+from pipeline.ingest.readers.cells import cells_of
+from pipeline.process import shell
+from pipeline.run.progress import number
+from schemas.errors import InputError
+from schemas.reading import Doubt, Reading
 
-__all__ = ["SLICE", "Variants", "duplicate_doubt", "flags_doubt", "form_doubt", "variants_of"]
+__all__ = ["DOUBTS", "SLICE", "Seen", "Variants", "read_as", "refuse_doubts", "variants_of"]
 
-#: If a side has more labels, or more bytes of labels, they are not compared. A million labels take half a second and
-#: 140 bytes of memory each.
+#: If a side has more labels, or more bytes of labels, they are not looked at. To compare a million takes half a second,
+#: and 140 bytes of memory each. A spreadsheet has no more rows.
 MOST_LABELS, MOST_BYTES = 1_000_000, 1 << 26
 #: Labels that are handled at a time.
 SLICE = 1 << 17
 
-_BLANKS = (" ", "\t", "\N{NO-BREAK SPACE}")
+#: Characters that nobody sees, or sees as a blank: those of ASCII, and the others.
+_BLANKS = (" ", "\t")
+_MORE_BLANKS = ("\N{NO-BREAK SPACE}", "\N{SOFT HYPHEN}", *"\u200b\u200c\u200d\u2060\ufeff")
+#: From so many edges on it is odd if every vertex of a side has one edge only.
+_SOME_EDGES = 10
+
+
+@dataclass(frozen=True)
+class Seen:
+    """An input that has been read, or a part of it.
+
+    Parameters
+    ----------
+    stream : EdgeStream
+    labels : (Array, Array)
+        The distinct labels of each side, int64, or large_string in any order.
+    n_rows, duplicates : int
+        Edges that were read, and how many of them had occurred before.
+    is_file, is_chosen : bool
+        Whether it is read from a file, and whether the two columns are named.
+    """
+
+    stream: EdgeStream
+    labels: tuple[pa.Array, pa.Array]
+    n_rows: int
+    duplicates: int
+    is_file: bool
+    is_chosen: bool
+
+    @cached_property
+    def variants(self) -> tuple[Variants | None, ...]:
+        """See `variants_of`."""
+        return tuple(map(variants_of, self.labels))
+
+
+def read_as(seen: Seen) -> Reading:
+    """What an input was taken for, once it is read, with every doubt about it."""
+    stream, (left, right) = seen.stream, ("integers" if _is_integer(labels) else "text" for labels in seen.labels)
+    found = (doubt for find in DOUBTS for doubt in find(seen))
+    doubts = (*stream.reading.doubts, *stream.late_doubts, *found)
+    return replace(stream.reading, format=stream.format, labels=(left, right), doubts=doubts)
+
+
+def refuse_doubts(source: str, notes: Iterable[str]) -> None:
+    """Refuse an input with doubts, for ``--strict``.
+
+    Raises
+    ------
+    InputError
+    """
+    if texts := "; ".join(notes):
+        raise InputError(f"{source} is doubtful: {texts}; mend it, or leave --strict out if it is as it should be")
 
 
 @dataclass(frozen=True)
 class Variants:
-    """Labels that differ from another label of their side only in blanks and capitals.
+    """Labels that differ from another label of their side only in blanks, capitals, or how Unicode writes them.
 
     Parameters
     ----------
     count : int
-        How many fewer labels there would be without blanks and capitals.
+        How many fewer labels there would be without these differences.
     example : (str, str)
         The first two labels in order that would be one, whatever the order of the input. Empty if there are none.
     """
@@ -41,22 +101,25 @@ class Variants:
         """The doubt in words, with the name of the side."""
         if self.count == 0:
             return None
-        one, other = map(shorten, self.example)
+        one, other = self.example
+        how = "blanks or capitals" if (one + other).isascii() else "blanks, capitals or their form in Unicode"
+        is_same = normalize("NFC", one) == normalize("NFC", other)  # then a terminal shows no difference
+        one, other = (ascii(label) if is_same else shorten(label) for label in self.example)
         what = f"{self.count:,} {side} labels differ" if self.count > 1 else f"1 {side} label differs"
-        return f"{what} from another one only in blanks or capitals, such as {one} and {other}; they are not merged"
+        return f"{what} from another one only in {how}, such as {one} and {other}; they are not merged"
 
 
 def variants_of(labels: pa.Array) -> Variants | None:
-    """Compare the distinct labels of a side without blanks and capitals. None when there are too many.
+    """Compare the distinct labels of a side without these differences. None when there are too many.
 
     Parameters
     ----------
     labels : Array
         int64, or large_string in any order.
     """
-    if pa.types.is_integer(labels.type):
+    if _is_integer(labels):
         return Variants(0)
-    if len(labels) > MOST_LABELS or labels.nbytes > MOST_BYTES:
+    if _are_too_many(labels):
         return None
     keys = pa.chunked_array([_key(part) for part in _slices(labels)], labels.type)
     count = len(labels) - pc.count_distinct(keys).as_py()
@@ -68,9 +131,18 @@ def variants_of(labels: pa.Array) -> Variants | None:
     return Variants(count, (same[0], same[1]))
 
 
+def _is_integer(labels: pa.Array) -> bool:
+    return bool(pa.types.is_integer(labels.type))
+
+
+def _are_too_many(labels: pa.Array) -> bool:
+    return len(labels) > MOST_LABELS or labels.nbytes > MOST_BYTES
+
+
 def _key(labels: pa.Array) -> pa.Array:
-    labels = pc.utf8_lower(labels)
-    for blank in _BLANKS:
+    is_ascii = pc.all(pc.string_is_ascii(labels)).as_py()
+    labels = pc.utf8_lower(labels if is_ascii else pc.utf8_normalize(labels, "NFC"))
+    for blank in _BLANKS if is_ascii else (*_BLANKS, *_MORE_BLANKS):
         labels = pc.replace_substring(labels, blank, "")
     return labels
 
@@ -79,53 +151,106 @@ def _slices(labels: pa.Array) -> Iterator[pa.Array]:
     return (labels.slice(start, SLICE) for start in range(0, len(labels), SLICE))
 
 
-def duplicate_doubt(stream: EdgeStream, duplicates: int, n_rows: int) -> str | None:
-    """The doubt that more than half of the rows are duplicates. Mostly the wrong columns were read then."""
-    if 2 * duplicates <= n_rows:
-        return None
-    said = f"{duplicates:,} of {n_rows:,} rows are duplicates"
-    if not stream.guessed:
-        return said
-    left, right = stream.side_names
-    return f"{said}; are {left} and {right} the columns you mean? name them with --left and --right"
+def _duplicates(seen: Seen) -> Iterator[Doubt]:
+    """More than half of the rows are duplicates. Mostly the wrong columns were read then."""
+    if 2 * seen.duplicates > seen.n_rows:
+        said = f"{seen.duplicates:,} of {seen.n_rows:,} rows are duplicates{_are_these_meant(seen)}"
+        yield Doubt("duplicates", said)
 
 
-def flags_doubt(stream: EdgeStream, left: pa.Array, right: pa.Array) -> str | None:
-    """The doubt that two columns of 0 and 1 are right vertices. There are too few rows to refuse them (`refuse_flags`).
+def _are_these_meant(seen: Seen) -> str:
+    left, right = seen.stream.side_names
+    which = f"; are {left} and {right} the columns you mean? name them with --left and --right"
+    return which if seen.stream.reading.is_guess else ""
 
-    Parameters
-    ----------
-    stream : EdgeStream
-        Of a table.
-    left, right : Array
-        The distinct labels.
-    """
-    if not are_flags(left, right):
-        return None
+
+def _flags(seen: Seen) -> Iterator[Doubt]:
+    """Two columns of 0 and 1 may be right vertices. There are too few rows to refuse them (`crossed.refuse_cells`)."""
+    stream = seen.stream
+    # matrices and graphs say what they are
+    is_guess = (seen.is_file or stream.reading.is_guess) and not stream.left_is_counted and not seen.is_chosen
+    if not is_guess or max(map(len, seen.labels)) > 2 or cells_of([s.to_pylist() for s in seen.labels]) != "flags":
+        return
     names = " and ".join(stream.side_names)
-    return (
-        f"{names} have only 0 and 1, and are read as the left and the right ends of edges; if {names} are two right "
-        f"vertices, and a row is a left one, {stream.as_frame.remedy()}"
-    )
+    said = f"{names} have only 0 and 1, and are read as the left and the right ends of edges; if {names} are two right "
+    yield Doubt("flags", f"{said}vertices, and a row is a left one, {stream.as_cells}")
 
 
-#: Forms that text labels rarely have on purpose, and what to say if all labels of a side have one.
+def _variants(seen: Seen) -> Iterator[Doubt]:
+    """Labels of a side may be the same."""
+    for side, variants in zip(seen.stream.side_names, seen.variants, strict=True):
+        if variants is not None and (said := variants.doubt(side)):
+            yield Doubt("variants", said)
+
+
+#: Forms that text labels rarely have on purpose: the kind of the doubt, the form, whether all labels of a side must
+#: have it, and what they look like. A table with types would refuse floating-point numbers, and make an edge of each
+#: member of a list. Spreadsheets write 1,23E+12 with a point or a comma. Some scripts need other invisible characters.
 _FORMS = (
-    (r"^[0-9]+\.[0-9]+$", "floating-point numbers", "and are taken as text, digit for digit"),
+    ("form", r"^[0-9]+\.[0-9]+$", True, "floating-point numbers", "and are taken as text, digit for digit"),
     (
+        "form",
         r"(?s)^(\[.*\]|\(.*\)|\{.*\})$",
+        True,
         "lists",
         "and each is taken as one label; give a row per member, or a column of lists in Parquet or Arrow",
     ),
+    (
+        "rounded numbers",
+        r"^[+-]?[0-9]([.,][0-9]+)?[eE]\+[0-9]{2,}$",
+        False,
+        "long numbers as spreadsheets shorten them",
+        "so digits are lost; export that column as text",
+    ),
+    ("invisible characters", "[\u200b\u2060\ufeff]", False, "other text", "because nobody sees a character inside"),
+    ("comments", "^[#%]", False, "comments", "and make edges; remove these lines if they are comments"),
 )
 
 
-def form_doubt(labels: pa.Array, side: str) -> str | None:
-    """The doubt that all labels look like floating-point numbers, or like lists that were written as text.
+def _forms(seen: Seen) -> Iterator[Doubt]:
+    """Labels look like something that is no label."""
+    has_lines = seen.is_file and seen.stream.format not in ("parquet", "arrow")
+    for k, (side, labels) in enumerate(zip(seen.stream.side_names, seen.labels, strict=True)):
+        for kind, form, all_must, what, how in () if _is_integer(labels) or _are_too_many(labels) else _FORMS:
+            if kind == "comments" and (k or not has_lines):  # only the beginning of a line makes a comment
+                continue
+            parts = [part.filter(pc.match_substring_regex(part, form)) for part in _slices(labels)]
+            found = pa.chunked_array(parts, labels.type)
+            if len(found) == len(labels) or (len(found) and not all_must):
+                which = f"the {side} labels look"
+                if not all_must:
+                    which = number(len(found), f"{side} label looks", f"{side} labels look")
+                first = shorten(pc.min_max(found)["min"].as_py())
+                yield Doubt(kind, f"{which} like {what}, such as {first}, {how}")
 
-    A table with types would refuse such numbers, and make an edge of each member of a list.
-    """
-    for form, what, how in _FORMS if not pa.types.is_integer(labels.type) else ():
-        if all(pc.all(pc.match_substring_regex(part, form)).as_py() for part in _slices(labels)):
-            return f"the {side} labels look like {what}, such as {shorten(labels[0].as_py())}, {how}"
-    return None
+
+def _complete(seen: Seen) -> Iterator[Doubt]:
+    """Everything is connected, as in a list of all pairs in which a weight of 0 says that there is no edge."""
+    reading, (n_left, n_right) = seen.stream.reading, map(len, seen.labels)
+    is_complete = min(n_left, n_right) > 1 and seen.n_rows - seen.duplicates == n_left * n_right
+    if is_complete and reading.not_read and not reading.weight:
+        left, right = seen.stream.side_names
+        has_names = seen.stream.format not in ("snap", "konect", "matrix-market")
+        column = f"--weight {shell.word(reading.not_read[0].removeprefix('column '))} " if has_names else ""
+        yield Doubt(
+            "complete graph",
+            f"every {left} label is connected with every {right} label; if a weight of 0 among what is not read "
+            f"({', '.join(reading.not_read)}) says that there is no edge, say {column}--min-weight X "
+            "with the smallest weight of an edge",
+        )
+
+
+def _lone(seen: Seen) -> Iterator[Doubt]:
+    """A side has one vertex, or only vertices with one edge. Mostly another column was meant."""
+    n_edges, fewest = seen.n_rows - seen.duplicates, min(map(len, seen.labels))
+    for side, labels in zip(seen.stream.side_names, seen.labels, strict=True):
+        if len(labels) == 1 < n_edges:
+            said = f"there is only one {side} label, {shorten(str(labels[0]))}"
+            yield Doubt("one vertex", f"{said}{_are_these_meant(seen)}")
+        elif n_edges == len(labels) >= _SOME_EDGES and fewest > 1:
+            said = f"every {side} label is in one edge only, and there are {n_edges:,} edges"
+            yield Doubt("one edge each", f"{said}{_are_these_meant(seen)}")
+
+
+#: What is looked for in every input, besides what its reader finds.
+DOUBTS: tuple[Callable[[Seen], Iterable[Doubt]], ...] = (_duplicates, _flags, _variants, _forms, _complete, _lone)

@@ -22,13 +22,14 @@ from pipeline.run.names import INGEST_FILES, OPTIONS_FILE
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import IncompleteError, InputError
 from schemas.options import IngestOptions
+from schemas.values import local_path
 
 __all__ = ["is_run_folder", "take_from_run"]
 
 
 def is_run_folder(source: Any) -> bool:
     """Whether a source is the folder of a run, or a link to one."""
-    return isinstance(source, (str, os.PathLike)) and os.path.isfile(Path(source) / OPTIONS_FILE)  # noqa: PTH113 - never raises
+    return isinstance(source, (str, os.PathLike)) and os.path.isfile(local_path(source) / OPTIONS_FILE)  # noqa: PTH113 - never raises
 
 
 def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> dict[str, Any]:

@@ -12,25 +12,25 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.ingest.doubts import duplicate_doubt, flags_doubt, form_doubt, variants_of
+from pipeline.ingest.doubts import Seen, read_as
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from pipeline.ingest.readers import EdgeStream, open_source
-from pipeline.ingest.readers.columns import refuse_flags
 from pipeline.ingest.readers.files import Files
 from pipeline.ingest.sources.at_hand import at_hand
 from pipeline.ingest.staging import all_or_nothing
-from pipeline.ingest.table.normalise import EdgeTable, Labels
+from pipeline.ingest.table.normalise import EdgeTable
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from pipeline.run.progress import number
 from schemas.errors import DeviceMemoryError, InputError
 from schemas.options import IngestOptions
+from schemas.reading import Reading
 
 if TYPE_CHECKING:
     from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 
-__all__ = ["IngestSummary", "ingest"]
+__all__ = ["IngestSummary", "ingest", "refuse_empty"]
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,9 @@ class IngestSummary:
         Labels that differ from another label of their side only in blanks or capitals. None when there were too many
         labels to compare.
     notes : tuple of str
-        Doubts about the input, in sentences.
+        Doubts about the input, in sentences: the texts of those of `reading`.
+    reading : Reading
+        What the input was taken for, with every doubt about it.
     seconds : float
     read_on : str
         "gpu", or "cpu" and why not on a GPU.
@@ -91,6 +93,7 @@ class IngestSummary:
     left_variants: int | None
     right_variants: int | None
     notes: tuple[str, ...]
+    reading: Reading
     seconds: float
     read_on: str = "cpu"
     tables_seconds: float = 0.0
@@ -168,12 +171,7 @@ def _ingest(
         for batch in stream.chunks():
             if len(batch):
                 table.add(batch)
-    if table.n_rows == 0:
-        left_out = f" ({number(stream.skipped, 'bad line was', 'bad lines were')} left out)" if stream.skipped else ""
-        light = number(stream.light, "edge has", "edges have")
-        left_out += f" ({light} a weight below the smallest one)" if stream.light else ""
-        remedy = "check the input and its --format" if n_bytes else "give one with edges"
-        raise InputError(f"there are no edges in {stream.source}{left_out}; {remedy}")
+    refuse_empty(stream, table.n_rows, n_bytes > 0)
     guard = partial(memory_errors, stream) if reader is not None else nullcontext
     with guard():
         left, right, duplicates = table.finish()
@@ -182,11 +180,7 @@ def _ingest(
         logger.warning(
             "the GPU has no room for all %d edges at once: they are sorted in %d pieces", table.n_rows, pieces
         )
-    stream.check(left.values, right.values)
-    # matrices and graphs say what they are
-    is_guess = bool(n_bytes or stream.guessed) and not stream.left_is_counted and not is_chosen
-    if is_guess:
-        refuse_flags(stream, left.values, right.values, table.n_rows)
+    stream.check(left.values, right.values, table.n_rows)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]
@@ -198,7 +192,10 @@ def _ingest(
     if keep is not None and not isinstance(table, EdgeTable):
         keep(table.on_device)
     tables_seconds = time.perf_counter() - started
-    variants, notes = _doubts(stream, (left, right), duplicates, table.n_rows, is_guess)
+    seen = Seen(stream, (left.values, right.values), table.n_rows, duplicates, n_bytes > 0, is_chosen)
+    reading = read_as(seen)
+    for doubt in reading.doubts:
+        logger.warning("%s: %s", stream.source, doubt.text)
     return IngestSummary(
         n_left=len(left),
         n_right=len(right),
@@ -212,9 +209,10 @@ def _ingest(
         right_label=str(right.type),
         left_name=stream.side_names[0],
         right_name=stream.side_names[1],
-        left_variants=variants[0],
-        right_variants=variants[1],
-        notes=notes,
+        left_variants=None if seen.variants[0] is None else seen.variants[0].count,
+        right_variants=None if seen.variants[1] is None else seen.variants[1].count,
+        notes=tuple(doubt.text for doubt in reading.doubts),
+        reading=reading,
         seconds=time.perf_counter() - started,
         read_on=read_on,
         tables_seconds=tables_seconds,
@@ -223,22 +221,17 @@ def _ingest(
     )
 
 
-def _doubts(
-    stream: EdgeStream, labels: tuple[Labels, Labels], duplicates: int, n_rows: int, is_guess: bool
-) -> tuple[list[int | None], tuple[str, ...]]:
-    """Variants of both sides, and doubts in sentences, which also go to the log.
+def refuse_empty(stream: EdgeStream, n_rows: int, is_file: bool) -> None:
+    """Refuse an input of which no edge is left.
 
-    If `is_guess`, this is a table of which nobody has named the columns.
+    Raises
+    ------
+    InputError
     """
-    counts: list[int | None] = []
-    notes = [duplicate_doubt(stream, duplicates, n_rows)]
-    if is_guess:
-        notes.append(flags_doubt(stream, labels[0].values, labels[1].values))
-    for own, name in zip(labels, stream.side_names, strict=True):
-        variants = variants_of(own.values)
-        counts.append(None if variants is None else variants.count)
-        notes += [variants.doubt(name) if variants is not None else None, form_doubt(own.values, name)]
-    found = tuple(note for note in notes if note is not None)
-    for note in found:
-        logger.warning("%s: %s", stream.source, note)
-    return counts, found
+    if n_rows:
+        return
+    left_out = f" ({number(stream.skipped, 'bad line was', 'bad lines were')} left out)" if stream.skipped else ""
+    light = number(stream.light, "edge has", "edges have")
+    left_out += f" ({light} a weight below the smallest one)" if stream.light else ""
+    remedy = "check the input and its --format" if is_file else "give one with edges"
+    raise InputError(f"there are no edges in {stream.source}{left_out}; {remedy}")

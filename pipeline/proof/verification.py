@@ -37,6 +37,7 @@ from schemas.errors import IncompleteError, InputError
 from schemas.facts import BEFORE_MINING
 from schemas.manifest import Manifest
 from schemas.totals import Best, Total
+from schemas.values import seconds, whole
 
 __all__ = ["BOUND_TIME_S", "Verification", "verify_run"]
 
@@ -104,7 +105,7 @@ def verify_run(
     IncompleteError
         If the run is not complete, or a check fails. The error names what is wrong.
     InputError
-        If `path` is not a run, or the run only counted.
+        If `path` is not a run, or the run only counted, or another value is wrong.
     ResourceError
         If the temporary folder is full.
 
@@ -114,6 +115,8 @@ def verify_run(
     some 200 MB and 16 bytes per vertex.
     Disk: 8 bytes per row for temporary files.
     """
+    sample, seed = whole(sample, "the number of rows to compare", 0), whole(seed, "the seed", 0)
+    bound_time = seconds(bound_time, "the time for the bound", or_0=True)
     url = store_url(path)
     if url is not None:
         from pipeline.run.working import copy_for_check  # imported only here, because most runs are kept in folders

@@ -17,6 +17,7 @@ from pipeline.run.files import PathLike, disk_errors, flush, whole_file
 from pipeline.run.names import is_file, is_folder, temporary_name, url_of
 from pipeline.run.outside import refuse_inside_run, refuse_inside_store
 from schemas.errors import BicliqueError, InputError, ResourceError
+from schemas.values import local_path
 
 __all__ = ["PIECE", "LocalPlace", "Place", "Seen", "StorePlace", "open_place"]
 
@@ -129,7 +130,7 @@ def open_place(url: PathLike) -> Place:
     """
     text = url_of(url)
     if text is None:
-        return LocalPlace(Path(url))
+        return LocalPlace(local_path(url))
     scheme, _, rest = text.partition("://")
     if scheme.lower() == "file":
         if not rest.startswith("/"):

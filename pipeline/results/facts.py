@@ -11,12 +11,15 @@ from schemas.facts import side_names
 from schemas.manifest import Manifest
 from schemas.members import label_words
 from schemas.options import RunOptions
+from schemas.reading import Reading
+from schemas.records import read_as
 from schemas.search import Search
 
 if TYPE_CHECKING:
     from pipeline.results.results import Results
 
 __all__ = [
+    "input_rows",
     "input_words",
     "memory_words",
     "reduced_words",
@@ -69,6 +72,13 @@ def input_words(facts: Mapping[str, Any]) -> str:
     return f"{facts['source']}: {left}, {right}, {number(facts['n_edges'], 'edge')}{extra}{notes}"
 
 
+def input_rows(facts: Mapping[str, Any]) -> Iterable[tuple[str, object]]:
+    """What was read, and what it was taken for. Runs of earlier versions do not say that."""
+    yield "input", input_words(facts)
+    if "reading" in facts:
+        yield "read as", read_as(Reading, facts["reading"], "reading")
+
+
 def reduced_words(graph: Mapping[str, Any]) -> str:
     """The size of the graph that is left to search, from the facts of the step ``build``."""
     edges = number(graph["merged_edges"], "edge")
@@ -119,7 +129,7 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     none = why_none(manifest.input, manifest.graph, search)
     yield "bicliques", _answer(manifest, search) if manifest.count else f"none: {none}"
     yield "fingerprint", f"{manifest.fingerprint}{' (the same from Parquet)' if manifest.proven_rows else ''}"
-    yield "input", input_words(manifest.input)
+    yield from input_rows(manifest.input)
     yield "after reduction", reduced_words(manifest.graph)
     if wanted := search_words(search):
         yield "only with", wanted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +13,7 @@ from pipeline.rows.collection import Rows
 from pipeline.run.labels import ids_of
 from schemas.errors import InputError, ResourceError
 from schemas.search import Side
+from schemas.values import local_path
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -151,7 +151,7 @@ class Forms(Rows):
         ResourceError
             If the file cannot be written.
         """
-        export(self, self._run, format, Path(to) if isinstance(to, (str, os.PathLike)) else to)
+        export(self, self._run, format, local_path(to) if isinstance(to, (str, os.PathLike)) else to)
 
     def _lists(self, side: Side) -> tuple[pa.Array, pa.ListArray]:
         """The id of every biclique, and its members on a side."""

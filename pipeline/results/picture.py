@@ -21,6 +21,7 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import number, size
 from schemas.errors import InputError
 from schemas.search import Side
+from schemas.values import local_path
 
 __all__ = ["Picture", "picture_of", "svg_file"]
 
@@ -81,7 +82,7 @@ def svg_file(path: str | os.PathLike[str]) -> Path:
     InputError
         If the name does not end in ``.svg``, or there is no such folder.
     """
-    target = Path(path)
+    target = local_path(path)
     if target.suffix.lower() != ".svg":
         raise InputError(f"{target} cannot be written, because the picture is SVG; name a file that ends in .svg")
     refuse_target(target)

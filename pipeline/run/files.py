@@ -18,6 +18,7 @@ from typing import IO, Any
 from pipeline.run.names import temporary_name
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.records import checked, with_checksum
+from schemas.values import local_path
 
 __all__ = [
     "PathLike",
@@ -56,7 +57,7 @@ def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Pa
         If the folder cannot be made.
     """
     try:
-        folder = Path(tempfile.mkdtemp(prefix="bicliques-", dir=place))
+        folder = Path(tempfile.mkdtemp(prefix="bicliques-", dir=None if place is None else local_path(place)))
     except OSError as error:
         where = "the temporary folder ($TMPDIR)" if place is None else place
         raise InputError(f"nothing can be put into {where} ({error.strerror}); name another one") from error

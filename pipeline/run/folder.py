@@ -33,6 +33,7 @@ from schemas.facts import STEPS, StepFiles
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
+from schemas.values import literal
 
 __all__ = ["RunFolder", "children_of"]
 
@@ -63,6 +64,9 @@ class RunFolder:
     """
 
     path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", literal(self.path))
 
     @property
     def graph(self) -> Path:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.run.files import disk_errors, read_json, write_json
+from pipeline.run.files import PathLike, disk_errors, read_json, write_json
 from pipeline.run.names import UNFINISHED_FILE, temporary_name
 from pipeline.run.own_folder import names_in, remove_own
 from pipeline.run.progress import number
 from schemas.errors import IncompleteError
+from schemas.values import as_path
 
 __all__ = ["PLANTED_FILE", "TRUTH_FILE", "Generated", "is_of_graph", "part_name", "remove_graph"]
 
@@ -65,8 +66,8 @@ class Generated:
         If there is no graph, or not all of it.
     """
 
-    def __init__(self, path: Path):
-        self.path = path
+    def __init__(self, path: PathLike):
+        self.path = path = as_path(path, "the folder of the graph")
         self._truth = read_json(path / TRUTH_FILE)
         missing = [part["file"] for part in self._truth["parts"] if not (path / part["file"]).is_file()]
         if missing:

@@ -11,7 +11,7 @@ from pipeline.workers.devices import Devices, device_numbers
 from schemas.errors import InputError
 from schemas.option import Call, option
 from schemas.options import Where
-from schemas.values import above_0
+from schemas.values import seconds
 
 __all__ = ["Scheduler", "WorkerOptions", "address_of"]
 
@@ -117,8 +117,7 @@ class WorkerOptions:
             )
         if self.write_on not in get_args(Where):
             raise InputError(f"writing is on auto, cpu or gpu, not {self.write_on!r}")
-        if not above_0(self.slice_seconds):
-            raise InputError(f"slices must last more than 0 seconds, not {self.slice_seconds!r}")
+        object.__setattr__(self, "slice_seconds", seconds(self.slice_seconds, "the time of a slice"))
 
     @property
     def on_gpus(self) -> bool:

@@ -96,6 +96,29 @@ def test_what_cannot_be_compared_needs_attention(tmp_path: Path, told: list[dict
     assert len(told) == 1
 
 
+def test_a_new_doubt_about_the_input_needs_attention(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    """It is told once: what was doubtful the night before, too, is not new."""
+    spoilt = EDGES | {("USER 1", "film 1"), ("user 1", "film 1")}
+    states = [
+        run(tmp_path, f"2026-01-0{k}", edges, changes=False) for k, edges in enumerate((EDGES, spoilt, spoilt), 1)
+    ]
+    assert [state.name for state in states] == ["Completed", "Needs attention", "Completed"]
+    words = (
+        "the input has a doubt that it did not have in the run before: 1 user label differs from another one only in"
+    )
+    assert words in str(states[1].message)
+    [message] = told
+    assert words in message["text"]
+
+
+def test_a_strict_night_fails_with_the_doubts(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    state = run(tmp_path, "2026-01-01", EDGES | {("USER 1", "film 1"), ("user 1", "film 1")}, strict=True)
+    assert state.is_failed()
+    assert "is doubtful: 1 user label differs from another one only in blanks or capitals" in str(state.message)
+    assert "or leave strict out" in told[0]["text"]
+    assert not (tmp_path / "runs" / "2026-01-01").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

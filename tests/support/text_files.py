@@ -44,7 +44,8 @@ def edges_of(stream) -> list:
     for batch in stream.chunks():
         edges.extend(zip(batch["left"].to_pylist(), batch["right"].to_pylist(), strict=True))
         labels.append([pa.array(column.to_pylist(), type_of(column)) for column in batch.columns])
-    stream.check(*(pa.concat_arrays(side).unique() for side in zip(*labels, strict=True)))
+    sides = [pa.concat_arrays(side) for side in zip(*labels, strict=True)]
+    stream.check(*(side.unique() for side in sides), len(sides[0]))
     return edges
 
 

@@ -21,6 +21,8 @@ from pipeline.ingest.readers.text import TextStream
 __all__ = ["parse_plain"]
 
 _LF, _CR = ord("\n"), ord("\r")
+#: Bytes of a line behind the first after which it is asked whether any place is left that may have it.
+_SOME = 3
 _POWERS = 10 ** np.arange(1, 19, dtype=np.int64)
 #: Bytes in which the first line must end. Otherwise its columns cannot be counted.
 _FIRST_LINE_BYTES = 1 << 16
@@ -52,9 +54,8 @@ class _Shape:
 def _shape(stream: TextStream, first_line: bytes) -> _Shape | None:
     if isinstance(stream, EdgeList):
         delimiter, other = ("\t", b" ") if b"\t" in first_line else (" ", b"\t")
-        n_columns = first_line.count(delimiter.encode()) + 1
-        return _Shape(delimiter, n_columns, (0, 1), other, True) if 2 <= n_columns <= 4 else None
-    if isinstance(stream, Delimited) and stream.layout.delimiter.isascii():
+        return _Shape(delimiter, stream.n_columns, (0, 1), other, True)
+    if isinstance(stream, Delimited) and stream.delimiter == stream.layout.delimiter and stream.delimiter.isascii():
         layout = stream.layout
         return _Shape(layout.delimiter, layout.n_columns, layout.columns, b'"', False)
     return None
@@ -74,12 +75,26 @@ def parse_plain(stream: TextStream, arrays: Arrays, text: memoryview) -> tuple[A
     if n_fields != n_lines * shape.n_columns:
         return None
     digits = ((raw >= ord("0")) & (raw <= ord("9"))) | borders
+    if isinstance(stream, Delimited) and stream.may_repeat_header and _has(raw, stream.layout.header.encode()):
+        return None
     if all(kind == INTEGER for kind in stream.kinds) and bool(digits.all()):
         return _integers_only(stream, arrays, raw, shape, n_lines)
     if bool((raw >= 128).any()) and not _is_utf8(text):
         return None
     del ends, borders, digits
     return _mixed(stream, arrays, raw, shape, n_lines)
+
+
+def _has(raw: Any, line: bytes) -> bool:
+    """Whether the bytes of a line, with its end, occur in a text on the device."""
+    wanted = line + b"\n"
+    places = len(raw) - len(wanted) + 1
+    there = raw[: max(places, 0)] == wanted[0]
+    for k in range(1, len(wanted) if places > 0 else 0):
+        there &= raw[k : places + k] == wanted[k]
+        if k == _SOME and not bool(there.any()):
+            return False
+    return bool(there.any())
 
 
 def _upload(arrays: Arrays, text: memoryview) -> Any | None:

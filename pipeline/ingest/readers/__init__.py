@@ -9,35 +9,49 @@ from typing import Any
 from pipeline.ingest.readers.arrow import open_arrow
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
 from pipeline.ingest.readers.blocks import beginning
+from pipeline.ingest.readers.crossed import open_context, open_table
 from pipeline.ingest.readers.delimited import open_csv, open_tsv
 from pipeline.ingest.readers.edge_list import open_konect, open_snap
 from pipeline.ingest.readers.files import Files, find, is_named
 from pipeline.ingest.readers.fimi import open_adjacency, open_fimi
 from pipeline.ingest.readers.matrix_market import open_matrix_market
 from pipeline.ingest.readers.objects import open_object
-from pipeline.ingest.readers.opening import open_file, plain_name
+from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, plain_name, reading_errors, suffix_of
 from pipeline.ingest.readers.parquet import open_parquet
 from pipeline.ingest.readers.several import SeveralFiles
+from pipeline.process import shell
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = ["EdgeStream", "Format", "formats", "infer", "open_source"]
 
-_LIST = ON_LABELS | ON_WEIGHTS
-_CSV = ON_TABLES | {"delimiter", "header"}
+_LINES = ON_LABELS | {"skip_lines"}
+_EDGES = _LINES | ON_WEIGHTS
+_LISTS = _LINES | {"delimiter"}
+_CSV = ON_TABLES | {"delimiter", "header", "skip_lines"}
 
 _FORMATS = (
-    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _LIST, open_konect),
-    Format("snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _LIST, open_snap),
+    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _EDGES, open_konect),
+    Format(
+        "snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _EDGES, open_snap
+    ),
     Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, open_csv),
     Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, open_tsv),
     Format(
         "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", ON_WEIGHTS, open_matrix_market
     ),
-    Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", ON_LABELS, open_fimi),
+    Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", _LISTS, open_fimi),
     Format(
-        "adjacency", ("*.adj",), "line k lists the right neighbours of left vertex k, from 0", ON_LABELS, open_adjacency
+        "adjacency", ("*.adj",), "line k lists the right neighbours of left vertex k, from 0", _LISTS, open_adjacency
     ),
+    Format(
+        "table",
+        (),
+        "a row per left vertex, named in front, and a column per right one",
+        _LISTS | {"header", "min_weight"},
+        open_table,
+    ),
+    Format("cxt", ("*.cxt",), "Burmeister's context: objects are left, attributes right", ON_LABELS, open_context),
     Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", ON_TABLES, open_parquet),
     Format(
         "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", ON_TABLES, open_arrow
@@ -52,6 +66,20 @@ _BEGINNINGS = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
 )
+
+_TABLE = "write it as CSV or Parquet, as with pandas"
+#: How files begin that none of the readers takes, what they are, and what to do with them.
+_OTHERS = (
+    (b"PK\x03\x04", "a ZIP archive", "read what is in it: unzip -p {} | bicliques count - --format csv"),
+    (b"\xd0\xcf\x11\xe0", "an Excel workbook", _TABLE),
+    (b"SQLite format 3", "an SQLite database", _TABLE),
+    (b"ORC", "an ORC file", _TABLE),
+    (b"Obj\x01", "an Avro file", _TABLE),
+    (b"\x89HDF", "an HDF5 file", _TABLE),
+    (b"<?xml", "an XML file, as of GraphML", "read it in Python, as with networkx.read_graphml, and give the graph"),
+    (b"graph [", "a GML file", "read it in Python, as with networkx.read_gml, and give the graph"),
+)
+_MOST_MAGIC = 16
 
 
 def formats() -> tuple[Format, ...]:
@@ -71,7 +99,7 @@ def infer(path: Path) -> str:
     named = [format.name for format in _FORMATS if any(fnmatch(name, pattern) for pattern in format.patterns)]
     if len(named) == 1:
         return named[0]
-    start = beginning(path)
+    start = beginning(path).lstrip()
     for mark, format_name in _BEGINNINGS:
         if start.startswith(mark) and (not named or format_name in named):
             return format_name
@@ -80,7 +108,10 @@ def infer(path: Path) -> str:
     if not start:
         raise InputError(f"{path} is empty; name a file that holds edges")
     names = ", ".join(format.name for format in _FORMATS)
-    raise InputError(f"neither the name nor the first line of {path} tells its format; say --format, one of {names}")
+    raise InputError(
+        f"neither the name nor the first line of {path} tells its format; say --format, one of {names} "
+        "(`bicliques look` shows the lines)"
+    )
 
 
 def open_source(source: Any, options: IngestOptions) -> EdgeStream:
@@ -101,7 +132,7 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     if not isinstance(source, Files):
         return open_object(source, options)
     for path in source.paths:
-        open_file(path).close()
+        _refuse_other(path)
     format = _format_of(source, options.format)
     refuse_unused(format.name, format.options | {"where"}, options)
     if len(source.paths) > 1 or not source.is_one:
@@ -109,6 +140,17 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     stream = format.open(source.paths[0], options)
     stream.source = source.title
     return stream
+
+
+def _refuse_other(path: Path) -> None:
+    """Refuse a file that begins as those of other programs do, which no reader takes."""
+    with open_file(path) as file, reading_errors(path):
+        start = file.read(_MOST_MAGIC)
+    for mark, what, how in _OTHERS:
+        if start.startswith(mark):
+            raise InputError(f"{path} is {what}; {how.format(shell.word(str(path)))}")
+    if (suffix := suffix_of(start)) and path.suffix.lower() not in COMPRESSIONS:
+        raise InputError(f"{path} is compressed with {COMPRESSIONS[suffix]}; call it {path.name}{suffix}")
 
 
 def _infer_among(files: Files, path: Path) -> str:

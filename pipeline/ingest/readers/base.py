@@ -16,11 +16,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.as_frame import AsFrame
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from schemas.reading import Doubt, Reading
 
 __all__ = [
+    "NAN_REMEDY",
     "ON_LABELS",
     "ON_TABLES",
     "ON_WEIGHTS",
@@ -40,6 +41,11 @@ SIDES = ("left", "right")
 #: The remedy that every bad line has, besides its own remedies.
 SKIP = "leave such lines out with --skip-bad-lines"
 
+#: What to do with NaN among the values of a matrix, where it stands for a missing entry.
+NAN_REMEDY = (
+    "if there is no edge, make it 0 (numpy.nan_to_num), or say from which weight on there is one with --min-weight"
+)
+
 #: The options that apply to labels which may be text, and those that apply to a table with columns of such labels.
 ON_LABELS = frozenset({"label_type"})
 ON_TABLES = ON_LABELS | {"left", "right", "weight", "min_weight"}
@@ -52,6 +58,7 @@ _UNUSED = {
     "right": "--right names a column",
     "delimiter": "--delimiter separates columns",
     "header": "--header and --no-header are about column names",
+    "skip_lines": "--skip-lines counts lines above the edges",
     "label_type": "--label-type string takes labels as text",
     "where": "--where chooses files by their folders",
     "weight": "--weight names a column",
@@ -71,16 +78,20 @@ class BadLineError(Exception):
         What is wrong, with the offending text.
     remedy : str
         What the user can do, besides leaving the line out.
+    is_lone : bool
+        Whether the line alone may be wrong. If many are, leaving them out does not help.
     """
 
-    def __init__(self, reason: str, remedy: str):
+    def __init__(self, reason: str, remedy: str, is_lone: bool = True):
         super().__init__(reason)
         self.reason = reason
         self.remedy = remedy
+        self.is_lone = is_lone
 
     def at(self, place: str, otherwise: str | None = SKIP) -> InputError:
         """The error that a user sees, in one sentence. `place` is the file and the line."""
-        return InputError(f"{place}: {self.reason}; {self.remedy}" + (f", or {otherwise}" if otherwise else ""))
+        more = f", or {otherwise}" if otherwise and self.is_lone else ""
+        return InputError(f"{place}: {self.reason}; {self.remedy}{more}")
 
 
 class EdgeStream(ABC):
@@ -98,10 +109,8 @@ class EdgeStream(ABC):
         Edges left out so far because their weight is below ``min_weight``.
     integers : (DataType, DataType)
         Type of integer labels of the left and right side in the label table, int64 or int32.
-    side_names : (str, str)
-        Names of the two columns that are read, in a form that can be shown.
-    guessed : bool
-        Whether these columns were read because they are the first two, although there are others.
+    reading : Reading
+        What the source is taken for.
     kinds : (DataType or None, DataType or None)
         Type of the labels of the left and of the right side in the batches: int64, or large_string (or a dictionary of
         it). None where the column does not tell.
@@ -111,8 +120,10 @@ class EdgeStream(ABC):
         Lines of this file that have numbers. It is known when `chunks` has ended.
     left_is_counted : bool
         Whether the left labels are numbers of lines, which a table of 0 and 1 does not have.
-    as_frame : AsFrame
-        How Python makes a pandas frame of it, if it is a table of 0 and 1.
+    is_named : bool
+        Whether the two columns have names that sides usually have.
+    as_table, as_cells : str
+        What to do if it is a table with a column per right vertex, and labels in front or nothing but cells.
     is_small : bool
         Whether all of it may be in memory, beside a few others like it, and its lines have no numbers. Then several
         files are read at a time.
@@ -123,13 +134,14 @@ class EdgeStream(ABC):
     skipped: int = 0
     light: int = 0
     integers: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())
-    side_names: tuple[str, str] = SIDES
-    guessed: bool = False
+    reading: Reading = Reading(format="")
     kinds: tuple[pa.DataType | None, pa.DataType | None] = (None, None)
     n_before: int = 0
     numbered: int = 0
     left_is_counted: bool = False
-    as_frame: AsFrame = AsFrame()
+    is_named: bool = False
+    as_table: str = ""
+    as_cells: str = ""
     is_small: bool = False
 
     @abstractmethod
@@ -150,27 +162,42 @@ class EdgeStream(ABC):
         """BLAKE3 (hex) of the file's bytes, after `chunks` has ended. None for an object in memory."""
         return None
 
-    def check(self, left: pa.Array, right: pa.Array) -> None:
+    @property
+    def late_doubts(self) -> list[Doubt]:
+        """What became doubtful while the edges were read, after `chunks` has ended."""
+        return []
+
+    @property
+    def side_names(self) -> tuple[str, str]:
+        """Names of the two columns that are read, in a form that can be shown."""
+        return self.reading.columns
+
+    def check(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Compare what the source says about itself with what was read, and refuse a table with a column per vertex.
 
         Parameters
         ----------
         left, right : Array
             The distinct labels of each side, in any order.
+        n_rows : int
+            Edges that were read, with duplicates.
 
         Raises
         ------
         InputError
             They disagree, or it is such a table.
         """
-        self.check_counts()
-        self.check_table(left, right)
+        self.check_counts(left, right)
+        self.check_table(left, right, n_rows)
 
-    def check_counts(self) -> None:
-        """Compare the counts in the header of a file with its lines. Most formats have none."""
+    def check_counts(self, left: pa.Array | None = None, right: pa.Array | None = None) -> None:
+        """Compare the counts in the header of a file with its lines. Most formats have none.
+
+        The distinct labels are not known of one of several files.
+        """
         return None
 
-    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+    def check_table(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Refuse a table with a column per vertex. Parameters are those of `check`."""
         return None
 

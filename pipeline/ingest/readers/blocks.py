@@ -17,13 +17,20 @@ import numpy as np
 from pipeline.ingest.readers.opening import FileHash, decompressed, hashed
 from schemas.errors import InputError
 
-__all__ = ["LINE_BYTES", "LOOK", "Block", "beginning", "block_of", "blocks", "numbered_lines", "refuse_long_lines"]
+__all__ = [
+    "LINE_BYTES",
+    "LOOK",
+    "MARK",
+    "Block",
+    "beginning",
+    "block_of",
+    "blocks",
+    "numbered_lines",
+    "refuse_long_lines",
+]
 
 #: Bytes of text that are parsed at a time, by each thread. What is made of them stays in the caches of a core.
 BLOCK_BYTES = 2 << 20
-
-#: Bytes that are read at a time where only the first lines are needed, for a delimiter, a header or sizes.
-HEAD_BYTES = 1 << 20
 
 #: A longer line or label is refused, because the file is mostly a binary file then.
 LINE_BYTES = 16 << 20
@@ -31,6 +38,8 @@ LINE_BYTES = 16 << 20
 #: Bytes in which a line end is searched.
 LOOK = 1 << 16
 
+#: The byte order mark of UTF-8.
+MARK = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 
@@ -83,10 +92,14 @@ def beginning(path: Path) -> bytes:
 
 
 def numbered_lines(path: Path) -> Generator[tuple[int, bytes]]:
-    """Every line of a file with its number, from 1, without its line end. Lines are read as the caller needs them."""
-    with hashed(path) as file, closing(blocks(path, file, HEAD_BYTES)) as parts:
+    """Every line of a file with its number, from 1, without its line end. Lines are read as the caller needs them.
+
+    A block of blank lines is left out, because a file may begin with millions of them.
+    """
+    with hashed(path) as file, closing(blocks(path, file, min(LOOK, BLOCK_BYTES))) as parts:
         for block in parts:
-            yield from block.lines()
+            if not block.data.isspace():
+                yield from block.lines()
 
 
 def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = False) -> Generator[Block]:
@@ -177,4 +190,4 @@ def block_of(path: Path, number: int, data: bytes, torn: bool = False) -> Block:
 def _without_mark(data: bytes, path: Path) -> bytes:
     if data.startswith(_UTF16):
         raise InputError(f"{path} is UTF-16 text; convert it to UTF-8, for example with iconv -f UTF-16 -t UTF-8")
-    return data.removeprefix(b"\xef\xbb\xbf")
+    return data.removeprefix(MARK)

@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.as_frame import AsFrame
-from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
+from pipeline.ingest.readers.columns import choose, index_first
 from pipeline.ingest.readers.digests import file_digest
 from pipeline.ingest.readers.lists import is_list, refuse_lone_list
 from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, reading_errors
 from pipeline.ingest.readers.sieve import integers_of, kinds_of
-from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_flags, reason_of
-from pipeline.ingest.readers.validity import is_text
+from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_cells, reason_of
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -26,8 +24,8 @@ class TableFile(TableStream):
     """Edges of a Parquet or Arrow file."""
 
     def __init__(self, path: Path, options: IngestOptions, format: str):
-        super().__init__(str(path), format, options)
         self.path = path
+        self.format = format
         open_file(path).close()
         try:
             str(path).encode()
@@ -45,17 +43,19 @@ class TableFile(TableStream):
         except REFUSALS as error:
             raise self.damaged(reason_of(error)) from error
         refuse_lone_list(str(path), schema)
-        self.columns = find_columns(str(path), options, self.names, len(self.names))
+        order, n_index = index_first(schema)
+        shown = [self.names[k] for k in order]
+        choice = choose(str(path), options, shown, len(shown), format, n_index)
+        frame = f"pandas.read_{'parquet' if format == 'parquet' else 'feather'}({str(path)!r})"
+        super().__init__(str(path), format, options, "row", choice, shown, frame)
+        left, right, *weight = (order[k] for k in choice.wanted)
+        self.columns, self.weight = (left, right), (weight[0] if weight else None)
         self.integers = integers_of(schema, self.columns)
         self.kinds = kinds_of(schema, self.columns, options.label_type)
-        self.weight = find_weight(str(path), options, self.names, len(self.names), self.columns)
         #: Positions of the columns that are read.
-        self.wanted = self.columns if self.weight is None else (*self.columns, self.weight)
+        self.wanted = (left, right, *weight)
         self.has_lists = any(is_list(schema.types[k]) for k in self.columns)
-        self.side_names = side_names(self.names, self.columns)
-        self.guessed = options.left is None
-        self.as_frame = AsFrame(has_texts=is_text(schema.types[self.columns[1]]))
-        self._others = [k for k, kind in enumerate(schema.types) if k not in self.wanted and fit_for_flags(kind)]
+        self._others = [k for k in order if k not in self.wanted and fit_for_cells(schema.types[k])]
         try:
             self.select()
         except REFUSALS as error:

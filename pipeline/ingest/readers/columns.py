@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, EdgeStream, shorten
+from pipeline.ingest.readers.base import SIDES, shorten
 from pipeline.process import shell
 from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from schemas.reading import Reading
 
 __all__ = [
-    "Flags",
-    "are_flags",
-    "find_columns",
-    "find_weight",
-    "is_side",
+    "Choice",
+    "choose",
+    "column_of_field",
+    "find_column",
+    "index_first",
+    "is_usual",
     "matrix_remedy",
-    "refuse_crossed",
-    "refuse_flags",
     "side_names",
 ]
 
@@ -53,20 +53,98 @@ _PAIRS = (
 #: Columns that the rows of a run have, in whatever format.
 _OF_ROWS = ("id", "left", "right", "n_left", "n_right")
 
-#: Longest name of a side that is shown.
-_NAME = 60
+#: Longest name of a side that is shown, and most names of columns that are not read.
+_NAME, _NOT_READ = 60, 8
 
-#: Rows from which on two columns of 0 and 1 cannot be different edges.
-_MOST_EDGES = 4
+#: Column names that are recognised besides those of the known pairs. Capitals do not matter.
+_USUAL_NAMES = frozenset(("tail", "head", "node1", "node2", "id"))
 
-#: Values of a column that tell whether it has only 0 and 1.
-_LOOKED_AT = 100
-
-#: How 0 and 1 are written.
-_FLAGS = {"0": "0", "1": "1", "0.0": "0", "1.0": "1", "false": "0", "true": "1"}
+#: The name under which pandas stores a level of an index that has none.
+_UNNAMED = re.compile(r"__index_level_\d+__$")
 
 
-def find_columns(place: str, options: IngestOptions, names: Sequence[object] | None, n: int) -> tuple[int, int]:
+@dataclass(frozen=True)
+class Choice:
+    """The columns of a table that are read.
+
+    Parameters
+    ----------
+    columns : (int, int)
+        Positions of the left and of the right labels.
+    weight : int or None
+        Position of the weights, if they matter.
+    reading : Reading
+    is_named : bool
+        See `EdgeStream.is_named`.
+    objection : str or None
+        Why the first two columns may not be the sides, and what to say, if nobody has named them.
+    """
+
+    columns: tuple[int, int]
+    weight: int | None
+    reading: Reading
+    is_named: bool
+    objection: str | None
+
+    @property
+    def wanted(self) -> tuple[int, ...]:
+        """Positions of all columns that are read."""
+        return self.columns if self.weight is None else (*self.columns, self.weight)
+
+
+def choose(
+    place: str, options: IngestOptions, names: Sequence[object] | None, n: int, format: str, n_index: int = 0
+) -> Choice:
+    """Choose the columns of a table. `n_index` of the first ones are named levels of a pandas index.
+
+    Raises
+    ------
+    InputError
+        As of `_find_columns` and `_find_weight`.
+    """
+    columns = _find_columns(place, options, names, n)
+    weight = _find_weight(place, options, names, n, columns)
+    is_guess = options.left is None
+
+    def shown(k: int) -> str:
+        return str(names[k]) if names and str(names[k]).strip() else f"column {k}"
+
+    others = [k for k in range(n) if k not in (*columns, weight)]
+    more = len(others) - _NOT_READ
+    reading = Reading(
+        format=format,
+        columns=side_names(names, columns),
+        columns_why="the first two" if is_guess else "named",
+        is_guess=is_guess,
+        weight="" if weight is None else shown(weight),
+        not_read=(*map(shown, others[:_NOT_READ]), *([f"{more:,} more columns"] if more > 0 else [])),
+    )
+    is_named = names is not None and all(is_usual(str(names[k])) for k in columns)
+    objection = None
+    if is_guess and names and n_index == 1 and n > len(columns) and not is_named:
+        one, other = (f"left={names[left]!r}, right={names[right]!r}" for left, right in ((0, 1), (1, len(columns))))
+        objection = (
+            f"the index {names[0]!r} may be the left side, or only number the rows; say {one} if it is the left side, "
+            f"or {other} if it numbers the rows"
+        )
+    return Choice(columns, weight, reading, is_named, objection)
+
+
+def index_first(schema: pa.Schema) -> tuple[list[int], int]:
+    """Positions of the columns of a stored table with the named levels of a pandas index first, and how many these are.
+
+    pandas stores the levels of an index behind the columns, and says so in the metadata.
+    """
+    try:
+        levels = (schema.pandas_metadata or {}).get("index_columns", ())
+    except ValueError:  # the metadata is damaged
+        levels = ()
+    named = [level for level in levels if isinstance(level, str) and not _UNNAMED.match(level)]
+    first = [schema.names.index(level) for level in named if schema.names.count(level) == 1]
+    return [*first, *(k for k in range(len(schema)) if k not in first)], len(first)
+
+
+def _find_columns(place: str, options: IngestOptions, names: Sequence[object] | None, n: int) -> tuple[int, int]:
     """Positions of the two label columns of a table.
 
     Parameters
@@ -89,16 +167,16 @@ def find_columns(place: str, options: IngestOptions, names: Sequence[object] | N
     if options.left is None or options.right is None:
         _refuse_other_pair(place, names or ())
         return 0, 1
-    left, right = (_find_column(place, chosen, names, n) for chosen in (options.left, options.right))
+    left, right = (find_column(place, chosen, names, n) for chosen in (options.left, options.right))
     if left == right:
         raise InputError(f"{place}: {options.left!r} and {options.right!r} are the same column; name two columns")
     return left, right
 
 
-def find_weight(
+def _find_weight(
     place: str, options: IngestOptions, names: Sequence[object] | None, n: int, columns: tuple[int, int]
 ) -> int | None:
-    """Position of the column of weights. None if weights do not matter. Other parameters as of `find_columns`.
+    """Position of the column of weights. None if weights do not matter. Other parameters as of `_find_columns`.
 
     Raises
     ------
@@ -116,7 +194,7 @@ def find_weight(
             )
         found = known[0]
     else:
-        found = _find_column(place, options.weight, names, n)
+        found = find_column(place, options.weight, names, n)
     if found in columns:
         raise InputError(f"{place}: the column of weights is one of the labels, too; name another one in --weight")
     return found
@@ -127,17 +205,35 @@ def matrix_remedy(least: float) -> str:
     return f"a matrix of weights is given from Python as booleans: matrix >= {least:g}"
 
 
-def _find_column(place: str, chosen: str | int, names: Sequence[object] | None, n: int) -> int:
-    if isinstance(chosen, int):
+def find_column(place: str, chosen: str | int, names: Sequence[object] | None, n: int) -> int:
+    """The position of a column. An integer is the name of a column if there is such a name, and else a position."""
+    positions = [k for k, name in enumerate(names or ()) if name == chosen and not isinstance(name, bool)]
+    if isinstance(chosen, int) and not positions:
+        positions = [k for k, name in enumerate(names or ()) if str(name) == str(chosen)]
+    if len(positions) == 1:
+        return positions[0]
+    if isinstance(chosen, int) and not positions:
         if 0 <= chosen < n:
             return chosen
         raise InputError(f"{place}: no column {chosen}; positions go from 0 to {n - 1}")
-    positions = [k for k, name in enumerate(names or ()) if name == chosen]
-    if len(positions) == 1:
-        return positions[0]
-    shown, named = ", ".join(repr(name) for name in list(names or ())[:10]), shorten(chosen)
+    shown, named = ", ".join(repr(name) for name in list(names or ())[:10]), shorten(str(chosen))
     problem = f"no column {named}" if not positions else f"{len(positions)} columns are called {named}"
-    raise InputError(f"{place}: {problem}; the columns are {shown}, so name one of them or give a position from 0")
+    of, _, field = str(chosen).partition(".")
+    path = f"; if {of!r} has fields, {column_of_field(of, field)}" if field and of in (names or ()) else ""
+    raise InputError(
+        f"{place}: {problem}; the columns are {shown}, so name one of them or give a position from 0{path}"
+    )
+
+
+def column_of_field(column: str, field: str, frame: str = "frame", has_lists: bool | None = None) -> str:
+    """How to make a column of a field of structs, which may be in lists. None: nobody knows whether they are."""
+    explode = ("", f".explode({column!r})", f".explode({column!r}) if it has lists")[
+        2 if has_lists is None else has_lists
+    ]
+    return (
+        f"make a column of a field, such as {field!r}, and name it: frame = {frame}{explode}, then frame[{field!r}] = "
+        f"frame[{column!r}].str[{field!r}] (pandas), or unnest in DuckDB"
+    )
 
 
 def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
@@ -164,7 +260,13 @@ def _word(name: str) -> str:
     return re.sub(r"[ _.-]*id$", "", name.strip().lower())
 
 
-def is_side(name: str) -> bool:
+def is_usual(name: str) -> bool:
+    """Whether a name is one that columns of labels usually have."""
+    name = name.strip().lower()
+    return name in _USUAL_NAMES or name.endswith("_id") or _is_side(name)
+
+
+def _is_side(name: str) -> bool:
     """Whether a name is one of those that are known of a side."""
     return any(_word(name) in pair for pair in _PAIRS)
 
@@ -188,88 +290,3 @@ def _shown(name: object) -> str:
     text = " ".join(name.split()) if isinstance(name, str) else ""
     text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     return text if len(text) <= _NAME else text[: _NAME - 3] + "..."
-
-
-@dataclass(frozen=True)
-class Flags:
-    """Columns that have only 0 and 1 in their first rows.
-
-    Parameters
-    ----------
-    columns : int
-        Number of such columns.
-    seen : frozenset of str
-        Which of "0" and "1" they have.
-    """
-
-    columns: int = 0
-    seen: frozenset[str] = frozenset()
-
-    @classmethod
-    def among(cls, columns: Iterable[Iterable[object]]) -> Flags:
-        """The flags among some columns, each given by the values of its first rows."""
-        found = [seen for column in columns if (seen := _flags(column))]
-        return cls(len(found), frozenset().union(*found))
-
-
-def _flags(values: Iterable[object]) -> frozenset[str]:
-    """Which of 0 and 1 are among the values. Nothing if there are other values."""
-    seen = set()
-    for value in values:
-        flag = _FLAGS.get(str(value).strip().lower())
-        if flag is None:
-            return frozenset()
-        seen.add(flag)
-    return frozenset(seen)
-
-
-def refuse_crossed(stream: EdgeStream, labels: pa.Array, first: pa.Array, further: Callable[[], Flags]) -> None:
-    """Refuse a table of 0 and 1 with a column per vertex, which is no list of edges.
-
-    Parameters
-    ----------
-    stream : EdgeStream
-    labels : Array
-        The distinct values of a column that was read.
-    first : Array
-        Values of the first column. If they are not 0 and 1, they label the rows.
-    further : callable
-        It returns the flags among the other columns. It is called if the labels are flags themselves.
-
-    Raises
-    ------
-    InputError
-    """
-    seen = _flags(labels.to_pylist()) if len(labels) <= 2 else frozenset()
-    if not seen:
-        return
-    others = further()
-    if others.columns and len(seen | others.seen) == 2:
-        has_row_labels = not _flags(first[:_LOOKED_AT].to_pylist())
-        raise InputError(
-            f"{stream.source}: this looks like a table with a column per vertex, not like a list of edges: only 0 and "
-            f"1 are in one of the two columns read, and in {others.columns} more; "
-            f"{stream.as_frame.remedy(has_row_labels)}, or name two columns with --left and --right"
-        )
-
-
-def are_flags(*sides: pa.Array) -> bool:
-    """Whether the distinct labels of some sides are 0 and 1, however they are written, and nothing else."""
-    if any(len(labels) > 2 for labels in sides):
-        return False
-    seen = [_flags(labels.to_pylist()) for labels in sides]
-    return all(seen) and len(frozenset().union(*seen)) == 2
-
-
-def refuse_flags(stream: EdgeStream, left: pa.Array, right: pa.Array, n_rows: int) -> None:
-    """Refuse two columns that only have 0 and 1, in more rows than there are such edges.
-
-    Raises
-    ------
-    InputError
-    """
-    if n_rows > _MOST_EDGES and are_flags(left, right):
-        raise InputError(
-            f"{stream.source}: this looks like a table of 0 and 1 with a column per vertex, not like a list of edges: "
-            f"both columns read have nothing else in {n_rows:,} rows; {stream.as_frame.remedy()}, or name two columns"
-        )

@@ -28,6 +28,15 @@ _ENTRIES = 1 << 24
 def open_pairs(pairs: Iterable[Any], name: str, options: IngestOptions) -> EdgeStream:
     """Open an iterable of pairs, with weights behind them if these matter. A generator is consumed by the million."""
     columns = _columns(options)
+    if isinstance(pairs, tuple) and all(isinstance(each, np.ndarray) and each.ndim == 1 for each in pairs):
+        lengths = {len(pairs), *map(len, pairs)}
+        if lengths == {len(columns)}:
+            raise InputError(
+                f"{name}: {len(columns)} arrays of {len(columns)} may be columns or edges; give list(zip(*arrays)) if "
+                "they are columns, or list(map(tuple, arrays)) if each is an edge"
+            )
+        if len(pairs) == len(columns) and len(set(map(len, pairs))) == 1:
+            pairs = zip(*(each.tolist() for each in pairs), strict=True)
     batches = pairs_of(name, pairs, "pair", _CONVERT, len(columns), options.label_type == "string")
     return InMemory(name, "python", options, batches, columns, unit="pair")
 

@@ -18,6 +18,7 @@ from pipeline.ingest.readers.opening import reading_errors
 from pipeline.ingest.readers.partitions import chosen
 from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
 from schemas.errors import InputError
+from schemas.values import at_home, literal
 
 __all__ = [
     "Files",
@@ -98,7 +99,7 @@ def is_named(source: Any) -> TypeGuard[Named]:
 def items_of(source: Named) -> list[str]:
     """Each path of a source as text. A URL has all of its slashes, and one of a local file is the path of the file."""
     several = [source] if isinstance(source, (str, os.PathLike)) else source
-    return [_item_of(os.fspath(each)) for each in several]
+    return [at_home(_item_of(os.fspath(each))) for each in several]
 
 
 def _item_of(item: str) -> str:
@@ -234,15 +235,15 @@ def _of_one(item: str) -> Files:
         for folder in sorted({Path(fit).parent for fit in fits}):
             if os.path.lexists(folder / UNFINISHED_FILE):
                 refuse_unfinished(str(folder), [UNFINISHED_FILE])
-        each = [Path(one) for fit in fits for one in (_walk(fit) if os.path.isdir(fit) else [fit])]  # noqa: PTH112
+        each = [literal(Path(one)) for fit in fits for one in (_walk(fit) if os.path.isdir(fit) else [fit])]  # noqa: PTH112
     elif os.path.isdir(item):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
-        top, each = item, [Path(one) for one in _walk(item)]
+        top, each = item, [literal(Path(one)) for one in _walk(item)]
         if not each:
             raise InputError(
                 f"the folder {item} holds no files to read (names that begin with _ or . do not count); name another"
             )
     else:
-        return Files(str(path), (path,), (path.name,), is_one=True)
+        return Files(str(path), (literal(path),), (path.name,), is_one=True)
     each = sorted(set(each), key=str)
     return Files(with_number(str(path), len(each)), tuple(each), tuple(map(_below(top), map(str, each))))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.as_frame import AsFrame
 from pipeline.ingest.readers.base import SIDES, shorten
+from pipeline.ingest.readers.columns import Choice
 from pipeline.ingest.readers.labels import MAX_INTEGER
 from pipeline.ingest.readers.sieve import integers_of
 from pipeline.ingest.readers.tables import ROWS, Pair, TableStream
@@ -49,17 +49,20 @@ class TableFacts:
     ----------
     schema : Schema
         Schema of the batches.
-    names : (str, str)
-        See `EdgeStream.side_names`.
+    choice : Choice
+    names : sequence
+        Names of all columns.
     further : callable
         See `TableStream.further`.
-    as_frame : AsFrame
+    frame : str
+        Python code for a pandas frame of it.
     """
 
     schema: pa.Schema
-    names: tuple[str, str]
+    choice: Choice
+    names: Sequence[object]
     further: Callable[[], Iterable[Iterable[object]]]
-    as_frame: AsFrame
+    frame: str
 
 
 class InMemory(TableStream):
@@ -90,9 +93,8 @@ class InMemory(TableStream):
         self.columns = columns
         self.table = table
         if table is not None:
+            super().__init__(source, format, options, unit, table.choice, table.names, table.frame)
             self.integers = integers_of(table.schema, columns[:2])
-            self.side_names, self.as_frame = table.names, table.as_frame
-            self.guessed = options.left is None
 
     def further(self) -> Iterable[Iterable[object]]:
         """See `TableStream`."""

@@ -16,6 +16,7 @@ from schemas.errors import InputError
 from schemas.texts import bytes_of
 
 __all__ = [
+    "AS_TEXT",
     "INTEGER",
     "MAX_INTEGER",
     "TEXT",
@@ -30,7 +31,7 @@ INTEGER = pa.int64()
 TEXT = pa.large_string()
 MAX_INTEGER = 2**63 - 1
 
-_AS_TEXT = "take the labels as text with --label-type string"
+AS_TEXT = "take the labels as text with --label-type string"
 
 
 def header_number(place: str, digits: bytes) -> int:
@@ -126,12 +127,12 @@ def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int
         return int(digits)  # the common case; other texts are checked below
     if not looks_integer(digits):
         raise BadLineError(
-            f"the {side} label {shorten(text)} is not a plain integer, but the column holds integers", _AS_TEXT
+            f"the {side} label {shorten(text)} is not a plain integer, but the column holds integers", AS_TEXT
         )
     if digits[0] == "-":
-        raise BadLineError(f"the {side} label {shorten(text)} is a negative integer", _AS_TEXT)
+        raise BadLineError(f"the {side} label {shorten(text)} is a negative integer", AS_TEXT)
     if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
-        raise BadLineError(f"the {side} label {shorten(text)} is larger than 2**63 - 1", _AS_TEXT)
+        raise BadLineError(f"the {side} label {shorten(text)} is larger than 2**63 - 1", AS_TEXT)
     if int(digits) < lowest:
-        raise BadLineError(f"the {side} label {digits} is below {lowest}, the first one of this format", _AS_TEXT)
+        raise BadLineError(f"the {side} label {digits} is below {lowest}, the first one of this format", AS_TEXT)
     return int(digits)

@@ -14,13 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers.base import BadLineError, EdgeStream, shorten, to_batch
+from pipeline.ingest.readers.base import NAN_REMEDY, BadLineError, EdgeStream, shorten, to_batch
 from pipeline.ingest.readers.blocks import Block, numbered_lines
 from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from schemas.reading import Reading
 
 __all__ = ["open_matrix_market"]
 
@@ -36,11 +37,14 @@ class MatrixMarket(TextStream):
 
     def __init__(self, path: Path, options: IngestOptions):
         with closing(numbered_lines(path)) as lines:
-            self.n_columns, self.is_symmetric = _read_banner(path, next(lines)[1].decode(errors="replace"))
+            self.n_columns, self.is_symmetric = _read_banner(path, next(lines, (1, b""))[1].decode(errors="replace"))
             if self.n_columns == 2 and options.min_weight is not None:
                 raise InputError(f"{path}, line 1: a matrix of pattern has no values; leave --min-weight out")
             self.size_line, (self.n_rows, self.n_cols, self.n_entries) = _read_sizes(path, lines)
         super().__init__(path, options, (INTEGER, INTEGER), lowest=1, first_line=self.size_line + 1)
+        weight = "value" if options.min_weight is not None else ""
+        not_read = ("value",) if self.n_columns == 3 and not weight else ()
+        self.reading = Reading(format=self.format, weight=weight, not_read=not_read)
         self.entries = 0
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
@@ -52,6 +56,12 @@ class MatrixMarket(TextStream):
             return None
         outside = pc.or_(pc.greater(batch["left"], self.n_rows), pc.greater(batch["right"], self.n_cols))
         if pc.any(outside, min_count=0).as_py():
+            return None
+        if (
+            self.options.min_weight is None
+            and self.n_columns == 3
+            and pc.any(pc.is_nan(columns[2]), min_count=0).as_py()
+        ):
             return None
         self.entries += batch.num_rows
         if self.n_columns == 3:
@@ -76,6 +86,8 @@ class MatrixMarket(TextStream):
                 f"mend the entry or line {self.size_line}",
             )
         value = check_number(fields[2], "value") if self.n_columns == 3 else 1.0
+        if self.options.min_weight is None and value != value:
+            raise BadLineError(f"the value of entry ({i}, {j}) is NaN", NAN_REMEDY, is_lone=False)
         self.entries += 1
         if value == 0 or self.is_light(value):
             return []
@@ -88,7 +100,7 @@ class MatrixMarket(TextStream):
         left = pa.concat_arrays([batch["left"], rest["right"]])
         return to_batch(left, pa.concat_arrays([batch["right"], rest["left"]]))
 
-    def check_counts(self) -> None:
+    def check_counts(self, left: pa.Array | None = None, right: pa.Array | None = None) -> None:
         """Refuse a file with more or fewer entries than its header says."""
         found, place = self.entries + self.skipped, f"{self.path}, line {self.size_line}"
         if found != self.n_entries:

@@ -7,21 +7,19 @@ that it inherits from. So none of the libraries is imported or has to be install
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.as_frame import AsFrame
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES, EdgeStream, refuse_unused
-from pipeline.ingest.readers.columns import find_columns, find_weight, side_names
+from pipeline.ingest.readers.columns import choose, index_first
 from pipeline.ingest.readers.containers import one_hot, open_array, open_mapping, open_pairs
 from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
 from pipeline.ingest.readers.in_memory import InMemory, TableFacts, odd_value, whole_as_text
 from pipeline.ingest.readers.lists import refuse_lone_list
-from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, fit_for_flags
-from pipeline.ingest.readers.validity import is_text
+from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, fit_for_cells
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -70,29 +68,68 @@ def _comes_from(source: Any, library: str) -> bool:
     return library == "" or any(module == library or module.startswith(f"{library}.") for module in modules)
 
 
-def _as_frame(code: str, names: Sequence[object], labels: pa.Schema) -> AsFrame:
-    """What makes a pandas frame of a table with some column names, and with `labels` in its first two columns."""
-    return AsFrame(code, repr(names[0]), has_texts=is_text(labels.types[1]))
+def _open_table(
+    name: str,
+    format: str,
+    options: IngestOptions,
+    names: list[Any],
+    take: Callable[[tuple[int, ...]], tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]],
+    first: Callable[[int], Iterable[object]],
+    frame: str,
+    n_index: int = 0,
+) -> EdgeStream:
+    """Open a table with columns.
+
+    Parameters
+    ----------
+    names : list
+        Names of its columns.
+    take : callable
+        It gets the positions of the wanted columns, and returns the schema of the batches, the batches, and the
+        positions in them.
+    first : callable
+        The first values of a column, by its position.
+    frame : str
+        Python code for a pandas frame of the table.
+    n_index : int
+        How many of the first columns are named levels of an index.
+    """
+    choice = choose(name, options, names, len(names), format, n_index)
+    schema, batches, places = take(choice.wanted)
+
+    def further() -> Iterator[Iterable[object]]:
+        return (first(k) for k in range(len(names)) if k not in choice.wanted)
+
+    known = TableFacts(schema, choice, names, further, frame)
+    return InMemory(name, format, options, batches, places, known)
 
 
 def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     if options.left is None and frame.shape[1] and all(kind.kind == "b" for kind in frame.dtypes):
         index, columns = frame.index.tolist(), frame.columns.tolist()
         return one_hot(name, "pandas", options, index, columns, _booleans(frame, name))
-    if frame.shape[1] == 1:
-        refuse_lone_list(name, pa.Table.from_pandas(frame.head(FURTHER_ROWS), preserve_index=False).schema)
-    places = find_columns(name, options, list(frame.columns), frame.shape[1])
-    weight = find_weight(name, options, list(frame.columns), frame.shape[1], places)
-    table = _chosen(frame, name, places, weight, options.label_type == "string")
+    whole, n_index = _with_index(frame)
+    if whole.shape[1] == 1:
+        refuse_lone_list(name, pa.Table.from_pandas(whole.head(FURTHER_ROWS), preserve_index=False).schema)
 
-    def further() -> Iterator[Iterable[object]]:
-        for k in set(range(frame.shape[1])) - {*places, weight}:
-            yield frame.iloc[:FURTHER_ROWS, k].tolist()
+    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+        table = _chosen(whole, name, wanted, options.label_type == "string")
+        return table.schema, table.to_batches(max_chunksize=ROWS), tuple(range(table.num_columns))
 
-    names = list(frame.columns)
-    known = TableFacts(table.schema, side_names(names, places), further, _as_frame("frame", names, table.schema))
-    batches = table.to_batches(max_chunksize=ROWS)
-    return InMemory(name, "pandas", options, batches, tuple(range(table.num_columns)), table=known)
+    def first(k: int) -> Iterable[object]:
+        return whole.iloc[:FURTHER_ROWS, k].tolist()
+
+    return _open_table(name, "pandas", options, list(whole.columns), take, first, "frame", n_index)
+
+
+def _with_index(frame: Any) -> tuple[Any, int]:
+    """A frame of pandas or Dask with the named levels of its index as its first columns, and how many these are."""
+    names = [name for name in frame.index.names if name is not None] if hasattr(frame.index, "names") else []
+    names = names or ([frame.index.name] if frame.index.name is not None else [])
+    if not names:
+        return frame, 0
+    is_lazy = hasattr(frame, "npartitions")
+    return frame.reset_index() if is_lazy else frame.reset_index(level=names, allow_duplicates=True), len(names)
 
 
 def _as_arrow(series: Any, as_text: bool) -> pa.Array:
@@ -108,16 +145,14 @@ def _as_arrow(series: Any, as_text: bool) -> pa.Array:
         return pa.array(series.map(whole_as_text), from_pandas=True)
 
 
-def _chosen(frame: Any, name: str, columns: tuple[int, int], weight: int | None, as_text: bool) -> pa.Table:
+def _chosen(frame: Any, name: str, wanted: tuple[int, ...], as_text: bool) -> pa.Table:
     """The two columns of labels, and that of weights if there is one."""
     arrays = []
     words = (*SIDES, "weight")
-    for k, side in zip((*columns, weight), words, strict=True):
-        if k is None:
-            continue
+    for k, side in zip(wanted, words, strict=False):
         series = frame.iloc[:, k]
         try:
-            arrays.append(_as_arrow(series, as_text and k != weight))
+            arrays.append(_as_arrow(series, as_text and side != "weight"))
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
     return pa.table(arrays, names=words[: len(arrays)])
@@ -133,27 +168,27 @@ def _booleans(frame: Any, name: str) -> Iterator[np.ndarray]:
 
 def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open a Dask frame. A partition at a time is computed, and of it the two columns."""
-    names = list(frame.columns)
-    places = find_columns(name, options, names, len(names))
-    weight = find_weight(name, options, names, len(names), places)
+    frame, n_index = _with_index(frame)
     as_text = options.label_type == "string"
-    schema = _chosen(frame._meta, name, places, weight, as_text).schema
-    first = frame.partitions[0]
+    partition = frame.partitions[0]
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        chosen = frame.iloc[:, [k for k in (*places, weight) if k is not None]]
-        for k in range(frame.npartitions):
-            computed = chosen.partitions[k].compute()
-            part = _chosen(computed, f"{name}, partition {k}", (0, 1), None if weight is None else 2, as_text)
-            yield from part.to_batches(max_chunksize=ROWS)
+    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+        chosen, places = frame.iloc[:, list(wanted)], tuple(range(len(wanted)))
 
-    def further() -> Iterator[Iterable[object]]:
-        rows = first.head(FURTHER_ROWS)
-        return (rows.iloc[:, k].tolist() for k in set(range(len(names))) - {*places, weight})
+        def batches() -> Iterator[pa.RecordBatch]:
+            for k in range(frame.npartitions):
+                part = _chosen(chosen.partitions[k].compute(), f"{name}, partition {k}", places, as_text)
+                yield from part.to_batches(max_chunksize=ROWS)
 
-    as_frame = _as_frame("frame.compute()", names, schema)
-    known = TableFacts(schema, side_names(names, places), further, as_frame)
-    return InMemory(name, "dask", options, batches(), tuple(range(len(schema))), table=known)
+        return _chosen(frame._meta, name, wanted, as_text).schema, batches(), places
+
+    rows: list[Any] = []
+
+    def first(k: int) -> Iterable[object]:
+        rows.extend([] if rows else [partition.head(FURTHER_ROWS)])
+        return rows[0].iloc[:, k].tolist()
+
+    return _open_table(name, "dask", options, list(frame.columns), take, first, "frame.compute()", n_index)
 
 
 def _refuse_dask(collection: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -174,23 +209,20 @@ def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
         return one_hot(name, "polars", options, rows, names, (column.to_numpy() for column in frame))
     if len(names) == 1:
         refuse_lone_list(name, lazy.head(1).collect().to_arrow().schema)
-    columns = find_columns(name, options, names, len(names))
-    weight = find_weight(name, options, names, len(names), columns)
-    wanted = columns if weight is None else (*columns, weight)
-    try:
-        table = lazy.select([names[k] for k in wanted]).collect().to_arrow()
-    except pa.ArrowException as error:  # as for a column of 128 bits
-        kept = " and ".join(f"{names[k]!r} ({kinds[k]})" for k in wanted)
-        raise InputError(f"{name}: Arrow cannot take {kept}; cast them to 64-bit integers or strings") from error
 
-    def further() -> Iterator[Iterable[object]]:
-        first = lazy.head(FURTHER_ROWS).collect()
-        return (first[:, k].to_list() for k in set(range(len(names))) - set(wanted))
+    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+        try:
+            table = lazy.select([names[k] for k in wanted]).collect().to_arrow()
+        except pa.ArrowException as error:  # as for a column of 128 bits
+            kept = " and ".join(f"{names[k]!r} ({kinds[k]})" for k in wanted)
+            raise InputError(f"{name}: Arrow cannot take {kept}; cast them to 64-bit integers or strings") from error
+        return table.schema, table.to_batches(max_chunksize=ROWS), tuple(range(len(wanted)))
 
-    as_frame = _as_frame(f"frame{'.collect()' if hasattr(frame, 'collect') else ''}.to_pandas()", names, table.schema)
-    known = TableFacts(table.schema, side_names(names, columns), further, as_frame)
-    batches = table.to_batches(max_chunksize=ROWS)
-    return InMemory(name, "polars", options, batches, tuple(range(len(wanted))), table=known)
+    def first(k: int) -> Iterable[object]:
+        return lazy.select(names[k]).head(FURTHER_ROWS).collect().to_series().to_list()
+
+    code = f"frame{'.collect()' if hasattr(frame, 'collect') else ''}.to_pandas()"
+    return _open_table(name, "polars", options, names, take, first, code)
 
 
 def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -201,46 +233,42 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
             f"{name} is one column and no table; give a table with a column for each side (of a pandas series, "
             "series.reset_index())"
         ) from error
-    names = reader.schema.names
     refuse_lone_list(name, reader.schema)
-    columns = find_columns(name, options, names, len(names))
-    weight = find_weight(name, options, names, len(names), columns)
-    wanted = columns if weight is None else (*columns, weight)
-    others = [k for k, kind in enumerate(reader.schema.types) if k not in wanted and fit_for_flags(kind)]
-    first: list[pa.RecordBatch] = []
+    order, n_index = index_first(reader.schema)
+    rows: list[pa.RecordBatch] = []
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in reader:  # a reader can be read only once
-            first.extend([batch.slice(0, FURTHER_ROWS)] if not first else [])
+            rows.extend([batch.slice(0, FURTHER_ROWS)] if not rows else [])
             yield batch
 
-    def further() -> Iterator[Iterable[object]]:
-        return (batch.column(k).to_pylist() for batch in first for k in others)
+    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+        return reader.schema, batches(), tuple(order[k] for k in wanted)
 
-    as_frame = _as_frame("pyarrow.table(table).to_pandas()", names, reader.schema)
-    known = TableFacts(reader.schema, side_names(names, columns), further, as_frame)
-    return InMemory(name, "arrow", options, batches(), wanted, known)
+    def first(k: int) -> Iterable[object]:
+        return rows[0].column(order[k]).to_pylist() if fit_for_cells(reader.schema.types[order[k]]) else ()
+
+    names = [reader.schema.names[k] for k in order]
+    return _open_table(name, "arrow", options, names, take, first, "pyarrow.table(table).to_pandas()", n_index)
 
 
 def _open_dataset(dataset: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open an Arrow dataset. Of its files only the columns are read that are needed."""
     schema = dataset.schema
     refuse_lone_list(name, schema)
-    columns = find_columns(name, options, schema.names, len(schema))
-    weight = find_weight(name, options, schema.names, len(schema), columns)
-    wanted = columns if weight is None else (*columns, weight)
-    chosen = pa.schema([schema.field(k) for k in wanted])
-    others = [schema.names[k] for k, kind in enumerate(schema.types) if k not in wanted and fit_for_flags(kind)]
+    order, n_index = index_first(schema)
+    names = [schema.names[k] for k in order]
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield from dataset.scanner(columns=chosen.names).to_batches()
+    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+        chosen = pa.schema([schema.field(order[k]) for k in wanted])
+        batches = dataset.scanner(columns=chosen.names).to_batches()
+        return chosen, batches, tuple(range(len(wanted)))
 
-    def further() -> Iterator[Iterable[object]]:
-        return (column.to_pylist() for column in dataset.head(FURTHER_ROWS, columns=others).columns)
+    def first(k: int) -> Iterable[object]:
+        is_fit = fit_for_cells(schema.types[order[k]])
+        return dataset.head(FURTHER_ROWS, columns=[names[k]]).column(0).to_pylist() if is_fit else ()
 
-    as_frame = _as_frame("dataset.to_table().to_pandas()", schema.names, chosen)
-    known = TableFacts(chosen, side_names(schema.names, columns), further, as_frame)
-    return InMemory(name, "arrow", options, batches(), tuple(range(len(wanted))), known)
+    return _open_table(name, "arrow", options, names, take, first, "dataset.to_table().to_pandas()", n_index)
 
 
 _Opener = Callable[[Any, str, IngestOptions], EdgeStream]

@@ -20,6 +20,7 @@ from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from schemas.reading import Doubt
 
 __all__ = ["SeveralFiles"]
 
@@ -53,9 +54,11 @@ class SeveralFiles(EdgeStream):
         self._options = options
         self._filled = [path for path in files.paths if _has_bytes(path)] or list(files.paths[:1])
         self._digests: dict[Path, EdgeStream] = {}
+        self._doubts: dict[str, Doubt] = {}
         self._texts: dict[Path, TextStream] = {}  # they hold no file open, and their first lines are not read again
         self._first = self._opened(self._filled[0])
-        self.side_names, self.guessed = self._first.side_names, self._first.guessed
+        self._first.source = files.title  # it speaks for all of them in `check_table`
+        self.reading = self._first.reading
         self.left_is_counted = self._first.left_is_counted
         self._look_at_all()
 
@@ -113,8 +116,15 @@ class SeveralFiles(EdgeStream):
         self.light += part.light
         self.numbered += part.numbered
         if isinstance(part, TextStream) and isinstance(self._first, TextStream):
-            self._first.rows += part.rows  # which speaks for all of them in `check_table`
+            self._first.rows += part.rows
         self._digests[path] = part
+        for doubt in part.late_doubts:
+            self._doubts.setdefault(doubt.kind, Doubt(doubt.kind, f"{path}: {doubt.text}"))
+
+    @property
+    def late_doubts(self) -> list[Doubt]:
+        """Those of the files, the first of each kind."""
+        return list(self._doubts.values())
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges. See `EdgeStream.chunks`."""
@@ -128,9 +138,9 @@ class SeveralFiles(EdgeStream):
             yield from batches
             self._add(path, part)
 
-    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+    def check_table(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Refuse a table with a column per vertex, by the first file."""
-        self._first.check_table(left, right)
+        self._first.check_table(left, right, n_rows)
 
     def digest(self) -> str | None:
         """Digest over all files. See `pipeline.ingest.readers.digests.list_digest`."""

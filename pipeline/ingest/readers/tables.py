@@ -7,26 +7,32 @@ strings. The two label columns are the first two unless others are named. Messag
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.types import is_decimal
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
-from pipeline.ingest.readers.columns import Flags, refuse_crossed
-from pipeline.ingest.readers.lists import Slice, slices
+from pipeline.ingest.readers.cells import is_cell
+from pipeline.ingest.readers.columns import Choice, column_of_field
+from pipeline.ingest.readers.crossed import refuse_cells, refuse_marks
+from pipeline.ingest.readers.lists import Slice, is_list, slices
+from pipeline.ingest.readers.look import are_numbered, are_shared
 from pipeline.ingest.readers.sieve import only_used, sieve, why_bad
+from pipeline.ingest.readers.validity import is_text
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from schemas.reading import Reading
 
-__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Pair", "TableStream", "fit_for_flags", "reason_of"]
+__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Pair", "TableStream", "fit_for_cells", "reason_of"]
 
 #: Rows that are handled at a time.
 ROWS = 1 << 20
 
-#: Rows of other columns that are read.
-FURTHER_ROWS = 100
+#: Rows of other columns that are read, and most of these columns.
+FURTHER_ROWS, _MOST_COLUMNS = 100, 256
 
 #: Errors that Arrow raises at a damaged table. pyarrow itself decodes the names of columns.
 REFUSALS = (pa.ArrowException, OSError, UnicodeDecodeError)
@@ -44,33 +50,77 @@ class TableStream(EdgeStream):
     options : IngestOptions
     unit : str
         Word for a row in messages.
+    choice : Choice or None
+        The columns that are read, if the table has columns.
+    names : sequence
+        Their names.
+    frame : str
+        Python code for a pandas frame of the table.
     """
 
-    def __init__(self, source: str, format: str, options: IngestOptions, unit: str = "row"):
+    #: The first values of the columns: the two that are read, and, where it matters, the others.
+    first: Sequence[Sequence[object]] = ((), ())
+
+    def __init__(
+        self,
+        source: str,
+        format: str,
+        options: IngestOptions,
+        unit: str = "row",
+        choice: Choice | None = None,
+        names: Sequence[object] = (),
+        frame: str = "frame",
+    ):
         self.source = source
         self.format = format
         self.options = options
         self.unit = unit
+        self.frame = frame
+        self.as_table = self.as_cells = f"in Python, give bq.from_table({frame})"
+        self.has_numbered_names = are_numbered(names)
+        self.reading = Reading(format=format)
+        if choice is not None:
+            self.choice, self.reading, self.is_named = choice, choice.reading, choice.is_named
 
     @abstractmethod
     def pairs(self) -> Iterator[Pair]:
         """The two columns as they are stored, in the batches of the table."""
 
     def further(self) -> Iterable[Iterable[object]]:
-        """The first values of the other columns, if their type allows 0 and 1."""
+        """The first values of the columns that are not read, if their type allows cells of a table or labels."""
         return ()
 
     @abstractmethod
     def damaged(self, reason: str) -> InputError:
         """The error for a table that Arrow cannot read."""
 
-    def check_table(self, left: pa.Array, right: pa.Array) -> None:
+    def check_table(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Refuse a table with a column per right vertex."""
-        if self.guessed:
-            refuse_crossed(self, right, left, self._flags)
+        if self.reading.is_guess:
+            refuse_cells(self, self.first, left, right, n_rows)
 
-    def _flags(self) -> Flags:
-        return Flags.among(self.further())
+    def _look(self, left: pa.Array, right: pa.Array) -> None:
+        """Look at the first rows, and refuse what is no list of edges, or may be another one."""
+        columns = [_values(column) for column in (left, right)]
+        if self.choice.objection or self.has_numbered_names or all(map(is_cell, columns[1])):
+            columns += map(list, islice(self.further(), _MOST_COLUMNS))
+        self.first = columns
+        are_no_labels = any(pa.types.is_floating(column.type) for column in (left, right))
+        refuse_marks(self, self.first, ("flags", "counts") if are_no_labels or self.choice.objection else ())
+        if self.choice.objection:
+            raise InputError(f"{self.source}: {self.choice.objection}")
+        words = [["" if value is None else str(value) for value in column] for column in columns]
+        if self.has_numbered_names and len(words) > 2 and are_shared(words):
+            raise InputError(
+                f"{self.source}: {len(words)} columns without names of their own may be the items of a basket, or the "
+                "two sides and more; say left=0, right=1 if the first two are the sides, or give a row per item if "
+                f"they are a basket: {self.frame}.melt(ignore_index=False).dropna().reset_index().iloc[:, [0, 2]]"
+            )
+        if pa.types.is_boolean(left.type) and pa.types.is_boolean(right.type):
+            raise InputError(
+                f"{self.source} has two columns of booleans, which are no labels; if each is a vertex, "
+                f"{self.as_table}, or cast them to integers"
+            )
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges. See `EdgeStream.chunks`."""
@@ -80,6 +130,8 @@ class TableStream(EdgeStream):
         """Batches of edges of columns that begin behind `n_before` rows. Each has at most `ROWS` rows."""
         try:
             for left, right, *weights in pairs:
+                for column, name in zip((left, right), self.reading.columns, strict=True):
+                    self._refuse_structs(name, column.type)
                 for part in slices(self.source, left, right, ROWS):
                     if weights:
                         part = self._heavy(part, weights[0], n_before)
@@ -88,6 +140,13 @@ class TableStream(EdgeStream):
                 n_before += len(left)
         except REFUSALS as error:
             raise self.damaged(reason_of(error)) from error
+
+    def _refuse_structs(self, name: str, kind: pa.DataType) -> None:
+        has_lists = is_list(kind)
+        kind = kind.value_type if has_lists else kind
+        if pa.types.is_struct(kind) and kind.num_fields:
+            remedy = column_of_field(name, kind.field(0).name, self.frame, has_lists)
+            raise InputError(f"{self.source}: column {name!r} has structs, and labels are integers or text; {remedy}")
 
     def _heavy(self, part: Slice, weights: pa.Array, n_before: int) -> Slice:
         """The edges whose weight is at least the smallest one. Others are counted."""
@@ -107,15 +166,8 @@ class TableStream(EdgeStream):
 
     def _labels(self, part: Slice, n_before: int) -> pa.RecordBatch:
         left, right = part.left, part.right
-        if n_before + part.row(0) == 0 and self.guessed:
-            for column in (left, right):
-                if not pa.types.is_integer(column.type) and fit_for_flags(column.type):
-                    refuse_crossed(self, column[:FURTHER_ROWS].unique(), left, self._flags)
-            if pa.types.is_boolean(left.type) and pa.types.is_boolean(right.type):
-                raise InputError(
-                    f"{self.source} has two columns of booleans, which are no labels; if each is a vertex, "
-                    f"{self.as_frame.remedy()}, or cast them to integers"
-                )
+        if n_before + part.row(0) == 0 and self.reading.is_guess:
+            self._look(left[:FURTHER_ROWS], right[:FURTHER_ROWS])
         left_labels, left_bad = sieve(left, f"{self.source}: the left", self.options.label_type)
         right_labels, right_bad = sieve(right, f"{self.source}: the right", self.options.label_type)
         bad = pc.or_(left_bad, right_bad)
@@ -131,9 +183,19 @@ class TableStream(EdgeStream):
         return to_batch(*kept)
 
 
-def fit_for_flags(kind: pa.DataType) -> bool:
-    """Whether a column of this type may have 0 and 1."""
-    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+def fit_for_cells(kind: pa.DataType) -> bool:
+    """Whether a column of this type may have cells of a table: numbers, booleans or marks."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)
+
+
+def _values(column: pa.Array) -> list[object]:
+    """The values of a column. There are none if some are not UTF-8, which is said of them later."""
+    try:
+        values: list[object] = column.to_pylist()
+    except UnicodeDecodeError:
+        return []
+    return values
 
 
 def reason_of(error: Exception) -> str:

@@ -83,6 +83,7 @@ class TextStream(EdgeStream):
     ):
         self.path = path
         self.source = str(path)
+        self.as_cells = f"in Python, give bq.from_table(numpy.loadtxt({str(path)!r}))"
         self.options = options
         self.kinds = kinds
         self.lowest = lowest

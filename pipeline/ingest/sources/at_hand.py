@@ -56,7 +56,10 @@ def _renaming(files: Files, copied: dict[Path, str]) -> Iterator[Files]:
         said = str(error)
         for path, name in copied.items():
             said = said.replace(str(path), name)
-        raise type(error)(said) from None
+        renamed = type(error)(said)
+        for note in getattr(error, "__notes__", ()):
+            renamed.add_note(note)
+        raise renamed from None
 
 
 def _copied(items: list[str], where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:

@@ -13,7 +13,7 @@ from pipeline.mining.energy import NOT_READABLE, energy_facts
 from pipeline.proof.read_back import read_part
 from pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
 from pipeline.results.edges import degrees_of
-from pipeline.results.facts import input_words, reduced_words, run_facts, search_words, why_none
+from pipeline.results.facts import input_rows, reduced_words, run_facts, search_words, why_none
 from pipeline.results.report.before import Before, before
 from pipeline.results.report.choosing import RANKINGS, chosen
 from pipeline.results.report.listed import Listed
@@ -182,7 +182,7 @@ def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, objec
     else:
         yield "bicliques", f"{len(results):,} so far"
         if run.has("ingest"):
-            yield "input", input_words(run.input)
+            yield from input_rows(run.input)
         if run.has("build"):
             yield "after reduction", reduced_words(run.built)
             yield "root side", run.built["root_side"]

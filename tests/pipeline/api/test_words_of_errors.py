@@ -60,7 +60,8 @@ WRONG: list[dict[str, Any]] = [
     {"left": "user", "right": "nothing"},
     {"where": ["nonsense"]},
     {"where": ["day=1"]},
-    {"delimiter": ";;"},
+    {"delimiter": '"'},
+    {"skip_lines": -1},
     {"delimiter": ";"},
     {"header": True},
     {"header": False},
@@ -76,7 +77,7 @@ WRONG: list[dict[str, Any]] = [
     {"folder": "no/folder"},
 ]
 #: Options that only say what is written, and have no wrong value.
-NEVER_WRONG = {"overwrite", "report", "fingerprint", "skip_bad_lines"}
+NEVER_WRONG = {"all", "overwrite", "report", "fingerprint", "skip_bad_lines", "strict"}
 CALLS: dict[Call, Callable[..., Any]] = {
     "mine": lambda source, **options: pipeline.mine(source, "OUT", **options),
     "largest": lambda source, **options: pipeline.largest(source, "OUT", **options),

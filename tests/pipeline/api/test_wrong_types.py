@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bicliques as bq
+from pipeline.api.table import entries_of
+from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.values import as_path, share, whole
 
@@ -20,6 +26,8 @@ OWN: dict[str, Any] = {"workers": 0, "progress": False}
 #: No whole numbers from 1 on, and how an error writes them.
 NO_NUMBERS = ["3", -1, 0, 2.5, None, True, math.nan, [3], np.float64(3), np.bool_(True)]
 NO_SHARES = ["x", -1, 2, math.nan, [0.5], True, False]
+#: Options that are times.
+TIMES = {"time_limit", "slice_seconds", "sample_time"}
 NO_PATHS = [2.5, None, ["OUT"], True]
 
 
@@ -83,9 +91,24 @@ def calls(results: bq.Results, wrong: Any) -> dict[str, tuple[Callable[[], Any],
         "generate": (lambda: bq.generate(wrong, n_left=3, n_right=3, edges=3), "the folder of the graph"),
         "members from": (lambda: bq.count(EDGES, containing_left_from=wrong, **OWN), "containing_left_from"),
         "delimiter": (lambda: bq.count(EDGES, delimiter=wrong, **OWN), "the delimiter"),
-        "slices": (lambda: bq.count(EDGES, slice_seconds=wrong, **OWN), "slices must last"),
-        "sample": (lambda: bq.dry_run(EDGES, sample_time=wrong), "time for the sample"),
-        "time": (lambda: bq.mine(EDGES, results.path / "x", time_limit=wrong, **OWN), "the time limit"),
+        "slices": (
+            lambda: bq.count(EDGES, slice_seconds=wrong, **OWN),
+            "the time of a slice must be a number of seconds",
+        ),
+        "sample": (lambda: bq.dry_run(EDGES, sample_time=wrong), "time for the sample must be a number of seconds"),
+        "verified": (lambda: bq.verify(results.path, sample=wrong, progress=False), "the number of rows to compare"),
+        "seed of verify": (
+            lambda: bq.verify(results.path, seed=wrong, progress=False),
+            "the seed must be a whole number",
+        ),
+        "bound": (
+            lambda: bq.verify(results.path, bound_time=wrong, progress=False),
+            "bound must be a number of seconds",
+        ),
+        "time": (
+            lambda: bq.mine(EDGES, results.path / "x", time_limit=wrong, **OWN),
+            "the time limit must be a number of seconds",
+        ),
     }
 
 
@@ -95,6 +118,41 @@ def test_other_values_and_paths(wrong: Any, results: bq.Results) -> None:
         with pytest.raises(InputError, match=word) as raised:
             call()
         assert "--" not in str(raised.value), what
+
+
+@pytest.mark.parametrize(
+    "wrong", ["5", pd.NA, pd.NaT, np.timedelta64(5, "ms"), Decimal(3), [3], b"3", 1j, timedelta(seconds=5)], ids=repr
+)
+@pytest.mark.parametrize("call", ["mine", "largest", "count", "dry_run", "resume", "look"])
+def test_every_number_of_every_call(call: Any, wrong: Any, results: bq.Results, tmp_path: Path) -> None:
+    """A time that is a `timedelta` is the only one of these that a call takes, and only where it asks for a time."""
+    place = {"mine": (EDGES, tmp_path / "x"), "largest": (EDGES, tmp_path / "x"), "resume": (results.path,)}
+    for entry in entries_of(call):
+        kinds = {entry.hint, *get_args(entry.hint)}
+        columns = {str, int} <= kinds and isinstance(wrong, str)
+        if not kinds & {int, float} or entry.name == "devices" or columns:  # a list has a sentence of its own
+            continue
+        if entry.name in TIMES and isinstance(wrong, timedelta):
+            continue
+        with pytest.raises(InputError) as raised:
+            getattr(bq, call)(*place.get(call, (EDGES,)), **{entry.name: wrong})
+        told = str(raised.value)
+        assert re.search(r"must (be|name)", told), told
+        assert repr(wrong)[:50] in told, told
+        if entry.name in TIMES:
+            assert told.endswith(f"must be a number of seconds, not {wrong!r} ({type(wrong).__name__})")
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_time_may_be_a_timedelta(results: bq.Results, tmp_path: Path) -> None:
+    day = timedelta(days=1)
+    assert bq.count(EDGES, time_limit=day, slice_seconds=day, **OWN).complete  # type: ignore[arg-type]
+    assert bq.dry_run(EDGES, sample_time=timedelta(seconds=0.1), **OWN).estimate is not None  # type: ignore[arg-type]
+    assert bq.verify(results.path, bound_time=day, progress=False).count == len(results)  # type: ignore[arg-type]
+    made = bq.mine(EDGES, tmp_path / "x", time_limit=pd.Timedelta("1 day"), report=False, **OWN)
+    assert RunFolder(made.path).limits().time_limit_s == 86_400
+    with pytest.raises(InputError, match=r"^the time limit must be more than 0 seconds, not datetime.timedelta\(0\)$"):
+        bq.count(EDGES, time_limit=timedelta(0), **OWN)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", ["3", True, 2.5])

@@ -255,7 +255,10 @@ BAD = {
     "negative seed": (["verify", "full", "--seed", "-1"], "-1 is less than 0"),
     "no time for a sample": (["mine", "SOURCE", "--dry-run", "--sample-time", "0"], "must be more than 0 seconds"),
     "negative workers": (["count", "SOURCE", "--workers", "-1"], "less than 0"),
-    "slices of no time": (["mine", "SOURCE", "-o", "OUT", "--slice-seconds", "0"], "slices must last more than 0"),
+    "slices of no time": (
+        ["mine", "SOURCE", "-o", "OUT", "--slice-seconds", "0"],
+        "the time of a slice must be more than 0 seconds",
+    ),
     "resume nothing": (["resume", "OUT"], "OUT is not the folder of a run: it does not exist; check its name"),
     "verify nothing": (["verify", "full"], "is not the folder of a run: it has no options.json"),
     "show nothing": (["show", "full"], "is not the folder of a run"),

@@ -17,7 +17,7 @@ from schemas.errors import InputError
 from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 
-COMMANDS = ("mine", "largest", "count", "resume", "demo")
+COMMANDS = ("mine", "largest", "count", "look", "resume", "demo")
 #: What a file that came with the data may not say.
 SCHEDULER = (
     "scheduler is not taken from a file, because whoever has the scheduler can run code here; take it out, and give "
@@ -150,7 +150,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(
     assert capsys.readouterr().err.startswith(f"bicliques: {sentence}")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "look"])
 def test_a_variable_may_name_a_scheduler(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment is the user's own."""
     monkeypatch.setenv("BICLIQUES_SCHEDULER", "tcp://10.0.0.1:8786")

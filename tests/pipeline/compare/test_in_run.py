@@ -8,14 +8,14 @@ import pytest
 
 import pipeline
 from pipeline.api import steps
-from pipeline.compare.in_run import changes_since_the_run_before
+from pipeline.compare.in_run import changes_since_the_run_before, new_doubts
 from pipeline.run.names import stranger_in
 from pipeline.series.runs import run_before
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
 from schemas.options import RunLimits, RunOptions
 from tests.support.compared import QUIET, maximal_bicliques, night, noted_comparisons, rows_of
-from tests.support.runs import random_edges
+from tests.support.runs import random_edges, rewrite_record
 
 EDGES = {(int(a), int(b)) for a, b in random_edges(8, 7, 0.5, 6)}
 LESS = EDGES - {min(EDGES)}
@@ -27,7 +27,7 @@ def of_series(
     """A run that a schedule makes."""
     source = night(place / "made" / f"{series}-{day}", edges).with_suffix(".parquet")
     path, limits = place / "runs" / f"{series}-{day}", RunLimits(max_results=max_results)
-    steps.start(str(source), path, RunOptions(source=str(source), engine="cpu"), limits, False, "cpu", series, day)
+    steps.start(str(source), path, RunOptions(source=str(source), engine="cpu"), limits, False, None, series, day)
     steps.run(path, WorkerOptions(workers=0), limits, False)
     return path
 
@@ -97,3 +97,19 @@ def test_a_pruned_run_takes_its_changes_with_it(tmp_path: Path) -> None:
         changes_since_the_run_before(run)
     pipeline.prune(tmp_path / "runs", keep=1, remove=True)
     assert sorted((tmp_path / "runs").iterdir()) == [runs[2]]
+
+
+def test_a_doubt_is_new_if_the_run_before_had_none_of_its_kind(tmp_path: Path) -> None:
+    (tmp_path / "made").mkdir()
+    (tmp_path / "runs").mkdir()
+    stars = [{(side, k) for k in range(12)} for side in (1, 2)]
+    days = [f"2026-01-0{k}" for k in range(1, 6)]
+    first, second, third, fourth, fifth = map(
+        of_series, 5 * [tmp_path], days, [stars[0], EDGES, stars[0], stars[1], EDGES]
+    )
+    text = "there is only one user label, '1'; are user and film the columns you mean? "
+    text += "name them with --left and --right"
+    assert [new_doubts(run) for run in (first, second, third, fourth, fifth)] == [[], [], [text], [], []]
+    manifest = pipeline.open_run(second).manifest
+    rewrite_record(second / "manifest.json", input={k: v for k, v in manifest.input.items() if k != "reading"})
+    assert new_doubts(third) == [], "an earlier version kept no kinds"

@@ -20,7 +20,7 @@ from pipeline.run.stored import address_of
 from pipeline.series.runs import run_after, run_before
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import ResourceError
-from schemas.options import RunLimits, RunOptions
+from schemas.options import CallOptions, RunLimits, RunOptions
 from schemas.search import Search
 from tests.support.bucket import Asked
 from tests.support.compared import maximal_bicliques, night, noted_comparisons, rows_of
@@ -49,7 +49,9 @@ def of_series(machines: Machines, day: str, edges: set[tuple[int, int]], series:
     url, limits = url_of_night(machines, day), RunLimits(max_results=1 if series == "stopped" else None)
     options = RunOptions(source=source, engine="cpu", search=Search(min_left=min_left))
     path = driven(Path(url))
-    steps.start(source, path, options, limits, False, "cpu", "g" if series == "stopped" else series, day)
+    steps.start(
+        source, path, options, limits, False, CallOptions(ingest_on="cpu"), "g" if series == "stopped" else series, day
+    )
     steps.run(path, WorkerOptions(workers=0), limits, False)
     return url
 

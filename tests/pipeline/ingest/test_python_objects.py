@@ -17,6 +17,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
+import bicliques as bq
 import pipeline
 from pipeline.ingest.readers import containers, in_memory, open_source
 from pipeline.ingest.step import ingest
@@ -123,10 +124,10 @@ def test_two_columns_of_0_and_1_are_doubted_or_refused_unless_they_are_named(kin
     if kind == "file":
         pq.write_table(source, tmp_path / "x.parquet")
         source = tmp_path / "x.parquet"
-    remedy = r"make an edge of every 1 \(from Python, a pandas frame of booleans is read so: .*\.astype\(bool\)\)"
+    remedy = r"in Python, give bq\.from_table\(.*\)"
     assert not read_edges(source, tmp_path / "named", left="tea", right="milk")[1].notes
     if n == 5:
-        with pytest.raises(InputError, match=f"looks like a table of 0 and 1 with a column per vertex, .*; {remedy}"):
+        with pytest.raises(InputError, match=f"looks like a table with a column per vertex, .*; {remedy}"):
             read_edges(source, tmp_path / "out")
         return
     [note] = read_edges(source, tmp_path / "out")[1].notes
@@ -183,8 +184,8 @@ def test_the_code_that_is_advised_reads_a_table_of_0_and_1(kind: str, columns: s
         source, table = tmp_path / "x.parquet", pd.read_parquet(tmp_path / "x.parquet")
     with pytest.raises(InputError) as refused:
         read_edges(source, tmp_path)
-    code = re.search(r"is read so: (.*?\.astype\(bool\))\)", str(refused.value))[1]
-    frame = eval(code, {name: table, "pyarrow": pa})
+    code = re.search(r"in Python, give (bq\.from_table\(.*?\)), or (name|cast)", str(refused.value))[1]
+    frame = eval(code, {name: table, "pyarrow": pa, "pandas": pd, "bq": bq})
     rows = _OF_FLAGS[columns].get("who", range(5))
     wanted = {
         (row, label)

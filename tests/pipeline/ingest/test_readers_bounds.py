@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.ingest.gpu import reading, text
-from pipeline.ingest.readers import blocks, fimi, open_source, parquet, sieve, sniff
+from pipeline.ingest.readers import blocks, fimi, look, open_source, parquet, sieve
 from pipeline.ingest.readers import text as text_reader
 from pipeline.ingest.step import ingest
 from pipeline.ingest.table import normalise, numbering
@@ -52,8 +52,7 @@ def test_the_longest_line_is_read_and_a_longer_one_refused(
 ) -> None:
     monkeypatch.setattr(blocks, "LINE_BYTES", 100)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
-    for module in (blocks, sniff):
-        monkeypatch.setattr(module, "HEAD_BYTES", 30)
+    monkeypatch.setattr(look, "HEAD_BYTES", 30)
     monkeypatch.setattr(blocks, "LOOK", 7)
     monkeypatch.setattr(text, "BLOCK_BYTES", block)
     monkeypatch.setattr(text, "DECOMPRESSED_BYTES", block)

@@ -51,6 +51,8 @@ TINY = {
     "tiny-values.mtx": ("matrix-market", {}),
     "tiny.dat": ("fimi", {}),
     "tiny.adj": ("adjacency", {}),
+    "tiny-table.csv": ("table", {"format": "table"}),
+    "tiny.cxt": ("cxt", {}),
     "tiny.parquet": ("parquet", {}),
     "tiny.arrow": ("arrow", {}),
 }
@@ -92,8 +94,9 @@ def expected(edges: list) -> Graph:
 @pytest.mark.parametrize("name", TINY)
 def test_the_tiny_graph_in_every_format(name, tmp_path):
     format_name, options = TINY[name]
-    assert infer(FORMATS / name) == format_name
-    assert read(FORMATS / name, tmp_path, **options) == expected(TINY_EDGES)
+    assert options.get("format") or infer(FORMATS / name) == format_name
+    edges = sorted(set(TINY_EDGES)) if format_name in ("table", "cxt") else TINY_EDGES  # a cell is one edge
+    assert read(FORMATS / name, tmp_path, **options) == expected(edges)
 
 
 def test_every_format_and_compression_has_a_tiny_file():
@@ -190,7 +193,7 @@ def round_trip_file(name: str, content: str | bytes, edges: list, **options) -> 
 def test_integer_labels_in_every_text_format(edges):
     counts = f"% {len(edges)} {max(u for u, _ in edges)} {max(v for _, v in edges)}\n"
     round_trip_file("out.x", lines(edges, "\t", "% bip\n" + counts), edges)
-    round_trip_file("x.el", lines(edges, "  "), edges)
+    round_trip_file("x.el", lines(edges, "  "), edges, skip_lines=0)
     round_trip_file("x.csv", as_csv(edges, ";"), edges)
     round_trip_file("x.tsv", as_csv(edges, "\t", header=False), edges)
     size = 2**63 - 1
@@ -209,10 +212,10 @@ def _is_no_table(rows: list[list[int]]) -> bool:
 def test_transactions(transactions):
     edges = [(number, item) for number, items in enumerate(transactions, 1) for item in items]
     text = "\n".join(" ".join(map(str, items)) for items in transactions)
-    round_trip_file("x.dat", text, edges)
-    round_trip_file("x.dat", text, [(u, str(v)) for u, v in edges], label_type="string")
-    round_trip_file("x.adj", text, [(u - 1, v) for u, v in edges])
-    round_trip_file("x.txt", text, [(u - 1, v) for u, v in edges], format="adjacency")
+    round_trip_file("x.dat", text, edges, format="fimi", skip_lines=0)
+    round_trip_file("x.dat", text, [(u, str(v)) for u, v in edges], format="fimi", label_type="string", skip_lines=0)
+    round_trip_file("x.adj", text, [(u - 1, v) for u, v in edges], skip_lines=0)
+    round_trip_file("x.txt", text, [(u - 1, v) for u, v in edges], format="adjacency", skip_lines=0)
 
 
 @settings(max_examples=examples(25), deadline=None)

@@ -212,7 +212,7 @@ def test_sentences_about_several_files_are_about_several(tmp_path: Path) -> None
     with pytest.raises(InputError, match=r"^there are no edges in \S+a\.csv and \S+b\.csv; check the input and its"):
         read_edges([one, other], tmp_path / "out", header=True)
     files(tmp_path, a__csv="tea,milk\n" + 20 * "0,1\n", b__csv="tea,milk\n" + 20 * "1,0\n")
-    with pytest.raises(InputError, match=r"^\S+a\.csv and \S+b\.csv: this looks like a table of 0 and 1 with"):
+    with pytest.raises(InputError, match=r"^\S+a\.csv and \S+b\.csv: this looks like a table with"):
         read_edges([one, other], tmp_path / "out", header=True)
 
 

@@ -22,7 +22,7 @@ from pipeline.prepare import build
 from pipeline.run.folder import RunFolder
 from pipeline.run.progress import size
 from schemas.graph import MiningGraph
-from schemas.options import BuildOptions, RunLimits, RunOptions
+from schemas.options import BuildOptions, CallOptions, RunLimits, RunOptions
 from schemas.search import Search
 from tests.support.host_arrays import HostArrays
 from tests.support.runs import random_edges, write_edges
@@ -45,7 +45,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
 def graph(tmp_path: Path, on: str, least: int = 1) -> tuple[RunFolder, MiningGraph]:
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.2, 3))
     options = RunOptions(source=str(source), search=Search(min_left=least, min_right=least))
-    steps.start(source, tmp_path / on, options, RunLimits(), False, on)  # type: ignore[arg-type]
+    steps.start(source, tmp_path / on, options, RunLimits(), False, CallOptions(ingest_on=on))  # type: ignore[arg-type]
     steps.prepare(tmp_path / on, False)
     folder = RunFolder(tmp_path / on)
     return folder, MiningGraph.open(folder.graph)
@@ -69,7 +69,7 @@ def test_the_edges_that_ingest_left_on_the_gpu_are_not_read_again(
     monkeypatch.setattr(build, "read_edges", None)
     source = tmp_path / "g.parquet"
     options = RunOptions(source=str(source), engine="cpu")
-    with steps.started(source, tmp_path / "kept", options, RunLimits(), False, "gpu") as run:
+    with steps.started(source, tmp_path / "kept", options, RunLimits(), False, CallOptions(ingest_on="gpu")) as run:
         preparing.build(run, lambda _: None)
         assert run.take_edges() is None
     assert run.built["built_on"] == "gpu"
@@ -133,7 +133,7 @@ def test_a_whole_that_runs_out_of_memory_is_built_in_pieces_and_says_so(
         monkeypatch.setattr(sorting, "prepare_on", used_up)
     source, search = tmp_path / "g.parquet", Search(min_left=least, min_right=least)
     options = RunOptions(source=str(source), search=search, engine="cpu")
-    with steps.started(source, tmp_path / "gpu", options, RunLimits(), False, "gpu") as run:
+    with steps.started(source, tmp_path / "gpu", options, RunLimits(), False, CallOptions(ingest_on="gpu")) as run:
         if not are_held:
             run.take_edges()
         preparing.build(run, lambda _: None)

@@ -1,0 +1,116 @@
+"""Small graphs in the dialects that people and programs write: what is read is what is meant, or it is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import bicliques as bq
+from schemas.errors import InputError
+from tests.pipeline.ingest.dialect_graphs import DIALECTS, Case, case_of, number_of_bicliques
+from tests.pipeline.ingest.dialects import REFUSED, RIGHT, WRONG, judge, only_reading, trapped
+from tests.support.oracles import all_pairs
+
+#: Cases of each dialect, in `make test` and beyond it in `make test-all`: 400 and 10,000, and of advice a third.
+FEW, MANY = 4, 80
+
+
+def _turns(few: int, many: int) -> list[Any]:
+    return [
+        pytest.param(range(few), id="few"),
+        pytest.param(range(few, few + many), id="many", marks=pytest.mark.exhaustive),
+    ]
+
+
+CASES, ADVISED = _turns(FEW, MANY), _turns(FEW // 2, MANY // 3)
+
+
+def cases_of(tag: str, turns: range) -> list[Case]:
+    place = list(DIALECTS).index(tag)
+    return [case_of(7, place + turn * len(DIALECTS)) for turn in turns]
+
+
+def told(case: Case, sentence: str) -> str:
+    return f"{case.tag}: {case.name} {case.options}\n{case.source}\n{case.data.decode(errors='replace')}\n{sentence}"
+
+
+@pytest.mark.parametrize("turns", CASES)
+@pytest.mark.parametrize("tag", DIALECTS)
+def test_the_graph_is_the_one_meant_or_the_input_is_refused(tag, turns, tmp_path):
+    with only_reading():
+        for case in cases_of(tag, turns):
+            verdict, sentence = judge(case, tmp_path)
+            assert verdict != WRONG, told(case, sentence)
+            assert verdict == RIGHT or not case.is_plain, told(case, sentence)
+
+
+@pytest.mark.parametrize("turns", ADVISED)
+@pytest.mark.parametrize("tag", DIALECTS)
+def test_no_advice_leads_to_a_wrong_graph_alone(tag, turns, tmp_path):
+    """One of two alternatives may be wrong, because the user knows which of two readings is meant."""
+    with only_reading():
+        for case in cases_of(tag, turns):
+            verdict, sentence = judge(case, tmp_path)
+            if verdict == REFUSED:
+                advice = trapped(case, sentence, tmp_path)
+                assert advice is None, told(case, f"{sentence}\nthe advice: {advice}")
+
+
+@pytest.mark.parametrize("tag", DIALECTS)
+def test_a_run_counts_what_is_read(tag, tmp_path):
+    """The whole way, with the tables written: what is refused is refused, and every other count is the true one."""
+    (case,) = cases_of(tag, range(1))
+    try:
+        count = bq.count(case.put(tmp_path), engine="cpu", progress=False, **case.options).count
+    except InputError as error:
+        found = str(error)
+    else:
+        assert case.edges is not None, told(case, f"{count} bicliques of what cannot be told")
+        assert count == number_of_bicliques(case.edges), told(case, f"{count} bicliques")
+        return
+    assert not case.is_plain, told(case, found)
+
+
+def test_every_dialect_is_drawn_with_more_than_one_graph():
+    drawn = Counter(case_of(7, k).tag for k in range(2 * len(DIALECTS)))
+    assert drawn == dict.fromkeys(DIALECTS, 2)
+    for tag in DIALECTS:
+        assert len({case.edges for case in cases_of(tag, range(12))}) > (0 if tag.startswith("nan") else 9), tag
+
+
+def test_the_cases_are_drawn_again_as_they_were():
+    first, again = ([case_of(3, k) for k in range(2 * len(DIALECTS))] for _ in range(2))
+    for one, other in zip(first, again, strict=True):
+        assert (one.tag, one.name, one.edges, one.options) == (other.tag, other.name, other.edges, other.options)
+        assert one.tag == "compressed" or "gzip" in one.tag or one.data == other.data, one.tag
+
+
+def test_the_count_of_a_case_is_that_of_another_enumeration():
+    for k in range(len(DIALECTS)):
+        edges = case_of(5, k).edges or frozenset()
+        assert number_of_bicliques(edges) == len(all_pairs(dense(edges))) if edges else True
+
+
+def dense(edges):
+    import numpy as np
+
+    sides = [sorted({edge[k] for edge in edges}) for k in (0, 1)]
+    return np.array(sorted((sides[0].index(u), sides[1].index(v)) for u, v in edges), np.int32)
+
+
+def test_a_misread_case_is_noticed(tmp_path: Path):
+    """The judge itself: an edge too many, an edge too few, and swapped sides."""
+    edges = frozenset({("a", "x"), ("a", "y"), ("b", "x")})
+    with only_reading():
+        for lines, verdict in {
+            "user,item\na,x\na,y\nb,x\n": RIGHT,
+            "user,item\na,x\na,y\nb,x\nb,y\n": WRONG,
+            "user,item\na,x\na,y\n": WRONG,
+            "item,user\na,x\na,y\nb,x\n": RIGHT,
+            "user,item\nx,a\ny,a\nx,b\n": WRONG,
+            "a\n": REFUSED,
+        }.items():
+            assert judge(Case(edges, "g.csv", lines.encode()), tmp_path)[0] == verdict, lines
