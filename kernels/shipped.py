@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernels.bitmatrix import shapes
+from kernels.compiled.sealed import sealed
 from kernels.cumbe import memory as cumbe
 from kernels.gpu import pack, random_edges, row_hashes
 from kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
@@ -60,7 +61,7 @@ def make(folder: Path, variant: Variant, target: str) -> Path:
         raise CompileError(f"{variant.kernel} for {target} compiles with warnings:\n{log}")
     path = folder / file_name(variant, target)
     partial = path.with_suffix(".partial")  # a process that is killed leaves no file of this name
-    partial.write_bytes(code)
+    partial.write_bytes(sealed(path.name, code))
     partial.rename(path)
     return path
 

@@ -2,7 +2,8 @@
 
 Importing Numba and loading what it keeps takes longer than most searches. So this module imports neither Numba nor
 LLVM. Machine code is kept on disk as object files with a plain C interface, and LLVM alone loads them. Numba is
-imported only where something has to be compiled (`kernels.compiled.making`).
+imported only where something has to be compiled (`kernels.compiled.making`). A file that is cut or changed is compiled
+again (`kernels.compiled.sealed`).
 
 The folder of the files is named after a digest of every source file that compiled code is made of. The digest also has
 what else decides whether the code is usable: where the files are, Python, Numba, LLVM, and the processor.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import logging
 import os
 import sys
 import threading
@@ -26,9 +28,12 @@ from typing import Any
 import numpy as np
 
 from kernels.compiled.part import Part
+from kernels.compiled.sealed import sealed, unsealed
 from schemas.errors import ResourceError
 
 __all__ = ["Entry", "code_folder", "compiled", "entry"]
+
+logger = logging.getLogger(__name__)
 
 #: What compiled code is made of. An entry in another file has to be in this list, too.
 _SOURCES = (
@@ -116,8 +121,12 @@ class Entry:
         path = code_folder() / f"{self._file}-{key}.o"
         with _folder_errors(path.parent):
             try:
-                code = path.read_bytes()
+                code = unsealed(path)
+                if code is None:
+                    logger.warning("%s is no whole file of machine code, and is compiled again", path)
             except FileNotFoundError:
+                code = None
+            if code is None:
                 code = self._compile(key, path)
         types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * n_words
         return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(_address(code))  # which releases the GIL
@@ -134,7 +143,10 @@ class Entry:
         code = object_code(function, key)
         partial = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}")  # nobody loads a part of a file
         try:
-            partial.write_bytes(code)
+            with partial.open("wb") as file:
+                file.write(sealed(path.name, code))
+                file.flush()
+                os.fsync(file.fileno())
             partial.replace(path)
         finally:
             partial.unlink(missing_ok=True)
@@ -147,9 +159,12 @@ def _folder_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        remedy = "see that it can be written and has room"
+        if isinstance(error, IsADirectoryError):
+            remedy = f"move {error.filename} away"
         raise ResourceError(
-            f"machine code cannot be kept in {folder} ({error.strerror or error}); see that it can be written and has "
-            "room, or name another folder in $NUMBA_CACHE_DIR"
+            f"machine code cannot be kept in {folder} ({error.strerror or error}); {remedy}, or name another folder in "
+            "$NUMBA_CACHE_DIR"
         ) from error
 
 

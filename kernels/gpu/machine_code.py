@@ -1,7 +1,7 @@
 """Machine code of kernels that is a file of the package, and which of these files a device can run.
 
 `kernels.shipped` makes the files. Their names have a digest of all that was compiled. So machine code of other sources
-or other macros is never found.
+or other macros is never found. A file that is cut or changed is not loaded (`kernels.compiled.sealed`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import hashlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from kernels.compiled.sealed import unsealed
 from kernels.gpu.source import STANDARD, Variant, source_digest
 
 __all__ = ["ARCHITECTURES", "CODE", "COMPILER", "LATER", "Code", "code_for", "file_name"]
@@ -81,9 +82,16 @@ def code_for(variant: Variant, capability: tuple[int, int], driver: int, folder:
     fitting = [*(cubins if version[0] >= compiler[0] else ()), *(ptx if version >= compiler else ())]
     for architecture in fitting:
         path = folder / file_name(variant, architecture)
-        if path.is_file():
-            kind: Literal["cubin", "ptx"] = "cubin" if architecture in cubins else "ptx"
-            return Code(kind, path, f"{name}: the package has {kind} for {architecture}")
+        try:
+            is_whole = unsealed(path) is not None
+        except FileNotFoundError:
+            continue
+        except OSError:
+            is_whole = False
+        if not is_whole:
+            return compiled(f"{path} is damaged")
+        kind: Literal["cubin", "ptx"] = "cubin" if architecture in cubins else "ptx"
+        return Code(kind, path, f"{name}: the package has {kind} for {architecture}")
     if not cubins and not ptx:
         return compiled("the package has no machine code for this compute capability")
     if not fitting:

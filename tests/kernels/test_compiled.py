@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from shutil import copytree
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def folder_of(root: Path, **environment: str) -> Path:
 
 def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path) -> None:
     for name in ("kernels", "schemas"):
-        copytree(ROOT / name, tmp_path / name)
+        shutil.copytree(ROOT / name, tmp_path / name)
     here, there = folder_of(ROOT), folder_of(tmp_path)
     assert here == folder_of(ROOT)
     seen = {here, there}
@@ -70,7 +71,7 @@ print(n)
 
 def test_every_file_with_compiled_functions_is_among_the_sources(tmp_path: Path) -> None:
     for name in ("kernels", "schemas"):
-        copytree(ROOT / name, tmp_path / name)
+        shutil.copytree(ROOT / name, tmp_path / name)
     *unnoticed, n = said(CHANGE_EACH, tmp_path).splitlines()
     assert unnoticed == []
     assert int(n) > 20
@@ -92,11 +93,77 @@ sum_lists(np.zeros(1, np.int32), np.array([0, 1]), np.ones(1, np.uint64), np.one
 print("numba" in sys.modules, sums[0])
 """
 
+FIND_ONCE = """
+import numpy as np
+from kernels.compiled.texts import find_texts
+text, offsets = np.zeros(1, np.uint8), np.array([0, 1])
+find_texts(text, offsets, text, offsets, np.zeros(1, np.int32))
+"""
+
 
 def test_what_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "True 1"
     assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["kernels.compiled.lists.sum_lists"]
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
+
+
+#: What may stand in the place of a file of machine code, made of its path and of the file of another function.
+DAMAGE: dict[str, Callable[[Path, bytes], object]] = {
+    "empty": lambda file, other: file.write_bytes(b""),
+    "cut": lambda file, other: os.truncate(file, file.stat().st_size // 2),
+    "cut by a byte": lambda file, other: os.truncate(file, file.stat().st_size - 1),
+    "zeros": lambda file, other: file.write_bytes(bytes(file.stat().st_size)),
+    "one bit": lambda file, other: file.write_bytes(bytes([file.read_bytes()[0] ^ 1]) + file.read_bytes()[1:]),
+    "longer": lambda file, other: file.write_bytes(file.read_bytes() + b"\n"),
+    "of another function": lambda file, other: file.write_bytes(other),
+    "a link to text": lambda file, other: (file.unlink(), file.symlink_to("/etc/hostname")),
+    "a link to itself": lambda file, other: (file.unlink(), file.symlink_to(file.name)),
+    "a link to a device": lambda file, other: (file.unlink(), file.symlink_to("/dev/zero")),
+    "a pipe": lambda file, other: (file.unlink(), os.mkfifo(file)),
+}
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the machine code of two functions."""
+    folder = tmp_path_factory.mktemp("code")
+    for program in (ADD_ONCE, FIND_ONCE):
+        said(program, NUMBA_CACHE_DIR=str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_machine_code_that_is_damaged_is_compiled_again(damage: str, kept: Path, tmp_path: Path) -> None:
+    """In a process of its own, because such code ended it by a signal."""
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    [file], [other] = (list(tmp_path.glob(f"*/*.{name}-*.o")) for name in ("sum_lists", "find_texts"))
+    DAMAGE[damage](file, other.read_bytes())
+    program = f"import logging; logging.basicConfig(stream=sys.stdout, format='%(message)s')\n{ADD_ONCE}"
+    told = f"{file} is no whole file of machine code, and is compiled again\nTrue 1"
+    assert said(f"import sys\n{program}", NUMBA_CACHE_DIR=str(tmp_path)) == told
+    assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
+    assert sorted(path.suffix for path in file.parent.iterdir()) == [".o", ".o"]
+
+
+@pytest.mark.usefixtures("empty")
+def test_machine_code_has_its_name_after_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a loss of power a name may be there, and what was not flushed is not."""
+    flushed = []
+    monkeypatch.setattr(os, "fsync", lambda file: flushed.append((os.fstat(file).st_ino, list(tmp_path.glob("*/*.o")))))
+    assert found(np.array([1, 3, 3, 5]), 3) == 1
+    [file] = tmp_path.glob("*/*.o")
+    assert flushed == [(file.stat().st_ino, [])]
+
+
+@pytest.mark.usefixtures("empty")
+def test_a_folder_in_the_place_of_machine_code_is_named(tmp_path: Path) -> None:
+    assert found(np.array([1, 3, 3, 5]), 3) == 1
+    [file] = tmp_path.glob("*/*.o")
+    file.unlink()
+    file.mkdir()
+    found.loaded.clear()
+    with pytest.raises(ResourceError, match=rf"^machine code cannot .* \(Is a directory\); move {file} away, or name "):
+        found(np.array([1, 3, 3, 5]), 3)
 
 
 @pytest.fixture
@@ -130,13 +197,13 @@ def every_kind(numbers, pair, scale):
 
 
 @pytest.mark.usefixtures("empty")
-@pytest.mark.parametrize("call", ["mkdir", "write_bytes", "read_bytes"])
+@pytest.mark.parametrize("call", ["pathlib.Path.mkdir", "pathlib.Path.open", "kernels.compiled.sealed.read_regular"])
 def test_a_folder_that_cannot_keep_machine_code_is_one_sentence(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, *_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, call, refuse)
+        patch.setattr(call, refuse)
         says = r"^machine code cannot be kept in \S+ \(Permission denied\); see .*, or name .* in \$NUMBA_CACHE_DIR$"
         with pytest.raises(ResourceError, match=says):
             found(np.array([1, 3, 3, 5]), 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.layout import ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import GpuSizes
 from kernels.compiled.random_rows import Quadrants, Rows
+from kernels.compiled.sealed import sealed
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import loading, machine_code, pack, source
@@ -169,7 +171,8 @@ LOADED = {
 def folder(tmp_path: Path) -> Path:
     """A folder with a file for each of the architectures, and of each variant that is asked for below."""
     for architecture in shipped.TARGETS:
-        (tmp_path / file_name(PLAIN, architecture)).write_text("")
+        name = file_name(PLAIN, architecture)
+        (tmp_path / name).write_bytes(sealed(name, b"code"))
     (tmp_path / COMPILER).write_text("13.0")
     return tmp_path
 
@@ -253,6 +256,24 @@ def test_other_options_other_sources_and_no_files_lead_to_the_source(folder, mon
     assert what(code_for(PLAIN, (9, 0), 13000, folder)) == "sm_90"
     monkeypatch.setattr(machine_code, "source_digest", lambda: "0" * 16)
     assert reason(PLAIN) == "the package has no machine code with these options"
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "changed", "of another", "pipe", "folder"])
+def test_machine_code_that_is_damaged_is_not_loaded(folder, damage):
+    name, other = file_name(PLAIN, "sm_90"), file_name(PLAIN, "sm_80")
+    path = folder / name
+    text = path.read_bytes()
+    path.unlink()
+    if damage == "pipe":
+        os.mkfifo(path)
+    elif damage == "folder":
+        path.mkdir()
+    else:
+        changed = {"empty": b"", "cut": text[:-1], "changed": b"C" + text[1:], "of another": sealed(other, b"code")}
+        path.write_bytes(changed[damage])
+    code = code_for(PLAIN, (9, 0), 13000, folder)
+    assert (code.kind, code.path) == ("nvrtc", None)
+    assert code.sentence.endswith(f"NVRTC compiles it, because {path} is damaged")
 
 
 def test_the_name_of_a_file_depends_on_what_is_compiled_and_on_nothing_else(monkeypatch, tmp_path):
