@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from numbers import Real
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,6 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["ById"]
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
+_FLOAT = re.compile(r"[-+]?[0-9]+(\.[0-9]*|(\.[0-9]*)?[eE][-+]?[0-9]+)")
+#: Up to here every whole number is a float.
+_EXACT = 2**53
+_LOST = (
+    "a float has lost digits of it, as in pandas after a join that left gaps: before the join make the column id Int64 "
+    "or text, or read it with dtype_backend='pyarrow'"
+)
 
 
 class ById(Rows):
@@ -173,7 +182,11 @@ class ById(Rows):
         return place_of_id(self.files, id)
 
     def _unknown(self, id: int) -> UnknownIdError:
-        return UnknownIdError(f"{self.path} has no biclique with the id {id}; the column id of its rows has all ids")
+        # one in a thousand ids is a float by chance, but this one is unknown
+        why = f"; {_LOST}" if abs(id) >= _EXACT and int(float(id)) == id else ""
+        return UnknownIdError(
+            f"{self.path} has no biclique with the id {id}; the column id of its rows has all ids{why}"
+        )
 
 
 def _number(id: int | str) -> int:
@@ -181,7 +194,16 @@ def _number(id: int | str) -> int:
     try:
         number = int(id) if isinstance(id, str) and _NUMBER.fullmatch(id.strip()) else as_index(id)
     except TypeError:
-        raise InputError(f"an id is a whole number as in the column id, not {id!r:.60}") from None
+        why = f"; {_LOST}" if _is_float(id) else ""
+        raise InputError(f"an id is a whole number as in the column id, not {id!r:.60}{why}") from None
     if not -(2**63) <= number < 2**63:
         raise InputError(f"an id is a number of 64 bits with a sign, and {number} is none")
     return number
+
+
+def _is_float(id: object) -> bool:
+    """Whether something is a float, or text of one, as a spreadsheet writes it. A gap (NaN) is none."""
+    if isinstance(id, str):
+        return _FLOAT.fullmatch(id.strip()) is not None
+    number = id.as_py() if isinstance(id, pa.Scalar) else id
+    return not isinstance(number, bool) and isinstance(number, Real) and math.isfinite(number)
