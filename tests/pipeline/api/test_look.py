@@ -42,6 +42,7 @@ def test_the_command_shows_the_reading_edges_vertices_and_doubts(
     assert output.splitlines() == [
         "source: x.csv",
         f"read as: {READ_AS}",
+        "header: the two names are usual ones",
         "columns: the first two",
         "looked at: all 4 edges: 3 left, 2 right, 3 distinct edges",
         "",
