@@ -365,7 +365,8 @@ def _baskets(delimiter: str, each: Sequence[Sequence[str]], names: Sequence[str]
     skip = f" --skip-lines {top}" if names else ""
     return (
         f"{len(each)} columns without names may be the items of a transaction, or the two sides and more; "
-        f"say --format fimi {option_of(delimiter)}{skip} if they are, or --left 0 --right 1 if the first two are the sides"
+        f"say --format fimi {option_of(delimiter)}{skip} if they are, or "
+        "--left 0 --right 1 if the first two are the sides"
     )
 
 
