@@ -120,7 +120,7 @@ def test_an_input_that_is_refused_names_the_parameter_that_helps(tmp_path: Path)
     file = tmp_path / "sales.csv"
     file.write_text("shop,thing\nann,tea\nbob,milk\n")
     words = refusal(run(file, tmp_path / "out"))
-    assert words.endswith("may be column names or an edge, for all columns are text; say header=True or header=False")
+    assert words.endswith("may be column names or an edge; say header=True or header=False")
     assert not (tmp_path / "out").exists()
     assert run(file, tmp_path / "out", header=True).is_completed()
 

@@ -205,7 +205,7 @@ print([name for name in ("polars", "scipy", "networkx", "numba", "dask") if name
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz"])
 def test_memory_does_not_grow_with_the_text(tmp_path, suffix):
     """160 MB of text with 0.8 million edges need 6 MiB for edges, 20 MiB to load machine code, and a few blocks."""
-    text = "".join(f"{k},{k % 97},{'abcdefghi ' * 20}\n" for k in range(1000)).encode()
+    text = "".join(f"{3 * k},{k % 97},{'abcdefghi ' * 20}\n" for k in range(1000)).encode()
     (tmp_path / "small.csv").write_bytes(text)
     # A gzip file may have many members.
     (tmp_path / f"big.{suffix}").write_bytes((gzip.compress(text, 1) if suffix == "csv.gz" else text) * 800)
