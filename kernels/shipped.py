@@ -17,7 +17,7 @@ from typing import NamedTuple
 from kernels.bitmatrix import shapes
 from kernels.compiled.sealed import sealed
 from kernels.cumbe import memory as cumbe
-from kernels.gpu import pack, random_edges, row_hashes
+from kernels.gpu import pack, row_hashes
 from kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
 from kernels.gpu.source import Variant, compile_options, source_of
 
@@ -37,7 +37,7 @@ class Made(NamedTuple):
 
 def shipped() -> list[Variant]:
     """All variants of kernels that engines with the usual sizes ask for."""
-    return [*shapes.shipped(), *cumbe.shipped(), *pack.shipped(), *random_edges.shipped(), *row_hashes.shipped()]
+    return [*shapes.shipped(), *cumbe.shipped(), *pack.shipped(), *row_hashes.shipped()]
 
 
 def wanted(variants: list[Variant], targets: tuple[str, ...] = TARGETS) -> dict[str, tuple[Variant, str]]:

@@ -13,12 +13,8 @@ from kernels.compiled.jit import compiled, entry
 from kernels.compiled.lists import sort_list
 from kernels.compiled.mixing import mixed, splitmix64
 
-__all__ = ["CHANCE_BITS", "MOST_LEVELS", "draw_by_quadrants", "draw_by_stubs", "label_edges", "split"]
+__all__ = ["draw", "label_edges"]
 
-#: Bits of a probability.
-CHANCE_BITS = 24
-#: Halvings of a side until one vertex is left.
-MOST_LEVELS = 32
 #: Draws for an edge before a free vertex is looked for, beginning at a random one.
 _TRIES = 64
 _STEP = np.uint64(0x9E3779B97F4A7C15)
@@ -50,7 +46,7 @@ def _permuted(x, keys, height, width, n):
 
 @compiled
 def _owner(stub, classes, shift):
-    """The vertex that has this stub; see `draw_by_stubs`."""
+    """The vertex that has this stub; see `draw`."""
     starts, vertices, degrees, guide = classes
     k = guide[stub >> shift]
     while starts[k + 1] <= stub:
@@ -68,14 +64,6 @@ def _add(table, mask, v):
             return True
         at = (at + 1) & mask
     return False
-
-
-@compiled
-def _add_free(table, mask, v, n):
-    """Add the first vertex from `v` on that is not in the set, of `n` vertices in a circle. Returns it."""
-    while not _add(table, mask, v):
-        v = v + 1 if v + 1 < n else 0
-    return v
 
 
 @compiled
@@ -98,15 +86,13 @@ def _begin(row, degree, planted, table, out, at):
 
 
 @entry
-def draw_by_stubs(key, keys, grid, rows, planted, classes, shift, n_right, table, indptr, out):
+def draw(key, keys, grid, rows, planted, classes, shift, n_right, table, indptr, out):
     """Draw the right neighbours of left vertices. Both sides have a *stub* per edge, and a permutation pairs them.
 
     Parameters
     ----------
-    key : int
-        Of the draws that replace repeated pairs.
-    keys : ndarray of uint64, shape (even,)
-        Of the permutation.
+    key, keys : int, ndarray of uint64 with an even shape
+        Of the draws that replace repeated pairs, and of the permutation.
     grid : (int, int, int)
         Height and width of the grid of the permutation, each below 2**32, and the number of stubs.
     rows : (ndarray, ndarray, ndarray) of int64
@@ -114,10 +100,10 @@ def draw_by_stubs(key, keys, grid, rows, planted, classes, shift, n_right, table
     planted : (ndarray, ndarray) of int64
         Start of the planted neighbours of every row, and these; ``~v`` is one whose edge was removed. No other edge of
         the row leads to one of these.
-    classes : (ndarray, ndarray, ndarray, ndarray) of int64
+    classes, shift : (ndarray, ndarray, ndarray, ndarray) of int64, int
         Runs of right vertices with equal degrees: first stub (and behind the last one the number of stubs), first
         vertex, degree, and for every ``stub >> shift`` the class of the first such stub.
-    shift, n_right : int
+    n_right : int
     table : ndarray of int32
         Room for a power of two that is at least 4, and twice the neighbours of any row.
     indptr, out : ndarray of int64, ndarray of int32
@@ -142,7 +128,9 @@ def draw_by_stubs(key, keys, grid, rows, planted, classes, shift, n_right, table
                 drawn += np.uint64(1)
                 tries += 1
                 if tries > _TRIES:
-                    v = _add_free(table, mask, _below(word, n_right), n_right)
+                    v = _below(word, n_right)
+                    while not _add(table, mask, v):
+                        v = v + 1 if v + 1 < n_right else 0
                     break
                 v = _owner(np.int64(word % np.uint64(n_stubs)), classes, shift)
             out[at + e] = v
@@ -150,148 +138,11 @@ def draw_by_stubs(key, keys, grid, rows, planted, classes, shift, n_right, table
 
 
 @entry
-def split(key, chance, most, until, nodes, n_nodes, keep_empty, out):
-    """Divide edges among the halves of ranges of left vertices, again and again.
-
-    Parameters
-    ----------
-    key : int
-    chance : int
-        Probability of the first half, in units of ``2**-CHANCE_BITS``.
-    most : int
-        Edges of a vertex at most.
-    until : int
-        Ranges with no more edges than this are not divided. With -1 all are, as long as they have two vertices.
-    nodes : (ndarray, ndarray, ndarray, ndarray) of int64
-        Ranges: first vertex, number of vertices, how often halved, and edges (below 2**40). They are a stack, the first
-        range last, with room for `MOST_LEVELS` more.
-    n_nodes : int
-    keep_empty : int
-        Whether ranges without edges are handed out.
-    out : the same
-        Output, in the order of the vertices.
-
-    Returns
-    -------
-    int
-        Number of ranges in the output.
-
-    Notes
-    -----
-    A half gets its expected share of the edges, rounded up or down at random. What does not fit goes to the other half.
-    """
-    firsts, sizes, levels, counts = nodes
-    n = n_nodes
-    found = 0
-    while n > 0:
-        n -= 1
-        first, size, level, count = firsts[n], sizes[n], levels[n], counts[n]
-        if count == 0 and not keep_empty:
-            continue
-        if size == 1 or count <= until or count == 0:
-            out[0][found], out[1][found], out[2][found], out[3][found] = first, size, level, count
-            found += 1
-            continue
-        word = splitmix64(splitmix64(np.uint64(key) ^ np.uint64(first)) ^ np.uint64(level))
-        whole = np.uint64(count) * np.uint64(chance) + (word >> np.uint64(64 - CHANCE_BITS))
-        half = (size + 1) // 2
-        here = min(np.int64(whole >> np.uint64(CHANCE_BITS)), half * most)
-        here = max(here, count - (size - half) * most)
-        firsts[n], sizes[n], levels[n], counts[n] = first + half, size - half, level + 1, count - here
-        firsts[n + 1], sizes[n + 1], levels[n + 1], counts[n + 1] = first, half, level + 1, here
-        n += 2
-    return found
-
-
-@compiled
-def _column(own, number, chances, n_right):
-    """The right vertex of a draw: at each level a half, by a bit less than a random number."""
-    first, size, level, word = 0, n_right, 0, np.uint64(0)
-    while size > 1:
-        if level % 2 == 0:
-            word = splitmix64(own + (number * np.uint64(MOST_LEVELS // 2) + np.uint64(level // 2)) * _STEP)
-        part = np.int64(word >> np.uint64(64 - CHANCE_BITS))
-        word = word << np.uint64(CHANCE_BITS)
-        half = (size + 1) // 2
-        if part < chances[level]:
-            size = half
-        else:
-            first += half
-            size -= half
-        level += 1
-    return first
-
-
-@entry
-def draw_by_quadrants(key, quadrants, rows, planted, n_left, n_right, chances, table, indptr, out):
-    """Draw the right neighbours of left vertices by R-MAT (Chakrabarti, Zhan and Faloutsos, SDM 2004).
-
-    Parameters
-    ----------
-    key : int
-    quadrants : ndarray of int64, shape (3,)
-        Probability of the first half of the right side, in units of ``2**-CHANCE_BITS``: where the left vertex is in
-        the first half of its range, where it is in the second, and where its range has one vertex.
-    rows : (ndarray, ndarray) of int64
-        For every left vertex its number, and how many neighbours to draw.
-    planted, table, indptr, out
-        As of `draw_by_stubs`.
-    n_left, n_right : int
-    chances : ndarray of int64, shape (MOST_LEVELS,)
-        Room for one row.
-    """
-    numbers, degrees = rows
-    for r in range(len(numbers)):
-        first, size, level = 0, n_left, 0
-        while level < MOST_LEVELS:
-            half = (size + 1) // 2
-            if size == 1:
-                chances[level] = quadrants[2]
-            elif numbers[r] < first + half:
-                chances[level] = quadrants[0]
-                size = half
-            else:
-                chances[level] = quadrants[1]
-                first += half
-                size -= half
-            level += 1
-        own, drawn = splitmix64(np.uint64(key) ^ np.uint64(numbers[r])), np.uint64(0)
-        mask, n = _begin(r, degrees[r], planted, table, out, indptr[r])
-        at = indptr[r] + n
-        for e in range(degrees[r]):
-            tries = 0
-            while True:
-                v = _column(own, drawn, chances, n_right)
-                drawn += np.uint64(1)
-                tries += 1
-                if tries > _TRIES:
-                    v = _add_free(table, mask, v, n_right)
-                    break
-                if _add(table, mask, v):
-                    break
-            out[at + e] = v
-        sort_list(out, indptr[r], indptr[r + 1])
-
-
-@entry
 def label_edges(vertices, indptr, right, left_map, right_map, out_left, out_right):
-    """Write edges with the labels of their ends.
+    """Write the numbers in the labels of edges (`out_left`, `out_right`, int32), and return their fingerprint, signed.
 
-    Parameters
-    ----------
-    vertices : ndarray of int64
-        Left vertices.
-    indptr, right : ndarray of int64, ndarray of int32
-        Their neighbours.
-    left_map, right_map : (int, int, int)
-        Vertex ``v`` has the label ``(v * factor + shift) % n``.
-    out_left, out_right : ndarray of int32
-        Output.
-
-    Returns
-    -------
-    int
-        The sum of `schemas.hashes.mixed` of all pairs of labels, as a signed number.
+    Left vertices (int64) have the neighbours ``right[indptr[k]:indptr[k + 1]]`` (int32). A map is factor, shift and n:
+    vertex ``v`` has the number ``(v * factor + shift) % n``. The fingerprint is the sum of `schemas.hashes.mixed`.
     """
     total = np.uint64(0)
     for r in range(len(vertices)):

@@ -11,7 +11,6 @@ __all__ = [
     "NOBODY",
     "PACK_PARAMS",
     "PACK_TOTALS",
-    "RANDOM_EDGES_PARAMS",
     "RECORD",
     "ROW_HASH_PARAMS",
     "ROW_HASH_WRONG",
@@ -57,18 +56,6 @@ ROW_HASH_PARAMS = np.dtype(
 
 #: What is wrong with a column: each field is 0, or 1 + the number of one that is wrong.
 ROW_HASH_WRONG = np.dtype([("length", _I64), ("value", _I64), ("order", _I64), ("root", _I64), ("id", _I64)])
-
-RANDOM_EDGES_PARAMS = np.dtype(
-    [
-        (name, _U64 if name == "key" else _I64)
-        for name in (
-            "phase n n_rows vertices firsts spaces planted_indptr planted starts done missing run next_run hard n_hard "
-            "fixed sets places by_stubs pairing key keys n_keys height width n_stubs class_starts class_vertices "
-            "class_degrees guide shift in_first in_second in_one n_left n_right left_factor left_shift right_factor "
-            "right_shift out_left out_right occurrences total"
-        ).split()
-    ]
-)
 
 
 def parameters(dtype: np.dtype, values: Mapping[str, Any]) -> np.ndarray:

@@ -23,7 +23,6 @@ KERNELS = {
     "cumbe": "cumbe/cumbe.cu",
     "hub_bits": "bitmatrix/hub_bits.cu",
     "pack": "common/pack.cu",
-    "random_edges": "common/random_edges.cu",
     "row_hashes": "common/row_hashes.cu",
     "sieve": "bitmatrix/sieve.cu",
 }

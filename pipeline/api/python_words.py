@@ -14,7 +14,7 @@ from dataclasses import fields, replace
 from functools import cache, wraps
 from inspect import getattr_static
 from types import FunctionType, GeneratorType
-from typing import Any, ParamSpec, TypeVar, cast, get_args
+from typing import Any, ParamSpec, TypeVar, cast
 
 from pipeline.process import shell
 from schemas.errors import BicliqueError
@@ -150,11 +150,9 @@ def _options() -> dict[str, tuple[bool, tuple[str, ...]]]:
     from pipeline.api.table import TABLE
     from pipeline.ingest.readers import formats
     from pipeline.synthetic.wanted import Wanted
-    from schemas.options import Where
 
     found: dict[str, tuple[bool, tuple[str, ...]]]
     found = {name: (False, ()) for name in (*(each.name for each in fields(Wanted)), "part_edges", "threads")}
-    found |= {"generate_on": (False, get_args(Where))}
     found |= {entry.name: (entry.is_switch, entry.choices or ()) for entry in TABLE}
     found["format"] = (False, tuple(format.name for format in formats()))
     return {name.replace("_", "-"): told for name, told in found.items()}

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.options import add_quiet
 from pipeline.process import shell
 from pipeline.run.progress import number, size
 from schemas.errors import InputError
-from schemas.options import Where
 from schemas.values import local_path
 
 if TYPE_CHECKING:
-    from pipeline.synthetic.estimating import Estimate
     from pipeline.synthetic.generated import Generated
+    from pipeline.synthetic.generating import Estimate
 
 __all__ = ["COMMANDS"]
 
 #: Options that say which graph, as keywords of `pipeline.generate`, and those that say how it is made.
 _GRAPH = (
-    *("n_left", "n_right", "edges", "model", "left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),
-    *("quadrants", "plant", "noise", "labels", "seed"),
+    *("n_left", "n_right", "edges", "left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),
+    *("plant", "noise", "labels", "seed"),
 )
-_HOW = ("part_edges", "threads", "generate_on")
+_HOW = ("part_edges", "threads")
 
 
 def _add_generate(command: argparse.ArgumentParser) -> None:
@@ -39,27 +38,15 @@ def _add_generate(command: argparse.ArgumentParser) -> None:
     add("--n-left", type=int, required=True, metavar="N", help="left vertices")
     add("--n-right", type=int, required=True, metavar="N", help="right vertices")
     add("--edges", type=int, required=True, metavar="N", help="edges, exactly, with those of planted bicliques")
-    add(
-        "--model",
-        choices=("chung-lu", "rmat"),
-        default="chung-lu",
-        help="degrees by power laws, or quadrants of the matrix (default: chung-lu)",
-    )
     for side in ("left", "right"):
-        add(f"--{side}-exponent", metavar="X", help=f"chung-lu: exponent of the {side} degrees (default: 2.5)")
+        add(f"--{side}-exponent", metavar="X", help=f"exponent of the {side} degrees (default: 2.5)")
     for side in ("left", "right"):
         add(
             f"--max-{side}-degree",
             type=int,
             metavar="N",
-            help=f"chung-lu: largest {side} degree beside planted edges (default: root of --edges, or twice the mean)",
+            help=f"largest {side} degree beside planted edges (default: root of --edges, or twice the mean)",
         )
-    add(
-        "--quadrants",
-        type=_four,
-        metavar="A,B,C,D",
-        help="rmat: probabilities of the four quadrants (default: 0.57,0.19,0.19,0.05)",
-    )
     add(
         "--plant",
         action="append",
@@ -77,24 +64,13 @@ def _add_generate(command: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, metavar="N", help="equal seeds give equal graphs anywhere (default: 0)")
     add("--part-edges", type=int, default=1 << 22, metavar="N", help="edges of a file, about (default: 4194304)")
     add("--threads", type=int, metavar="N", help="parts that are drawn at a time (default: one per core)")
-    add(
-        "--generate-on",
-        choices=get_args(Where),
-        default="auto",
-        help="where the edges are drawn; the files are the same everywhere (default: auto, the GPU for a large graph)",
-    )
     add("--overwrite", action="store_true", help="replace a generated graph (default: keep it)")
     add("--dry-run", action="store_true", help="say what it would take, and write nothing (default: write)")
     add_quiet(command)
 
 
-def _four(text: str) -> tuple[str, ...]:
-    return tuple(text.split(","))
-
-
 def _generate(arguments: argparse.Namespace) -> int:
-    from pipeline.synthetic.estimating import estimate
-    from pipeline.synthetic.generating import generate
+    from pipeline.synthetic.generating import estimate, generate
 
     options: dict[str, Any] = {name: getattr(arguments, name) for name in (*_GRAPH, *_HOW)}
     show, place, overwrite = progress(arguments), arguments.output, arguments.overwrite
@@ -113,10 +89,8 @@ def estimate_card(expected: Estimate) -> str:
     """What generating a graph would take."""
     lines = [
         f"would draw {number(expected.edges, 'edge')} into {number(expected.parts, 'file')}",
-        f"drawn on: {expected.drawn_on}",
         f"disk: about {size(expected.disk_bytes)}",
         f"memory: about {size(expected.memory_bytes)}",
-        *([f"device memory: about {size(expected.device_bytes)}"] if expected.device_bytes else []),
         f"time: about {expected.seconds:.0f} s with {number(expected.threads, 'thread')}",
     ]
     return "\n".join(lines)
@@ -150,6 +124,6 @@ COMMANDS = (
         help="make a random graph with planted bicliques, to size a machine or to test",
         add_arguments=_add_generate,
         run=_generate,
-        imports=("synthetic.generating", "synthetic.estimating"),
+        imports=("synthetic.generating",),
     ),
 )

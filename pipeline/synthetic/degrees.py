@@ -10,15 +10,13 @@ from __future__ import annotations
 from decimal import Context, Decimal
 from itertools import pairwise
 from math import isqrt
-from typing import NamedTuple
 
 import numpy as np
 
-from kernels.compiled.random_rows import begins_of
 from pipeline.run.progress import number
 from schemas.errors import InputError
 
-__all__ = ["Degrees", "power_law", "usual_largest"]
+__all__ = ["Degrees", "begins_of", "power_law", "usual_largest"]
 
 #: Its logarithm and its exponential are correctly rounded, so they are the same everywhere.
 _DECIMAL = Context(prec=50)
@@ -29,74 +27,56 @@ _EXACT = 1 << 9
 _GUIDE = 1 << 14
 
 
-class Degrees(NamedTuple):
+def begins_of(sizes: np.ndarray) -> np.ndarray:
+    """Where lists of these sizes begin, one behind the other, and where the last one ends. int64."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+class Degrees:
     """Degrees of a side in runs of equal ones. The vertices are numbered from the largest degree to the least.
 
     Parameters
     ----------
     degrees, counts : ndarray of int64
         A degree, and how many vertices have it.
+
+    Attributes
+    ----------
+    stubs, vertices : ndarray of int64
+        First stub and first vertex of every run, and the number of all of them.
     """
 
-    degrees: np.ndarray
-    counts: np.ndarray
-
-    @property
-    def stubs(self) -> np.ndarray:
-        """First stub of every run, and the number of stubs. int64."""
-        return begins_of(self.degrees * self.counts)
-
-    @property
-    def vertices(self) -> np.ndarray:
-        """First vertex of every run, and the number of vertices. int64."""
-        return begins_of(self.counts)
+    def __init__(self, degrees: np.ndarray, counts: np.ndarray):
+        self.degrees, self.counts = degrees, counts
+        self.stubs, self.vertices = begins_of(degrees * counts), begins_of(counts)
 
     def classes(self) -> tuple[tuple[np.ndarray, ...], int]:
-        """`classes` and `shift` of `kernels.compiled.random_edges.draw_by_stubs`."""
-        starts = self.stubs
-        shift = max(int(starts[-1]).bit_length() - _GUIDE.bit_length() + 1, 0)
-        places = np.arange((int(starts[-1]) >> shift) + 1, dtype=np.int64) << shift
-        guide = np.searchsorted(starts[1:-1], places, side="right").astype(np.int64)
-        return (starts, self.vertices[:-1].copy(), self.degrees, guide), shift
+        """`classes` and `shift` of `kernels.compiled.random_edges.draw`."""
+        n = int(self.stubs[-1])
+        shift = max(n.bit_length() - _GUIDE.bit_length() + 1, 0)
+        places = np.arange((n >> shift) + 1, dtype=np.int64) << shift
+        guide = np.searchsorted(self.stubs[1:-1], places, side="right").astype(np.int64)
+        return (self.stubs, self.vertices[:-1].copy(), self.degrees, guide), shift
 
     def before(self, vertices: np.ndarray) -> np.ndarray:
-        """How many stubs the vertices before each of these have, int64.
-
-        Parameters
-        ----------
-        vertices : ndarray of int64
-            0 to the number of vertices.
-        """
-        bounds, stubs = self.vertices, self.stubs
-        k = np.searchsorted(bounds[1:-1], vertices, side="right")
-        found: np.ndarray = stubs[k] + (vertices - bounds[k]) * self.degrees[k]
+        """How many stubs the vertices before each of these (int64, 0 to the number of vertices) have, int64."""
+        k = np.searchsorted(self.vertices[1:-1], vertices, side="right")
+        found: np.ndarray = self.stubs[k] + (vertices - self.vertices[k]) * self.degrees[k]
         return found
 
     def of(self, first: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
         """First stubs and degrees (int64) of vertices of a range."""
-        bounds = self.vertices
-        inside = np.diff(np.clip(bounds, first, stop))
-        degrees = np.repeat(self.degrees, inside)
+        degrees = np.repeat(self.degrees, np.diff(np.clip(self.vertices, first, stop)))
         return self.before(np.array([first])) + np.cumsum(degrees) - degrees, degrees
 
 
 def usual_largest(edges: int, n: int, limit: int) -> int:
-    """The largest degree where nobody names one: the root of the edges, at least twice the mean, at most `limit`."""
+    """The largest degree where none is named: the root of the edges, at least twice the mean, at most `limit`."""
     return max(min(max(isqrt(edges), -(-2 * edges // n)), limit, edges - n + 1), 1)
 
 
 def power_law(side: str, n: int, edges: int, exponent: Decimal, largest: int) -> Degrees:
-    """Degrees of `n` vertices with the sum `edges`.
-
-    Parameters
-    ----------
-    side : str
-        For messages.
-    n, edges : int
-    exponent : Decimal
-        More than 1.
-    largest : int
-        The largest degree.
+    """Degrees of `n` vertices of a side with the sum `edges`, by an exponent above 1, the largest of which is given.
 
     Raises
     ------
@@ -106,7 +86,7 @@ def power_law(side: str, n: int, edges: int, exponent: Decimal, largest: int) ->
     if not n + largest - 1 <= edges:
         raise InputError(
             f"{number(edges, 'edge is', 'edges are')} too few for {n:,} {side} vertices, each with an edge and "
-            f"one with {largest:,}; ask for more edges, fewer vertices, or the model rmat, which leaves vertices out"
+            f"one with {largest:,}; ask for more edges, or fewer vertices"
         )
     if edges > n * largest:
         raise InputError(

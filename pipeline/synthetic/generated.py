@@ -36,7 +36,7 @@ def is_of_graph(name: str) -> bool:
 def remove_graph(place: Path) -> None:
     """Remove the files of a graph from a folder that may not be there; first the one that says that it is whole.
 
-    Until all others are gone, another one says that parts are missing, so that nobody reads the rest as a graph.
+    Until all others are gone, another one says that parts are missing, so the rest is not read as a graph.
 
     Raises
     ------
@@ -60,6 +60,15 @@ class Generated:
     path : Path
         The folder, which `pipeline.mine` and `pipeline.count` read as one graph.
 
+    Attributes
+    ----------
+    truth : dict
+        What ``_truth.json`` says; docs/generate.md explains it.
+    edges : int
+        Number of edges. No two are equal.
+    fingerprint : int
+        64 bits that follow from the set of edges alone.
+
     Raises
     ------
     IncompleteError
@@ -68,25 +77,11 @@ class Generated:
 
     def __init__(self, path: PathLike):
         self.path = path = as_path(path, "the folder of the graph")
-        self._truth = read_json(path / TRUTH_FILE)
-        missing = [part["file"] for part in self._truth["parts"] if not (path / part["file"]).is_file()]
+        self.truth: dict[str, Any] = read_json(path / TRUTH_FILE)
+        missing = [part["file"] for part in self.truth["parts"] if not (path / part["file"]).is_file()]
         if missing:
             raise IncompleteError(f"{path / missing[0]} is missing; generate the graph again with --overwrite")
-
-    @property
-    def truth(self) -> dict[str, Any]:
-        """What ``_truth.json`` says; docs/generate.md explains it."""
-        return self._truth
-
-    @property
-    def edges(self) -> int:
-        """Number of edges. No two are equal."""
-        return int(self._truth["edges"])
-
-    @property
-    def fingerprint(self) -> int:
-        """64 bits that follow from the set of edges alone."""
-        return int(self._truth["fingerprint"])
+        self.edges, self.fingerprint = int(self.truth["edges"]), int(self.truth["fingerprint"])
 
     @property
     def planted(self) -> list[dict[str, Any]]:

@@ -1,28 +1,47 @@
-"""The call `generate` of the Python API, and of the command so named."""
+"""The call `generate` of the Python API and of the command so named, and what it would take."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from pipeline.run.files import PathLike, disk_errors, write_json
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kernels.compiled.lists import count_members
+from pipeline.process.cores import count_cores
+from pipeline.process.in_order import in_order
+from pipeline.run.files import PathLike, disk_errors, whole_file, write_json
 from pipeline.run.names import UNFINISHED_FILE, refuse_url
 from pipeline.run.outside import refuse_inside_run
 from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
 from pipeline.run.progress import OnProgress, Progress, to_callback
-from pipeline.synthetic.drawers import DeviceDrawer, HostDrawer
-from pipeline.synthetic.generate_on import WORTH_EDGES, choose_drawer
-from pipeline.synthetic.generated import TRUTH_FILE, Generated, is_of_graph, remove_graph
-from pipeline.synthetic.models import random_graph
-from pipeline.synthetic.wanted import Labels, Model, wanted, whole
-from pipeline.synthetic.writing import PART_EDGES, threads_of, write_graph
+from pipeline.run.version import __version__
+from pipeline.synthetic.drawing import Drawn, Part, RandomGraph
+from pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, is_of_graph, part_name, remove_graph
+from pipeline.synthetic.wanted import Labels, Wanted, wanted, whole
 from schemas.errors import InputError
 from schemas.option import as_option
-from schemas.options import Where
+from schemas.search import Side
 from schemas.values import as_path
 
-__all__ = ["generate"]
+__all__ = ["Estimate", "estimate", "generate"]
+
+#: Edges of a part, about, and rows of it that are compressed and read together.
+_PART_EDGES, _GROUP = 1 << 22, 1 << 20
+#: Bytes of memory of the process, and for an edge and a vertex of a part that is being written; bytes of a file for an
+#: edge; edges of a core per second. docs/lab/generate.md has what was measured.
+_PROCESS_BYTES = 256 << 20
+_EDGE_BYTES: dict[Labels, int] = {"integers": 24, "text": 75}
+_VERTEX_BYTES = 60
+_DISK: dict[Labels, float] = {"integers": 4.2, "text": 4.5}
+_RATE: dict[Labels, float] = {"integers": 3.8e6, "text": 2.4e6}
 
 
 def generate(
@@ -31,19 +50,16 @@ def generate(
     n_left: int,
     n_right: int,
     edges: int,
-    model: Model = "chung-lu",
     left_exponent: float | str | None = None,
     right_exponent: float | str | None = None,
     max_left_degree: int | None = None,
     max_right_degree: int | None = None,
-    quadrants: Sequence[float | str] | None = None,
     plant: str | Iterable[str | tuple[int, int]] = (),
     noise: float | str = 0,
     labels: Labels = "integers",
     seed: int = 0,
-    part_edges: int = PART_EDGES,
+    part_edges: int = _PART_EDGES,
     threads: int | None = None,
-    generate_on: Where = "auto",
     overwrite: bool = False,
     progress: OnProgress | bool | None = None,
 ) -> Generated:
@@ -54,19 +70,15 @@ def generate(
     output : path
         Folder that is empty, does not exist yet, or has a generated graph. `pipeline.mine` reads it as one graph.
     n_left, n_right : int
-        Vertices of both sides, 1 to 2**31 - 1.
+        Vertices of both sides, 1 to 2**31 - 1. Every left vertex has exactly its degree, and both sides have degrees by
+        power laws (Chung and Lu, PNAS 2002, doi:10.1073/pnas.252631999).
     edges : int
         Number of edges, exactly. Those of planted bicliques are among them.
-    model : "chung-lu" or "rmat"
-        ``chung-lu`` gives both sides degrees by power laws, and every left vertex exactly its degree. ``rmat`` lets
-        edges fall into quadrants of the matrix, again and again.
     left_exponent, right_exponent : float or str or None
-        Exponents of the degrees, 1.01 to 10. Of ``chung-lu`` alone; None is 2.5.
+        Exponents of the degrees, 1.01 to 10. None is 2.5.
     max_left_degree, max_right_degree : int or None
-        Largest degrees beside planted edges. Of ``chung-lu`` alone. None is the root of the edges, but at least twice
-        the mean degree, and no more than there is room for.
-    quadrants : sequence of four float or str, or None
-        Probabilities with the sum 1. Of ``rmat`` alone; None is 0.57, 0.19, 0.19, 0.05.
+        Largest degrees beside planted edges. None is the root of the edges, but at least twice the mean degree, and no
+        more than there is room for.
     plant : iterable of (int, int) or str, or str
         Left and right sizes of bicliques to plant, as ``(60, 40)`` or ``"60x40"``. No two share a vertex.
     noise : float or str
@@ -79,8 +91,6 @@ def generate(
         Edges of a file, about. Memory follows from it. The graph does not.
     threads : int or None
         None: as many as there are cores.
-    generate_on : "auto", "cpu" or "gpu"
-        Where the edges are drawn. The files are the same. ``auto`` is the GPU for a large graph.
     overwrite : bool
         Whether a graph that is there is removed first.
     progress : callable, bool or None
@@ -96,15 +106,14 @@ def generate(
     InputError
         If there is no such graph, or the folder cannot be used. Nothing is written then.
     ResourceError
-        If the disk is full, or a GPU fails while it draws. Nothing is left then. Or if a GPU was asked for and cannot
-        be used. Then a graph that is there stays.
+        If the disk is full. Nothing is left then.
 
     Notes
     -----
     ``_truth.json`` is written last, so a folder without it has no whole graph; the same call begins it anew. Until then
-    no reader takes the folder, because ``_unfinished.json`` is in it. Edges are
-    drawn in integer arithmetic: see `kernels.compiled.random_edges`. A thread needs memory for `part_edges` edges and
-    for the largest degree, and all together 8 bytes per right vertex.
+    no reader takes the folder, because ``_unfinished.json`` is in it. Edges are drawn in integer arithmetic: see
+    `kernels.compiled.random_edges`. A thread needs memory for `part_edges` edges and for the largest degree, and all
+    together 8 bytes per right vertex.
 
     Examples
     --------
@@ -119,35 +128,71 @@ def generate(
         n_left=n_left,
         n_right=n_right,
         edges=edges,
-        model=model,
         left_exponent=left_exponent,
         right_exponent=right_exponent,
         max_left_degree=max_left_degree,
         max_right_degree=max_right_degree,
-        quadrants=quadrants,
         plant=plant,
         noise=noise,
         labels=labels,
         seed=seed,
     )
-    part_edges = whole("part_edges", part_edges)
-    threads = threads_of(threads, part_edges)
+    part_edges, threads = _how(part_edges, threads)
     place = as_path(output, "the folder of the graph")
     options = graph.to_json() | {"part_edges": part_edges}
-    drawn = random_graph(graph)
+    drawn = RandomGraph(graph)
     if (there := _looked_into(place, options, overwrite)) is not None:
         return there
-    parts = drawn.parts(part_edges)
-    choice, on_progress = choose_drawer(generate_on, graph, parts), to_callback(progress)
-    if generate_on == "auto" and graph.edges >= WORTH_EDGES:
-        on_progress(Progress("generate", note=f"drawn on {choice.text}"))
-    # before the folder is filled, because a device that cannot be used must not cost the graph that is there
-    drawer = HostDrawer(drawn) if choice.device is None else DeviceDrawer(drawn, choice.device)
     with fill_folder(place, remove_graph):
         write_json(place / UNFINISHED_FILE, options)
-        write_graph(drawn, parts, drawer, place, options, threads, on_progress)
+        _write(drawn, drawn.parts(part_edges), place, options, threads, to_callback(progress))
         _finish(place)
     return Generated(place)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What generating a graph would take, about.
+
+    Parameters
+    ----------
+    edges, parts, disk_bytes, memory_bytes : int
+    seconds : float
+    threads : int
+    """
+
+    edges: int
+    parts: int
+    disk_bytes: int
+    memory_bytes: int
+    seconds: float
+    threads: int
+
+
+def estimate(threads: int | None = None, part_edges: int = _PART_EDGES, **options: Any) -> Estimate:
+    """What `generate` would take with these options. Nothing is drawn or written.
+
+    Raises
+    ------
+    InputError
+        If there is no such graph.
+    """
+    graph, (part_edges, threads) = wanted(**options), _how(part_edges, threads)
+    parts = RandomGraph(graph).parts(part_edges)
+    busy, own = min(threads, len(parts)), (_part_bytes(part, graph) for part in parts)
+    memory = _PROCESS_BYTES + 8 * graph.n_right + sum(nlargest(busy, own))
+    disk, seconds = round(graph.edges * _DISK[graph.labels]), graph.edges / _RATE[graph.labels] / busy
+    return Estimate(graph.edges, len(parts), disk, memory, seconds, threads)
+
+
+def _part_bytes(part: Part, graph: Wanted) -> int:
+    """Memory that a part takes while it is drawn and written, without planted edges."""
+    return part.edges * _EDGE_BYTES[graph.labels] + min(part.stop - part.first, part.edges) * _VERTEX_BYTES
+
+
+def _how(part_edges: int, threads: int | None) -> tuple[int, int]:
+    """Edges of a part, and how many parts are drawn at a time."""
+    return whole("part_edges", part_edges, 1), count_cores() if threads is None else whole("threads", threads, 1)
 
 
 def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Generated | None:
@@ -174,3 +219,63 @@ def _finish(place: Path) -> None:
     """Let readers take a graph that is whole."""
     with disk_errors(place):
         (place / UNFINISHED_FILE).unlink(missing_ok=True)
+
+
+def _write(
+    drawn: RandomGraph, parts: list[Part], place: Path, options: dict[str, Any], threads: int, on_progress: OnProgress
+) -> None:
+    """Draw all parts and write them, `threads` at a time, and last what is known of the graph."""
+    graph, started = drawn.graph, time.monotonic()
+    entries: list[dict[str, Any]] = []
+    fingerprint, largest, done, right_degrees = 0, 0, 0, np.zeros(graph.n_right, np.int64)
+    for name, edges in in_order(partial(_write_part, drawn, place), enumerate(parts), threads):
+        count_members(edges.neighbours, right_degrees)
+        entries.append({"file": name, "edges": len(edges.neighbours), "fingerprint": str(edges.fingerprint)})
+        fingerprint, largest = (fingerprint + edges.fingerprint) % 2**64, max(largest, edges.largest_degree)
+        done += len(edges.neighbours)
+        seconds = time.monotonic() - started
+        on_progress(Progress("generate", done / graph.edges, done, done / max(seconds, 1e-3), seconds=seconds))
+    found = {
+        "version": __version__,
+        "options": options,
+        "edges": done,
+        "fingerprint": str(fingerprint),
+        "left": _side(graph.n_left, graph.n_left, largest),
+        "right": _side(graph.n_right, int(np.count_nonzero(right_degrees)), int(right_degrees.max())),
+        "planted": _write_planted(drawn, place / PLANTED_FILE),
+        "parts": entries,
+    }
+    write_json(place / TRUTH_FILE, found)
+
+
+def _side(vertices: int, with_edges: int, largest: int) -> dict[str, int]:
+    return {"vertices": vertices, "with_edges": with_edges, "largest_degree": largest}
+
+
+def _write_part(drawn: RandomGraph, place: Path, of: tuple[int, Part]) -> tuple[str, Drawn]:
+    name, edges = part_name(of[0]), drawn.drawn(of[1])
+    columns = {"left": drawn.label_array(edges.left, "left"), "right": drawn.label_array(edges.right, "right")}
+    _write_table(place / name, pa.table(columns))
+    return name, edges._replace(left=edges.left[:0], right=edges.right[:0])
+
+
+def _write_planted(drawn: RandomGraph, target: Path) -> list[dict[str, int]]:
+    """A row per planted biclique, with the names and the types of a result. Returns the numbers of each."""
+    found: dict[str, pa.Array] = {}
+    sides: tuple[Side, Side] = ("left", "right")
+    for side in sides:
+        members = drawn.planted[side]
+        flat = np.concatenate([np.zeros(0, np.int64), *(np.sort(drawn.labels_of(own, side)) for own in members)])
+        offsets = pa.array(np.cumsum([0, *map(len, members)]).astype(np.int64))
+        found[side] = pa.LargeListArray.from_arrays(offsets, drawn.label_array(flat.astype(np.int32), side))
+        found[f"n_{side}"] = pa.array(list(map(len, members)), pa.int64())
+    sizes = zip(drawn.graph.plant, drawn.graph.removed, strict=True)
+    found["edges"] = pa.array([p * q - gone for (p, q), gone in sizes], pa.int64())
+    table = pa.table(found)
+    _write_table(target, table)
+    return table.select(["n_left", "n_right", "edges"]).to_pylist()
+
+
+def _write_table(target: Path, table: pa.Table) -> None:
+    with whole_file(target) as file:
+        pq.write_table(table, file, row_group_size=_GROUP, compression="zstd", use_dictionary=["left"])

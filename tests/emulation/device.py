@@ -28,7 +28,7 @@ GUARD = np.full(512, 0x5C, dtype=np.uint8)
 #: The same as bytes, which are compared in a tenth of the time. After each launch all buffers are looked at.
 _GUARD_BYTES = GUARD.tobytes()
 #: How far g++ optimises. The other kernels have so many variants that it would take longer than they run.
-_OPTIMISED = {"cumbe": "-O1", "pack": "-O1", "random_edges": "-O1"}
+_OPTIMISED = {"cumbe": "-O1", "pack": "-O1"}
 #: Macros that kernels use as numbers and nothing else. Here they are variables, so that one library serves for all of
 #: their values: to compile one takes as long as several tests that run it.
 _NUMBERS = (

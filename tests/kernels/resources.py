@@ -30,7 +30,7 @@ VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
 VARIANTS["sieve, plain"] = ("sieve", (("PLAIN", 1),))
 VARIANTS["sieve, bounded"] = ("sieve", (("BOUNDED", 1),))
 #: Those that are compiled in a second. They are measured whatever the budget says of itself.
-QUICK = ("hub_bits", "pack", "random_edges", "row_hashes")
+QUICK = ("hub_bits", "pack", "row_hashes")
 BUDGET = FOLDER / "budget.json"
 
 _REGISTERS = re.compile(r"Used (\d+) registers")

@@ -22,10 +22,9 @@ from kernels.bitmatrix.memory import (
     sieve,
     sieve_scratch,
 )
-from kernels.compiled import measures, random_edges
+from kernels.compiled import measures
 from kernels.cumbe import layout as cumbe
 from kernels.cumbe.memory import CumbeSizes
-from kernels.gpu import random_edges as edges_of_device
 from kernels.gpu import records, slice_run
 from kernels.gpu.source import FOLDER, compile_options
 from tests.kernels.resources import CompileError, compile_source
@@ -40,7 +39,6 @@ LAYOUTS: dict[tuple[str, str], np.dtype] = {
     ("common/types.cuh", "SizeSlot"): records.SIZE,
     ("common/pack.cu", "PackTotals"): records.PACK_TOTALS,
     ("common/pack.cu", "PackParams"): records.PACK_PARAMS,
-    ("common/random_edges.cu", "RandomEdgesParams"): records.RANDOM_EDGES_PARAMS,
     ("common/row_hashes.cu", "Wrong"): records.ROW_HASH_WRONG,
     ("common/row_hashes.cu", "RowHashParams"): records.ROW_HASH_PARAMS,
     ("bitmatrix/types.cuh", "Item"): bitmatrix.ITEM,
@@ -93,12 +91,6 @@ CONSTANTS: dict[str, dict[str, int]] = {
     },
     "bitmatrix/candidate_window.cuh": {"WINDOW_WORDS": _SIZES.window_words},
     "bitmatrix/queue.cuh": {"GIVEN": bitmatrix.GIVEN},
-    "common/random_edges.cu": {
-        **{f"PHASE_{name}": getattr(edges_of_device, f"_{name}") for name in "PLANT DRAW CHECK COLLECT LABEL".split()},
-        "MOST_TRIES": random_edges._TRIES,
-        "CHANCE_BITS": random_edges.CHANCE_BITS,
-        "WORDS_PER_DRAW": random_edges.MOST_LEVELS // 2,
-    },
     "common/biclique.cuh": {"SIZES_OVERFLOW": slice_run.SIZES_OVERFLOW},
     "cumbe/types.cuh": {"N_PHASES": len(cumbe.PHASES), "IDLING": cumbe.PHASES.index("idling"), **_CUMBE_SIZES.defines},
 }

@@ -17,14 +17,12 @@ from kernels import shipped
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.bitmatrix.layout import ITEM, PARAMS, QUEUE
 from kernels.bitmatrix.memory import GpuSizes
-from kernels.compiled.random_rows import Quadrants, Rows
 from kernels.compiled.sealed import sealed
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import loading, machine_code, pack, source
 from kernels.gpu.loading import load
 from kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name
-from kernels.gpu.random_edges import EdgeDrawer
 from kernels.gpu.records import RECORD
 from kernels.gpu.row_hashes import Lists, RowHasher
 from kernels.gpu.source import FOLDER, Variant
@@ -116,10 +114,6 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
     hasher = RowHasher(device, (None, None), (np.ones(1, np.uint64),) * 2, "left")
     with pytest.raises(MemoryError):
         hasher.rows(lists, lists, np.zeros(1, np.int32), np.zeros(1, np.int64), 1)
-    drawer = EdgeDrawer(device, 1, Quadrants(np.zeros(3, np.int64)), ((1, 0, 1), (1, 0, 1)))
-    one, none = np.ones(1, np.int64), np.zeros(0, np.int64)
-    with pytest.raises(MemoryError):
-        drawer.edges(Rows(one - 1, one, none, (np.zeros(2, np.int64), none)), lambda rows: (none, none))
 
     def is_first(variant: Variant) -> bool:
         return dict(variant.defines).get("ROW_CAP", 0) <= GpuSizes().row_cap
@@ -349,7 +343,7 @@ def test_all_that_is_shipped_compiles(tmp_path):
     if is_shipped_of_now():
         pytest.skip("it was compiled with this compiler, these options, these sizes and these sources")
     made = compile_shipped(tmp_path)
-    assert made.files == len(list(tmp_path.iterdir())) - 1 == 24
+    assert made.files == len(list(tmp_path.iterdir())) - 1 == 23
     assert 2e6 < made.n_bytes < 15e6
     for variant in shipped.shipped():
         assert code_for(variant, (13, 0), 13000, tmp_path).kind == "ptx"

@@ -1,4 +1,4 @@
-"""Random graphs in plain Python, whose integers have no size: a second implementation of both models."""
+"""Random graphs in plain Python, whose integers have no size: a second implementation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import numpy as np
 from pipeline.synthetic.degrees import power_law, usual_largest
 from pipeline.synthetic.wanted import Wanted, wanted
 
-__all__ = ["CASES", "by_quadrants", "by_stubs", "graph_of", "key", "mix", "planted", "word"]
+__all__ = ["CASES", "by_stubs", "graph_of", "key", "mix", "planted", "word"]
 
 STEP, WORD = 0x9E3779B97F4A7C15, 2**64
-NOT_GIVEN = ("left_exponent", "right_exponent", "max_left_degree", "max_right_degree", "quadrants")
+NOT_GIVEN = ("left_exponent", "right_exponent", "max_left_degree", "max_right_degree")
 
 
 def graph_of(**options: Any) -> Wanted:
-    usual = {"model": "chung-lu", "plant": [], "noise": 0, "labels": "integers", "seed": 0}
+    usual = {"plant": [], "noise": 0, "labels": "integers", "seed": 0}
     return wanted(**(dict.fromkeys(NOT_GIVEN) | usual | options))
 
 
@@ -108,48 +108,6 @@ def free(v: int, taken: set[int], n: int) -> int:
     while v in taken:
         v = (v + 1) % n
     return v
-
-
-def by_quadrants(graph: Wanted) -> dict[int, set[int]]:
-    whole = 2**24
-    a, b, c = (int(Fraction(share) * whole) for share in graph.quadrants[:3])
-    halves = a * whole // max(a + b, 1), c * whole // max(whole - a - b, 1), a + c
-    most = graph.n_right - max((q for _, q in graph.plant), default=0)
-    counts: dict[int, int] = {}
-    bits: dict[int, list[int]] = {}
-
-    def divide(first: int, size: int, level: int, count: int, path: list[int]) -> None:
-        if size == 1:
-            counts[first], bits[first] = count, path
-            return
-        w = mix(mix(key(graph.seed, "split") ^ first) ^ level)
-        half = (size + 1) // 2
-        here = max(min((count * (a + b) + (w >> 40)) >> 24, half * most), count - (size - half) * most)
-        divide(first, half, level + 1, here, [*path, 0])
-        divide(first + half, size - half, level + 1, count - here, [*path, 1])
-
-    divide(0, graph.n_left, 0, graph.drawn_edges, [])
-    special, found = planted(graph), {}
-    for u, count in counts.items():
-        own, avoid = mix(key(graph.seed, "rows") ^ u), special.get(u, (set(), set()))[0]
-        found[u], drawn = set(), 0
-        for _ in range(count):
-            for tries in range(1, 66):
-                v, size, level = 0, graph.n_right, 0
-                while size > 1:
-                    w = word(own, drawn * 16 + level // 2)
-                    part = w >> 40 if level % 2 == 0 else (w >> 16) % whole
-                    half = (size + 1) // 2
-                    chance = halves[bits[u][level]] if level < len(bits[u]) else halves[2]
-                    v, size = (v, half) if part < chance else (v + half, size - half)
-                    level += 1
-                drawn += 1
-                if tries > 64:
-                    v = free(v, found[u] | avoid, graph.n_right)
-                if v not in found[u] | avoid:
-                    break
-            found[u].add(v)
-    return found
 
 
 CASES = {

@@ -187,7 +187,7 @@ def other_calls() -> dict[str, Callable[[], Any]]:
         "another graph": lambda: pipeline.generate("GRAPH", n_left=6, n_right=5, edges=9, progress=False),
         "no graph": lambda: pipeline.generate("NEW", n_left=0, n_right=5, edges=9),
         "parts": lambda: pipeline.generate("NEW", n_left=5, n_right=5, edges=9, part_edges=0),
-        "model": lambda: pipeline.generate("NEW", n_left=5, n_right=5, edges=9, quadrants=(1, 0, 0, 0)),
+        "labels": lambda: pipeline.generate("NEW", n_left=5, n_right=5, edges=9, labels="bytes"),
         "noise": lambda: pipeline.generate("NEW", n_left=5, n_right=5, edges=9, noise=2),
     }
 
@@ -222,7 +222,7 @@ def test_other_errors_of_calls_name_no_options_either(made: Path, monkeypatch: p
         "generate --n-left 6 --n-right 5 --edges 9 -o GRAPH",
         "generate --n-left 0 --n-right 5 --edges 9 -o NEW",
         "generate --n-left 5 --n-right 5 --edges 9 --part-edges 0 -o NEW",
-        "generate --n-left 5 --n-right 5 --edges 9 --quadrants 1,0,0,0 -o NEW",
+        "generate --n-left 5 --n-right 5 --edges 9 --noise 2 -o NEW",
     ],
 )
 def test_other_errors_of_the_command_name_no_keywords(

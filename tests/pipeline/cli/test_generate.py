@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from kernels.gpu import device as gpu
 from pipeline.cli import main
-from tests.emulation.device import EmulatedDevice, why_not
 
 GRAPH = "--n-left 300 --n-right 200 --edges 3000 --seed 1 --plant 9x12 --plant 20x5".split()
 
@@ -50,66 +48,29 @@ def test_all_options_reach_the_graph(tmp_path: Path, capsys: pytest.CaptureFixtu
         "n_left": 300,
         "n_right": 200,
         "edges": 3000,
-        "model": "chung-lu",
         "left_exponent": "2.1",
         "right_exponent": "3",
         "max_left_degree": 90,
         "max_right_degree": 80,
-        "quadrants": [],
         "plant": [[9, 12], [20, 5]],
         "noise": "0.2",
         "labels": "text",
         "seed": 1,
         "part_edges": 700,
     }
-    words = [*"--n-left 50 --n-right 50 --edges 99 --model rmat --quadrants 0.25,0.25,0.4,0.1 --output".split()]
-    assert main.main(["generate", *words, str(tmp_path / "r"), "--json", "--quiet"]) == 0
-    assert json.loads(capsys.readouterr().out)["options"]["quadrants"] == ["0.25", "0.25", "0.4", "0.1"]
 
 
-def test_a_dry_run_writes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gpu, "why_no_gpu", lambda: "there is no CUDA device")
+def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "g"
     words = "generate --n-left 20000000 --n-right 20000000 --edges 1000000000 --threads 16 --dry-run --output".split()
     assert main.main([*words, str(place)]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "would draw 1,000,000,000 edges into 239 files"
-    assert [line.partition(":")[0] for line in lines[1:]] == ["drawn on", "disk", "memory", "time"]
-    assert lines[1] == "drawn on: cpu: there is no CUDA device"
+    assert [line.partition(":")[0] for line in lines[1:]] == ["disk", "memory", "time"]
     assert main.main([*words, str(place), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["edges"], found["parts"], found["threads"]) == (10**9, 239, 16)
-    assert (found["drawn_on"], found["device_bytes"]) == ("cpu: there is no CUDA device", 0)
     assert not place.exists()
-
-
-def test_a_dry_run_tells_of_the_gpu_and_what_it_takes(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(gpu, "CudaDevice", EmulatedDevice)
-    assert main.main(["generate", *GRAPH, "--dry-run", "--generate-on", "gpu"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[1] == "drawn on: gpu: asked for"
-    assert lines[4].startswith("device memory: about ")
-
-
-def test_the_place_is_chosen_and_changes_nothing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if (reason := why_not()) is not None:
-        pytest.skip(reason)
-    monkeypatch.setattr(gpu, "why_no_gpu", lambda: None)
-    monkeypatch.setattr(gpu, "CudaDevice", EmulatedDevice)
-    files = []
-    for on in ("gpu", "cpu"):
-        place = tmp_path / on
-        assert main.main(["generate", *GRAPH, "--generate-on", on, "--output", str(place), "--quiet"]) == 0
-        assert "3,000 edges in 1 file\n" in capsys.readouterr().out
-        files.append({path.name: path.read_bytes() for path in place.iterdir()})
-    assert files[0] == files[1]
 
 
 @pytest.mark.parametrize(
@@ -118,13 +79,9 @@ def test_the_place_is_chosen_and_changes_nothing(
         (GRAPH, "needs a folder; name it with --output"),
         ([*GRAPH, "--plant", "3", "--dry-run"], "'3' is not of the form 60x40"),
         ([*GRAPH, "--edges", "60001", "--dry-run"], "have room for"),
-        ([*GRAPH, "--quadrants", "1,0,0,0", "--dry-run"], "the model chung-lu has no --quadrants"),
         ([*GRAPH, "--part-edges", "0", "--dry-run"], "--part-edges is 0; it has to be at least 1"),
         ([*GRAPH, "--threads", "-5", "--dry-run"], "--threads is -5; it has to be at least 1"),
-        (
-            [*GRAPH, "--generate-on", "GPU", "--dry-run"],
-            "--generate-on must be one of auto, cpu, gpu, not 'GPU'; see: bicliques generate",
-        ),
+        ([*GRAPH, "--labels", "bytes", "--dry-run"], "--labels must be one of integers, text, not 'bytes'"),
         ([*GRAPH, "--output", "s3://lake/g"], "s3://lake/g is a URL, and results are written to this machine"),
     ],
 )
@@ -133,16 +90,3 @@ def test_errors_are_one_sentence(words: list[str], says: str, capsys: pytest.Cap
     error = capsys.readouterr().err
     assert says in error
     assert error.count("\n") == 1
-
-
-@pytest.mark.parametrize("last", ["--dry-run", "--output"])
-def test_a_gpu_that_is_not_there_is_refused(
-    last: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gpu, "why_no_gpu", lambda: "there is no CUDA device")
-    words = [*GRAPH, "--generate-on", "gpu", last, *([] if last == "--dry-run" else [str(tmp_path / "g")])]
-    assert main.main(["generate", *words]) == 1
-    error = capsys.readouterr().err
-    assert error.endswith("cannot be drawn on a GPU: there is no CUDA device; choose --generate-on cpu\n")
-    assert error.count("\n") == 1
-    assert not (tmp_path / "g").exists()

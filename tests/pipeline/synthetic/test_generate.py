@@ -19,7 +19,7 @@ import pytest
 import pipeline
 from pipeline.run.files import temporary_name
 from pipeline.run.names import UNFINISHED_FILE
-from pipeline.synthetic import estimating, writing
+from pipeline.synthetic import generating
 from pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, remove_graph
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.hashes import mixed
@@ -29,15 +29,14 @@ from tests.support.runs import environment
 SMALL: dict[str, Any] = {"n_left": 300, "n_right": 200, "edges": 3000, "plant": [(9, 12), (20, 5)], "seed": 1}
 
 #: What `estimate` wants to be told, too.
-USUAL: dict[str, Any] = {"model": "chung-lu", "plant": [], "noise": 0, "labels": "integers", "seed": 0}
-USUAL |= dict.fromkeys(("left_exponent", "right_exponent", "max_left_degree", "max_right_degree", "quadrants"))
+USUAL: dict[str, Any] = {"plant": [], "noise": 0, "labels": "integers", "seed": 0}
+USUAL |= dict.fromkeys(("left_exponent", "right_exponent", "max_left_degree", "max_right_degree"))
 
 #: Fingerprints. They follow from integers alone, so they are the same on any machine and with any version of a library.
 GOLDEN: dict[int, dict[str, Any]] = {
     0: SMALL,
-    1: SMALL | {"model": "rmat"},
-    2: SMALL | {"noise": "0.25", "seed": 2**64 - 1, "left_exponent": 2.1, "max_right_degree": 60},
-    3: {"n_left": 64_415, "n_right": 87_678, "edges": 3_200_000, "left_exponent": "2.2", "right_exponent": "2.2"},
+    1: SMALL | {"noise": "0.25", "seed": 2**64 - 1, "left_exponent": 2.1, "max_right_degree": 60},
+    2: {"n_left": 64_415, "n_right": 87_678, "edges": 3_200_000, "left_exponent": "2.2", "right_exponent": "2.2"},
 }
 
 
@@ -55,7 +54,7 @@ def content(place: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("case", GOLDEN)
 def test_a_seed_gives_the_same_graph_on_any_machine(case: int, tmp_path: Path) -> None:
-    expected = (16456922949415668445, 6417249109732705264, 8110136942441212408, 8326922437727198263)[case]
+    expected = (16456922949415668445, 8110136942441212408, 8326922437727198263)[case]
     assert generate(tmp_path / "g", **GOLDEN[case]).fingerprint == expected
 
 
@@ -79,11 +78,10 @@ def test_the_truth_is_what_the_files_hold(tmp_path: Path) -> None:
         assert len(degrees) == n
 
 
-@pytest.mark.parametrize("model", ["chung-lu", "rmat"])
-def test_parts_and_threads_do_not_change_the_graph(model: Any, tmp_path: Path) -> None:
-    one = generate(tmp_path / "one", **SMALL, model=model)
-    many = generate(tmp_path / "many", **SMALL, model=model, part_edges=64, threads=5)
-    again = generate(tmp_path / "again", **SMALL, model=model, part_edges=64, threads=2)
+def test_parts_and_threads_do_not_change_the_graph(tmp_path: Path) -> None:
+    one = generate(tmp_path / "one", **SMALL)
+    many = generate(tmp_path / "many", **SMALL, part_edges=64, threads=5)
+    again = generate(tmp_path / "again", **SMALL, part_edges=64, threads=2)
     assert len(many.truth["parts"]) > 20
     assert one.fingerprint == many.fingerprint
     assert edges_of(one.path).equals(edges_of(many.path))
@@ -103,10 +101,9 @@ def test_text_labels_have_20_bytes_and_the_same_numbers(tmp_path: Path) -> None:
     assert text.planted[0]["left"][0].startswith("left-0000000000000")
 
 
-@pytest.mark.parametrize("model", ["chung-lu", "rmat"])
-def test_planted_bicliques_are_found_above_thresholds(model: Any, tmp_path: Path) -> None:
+def test_planted_bicliques_are_found_above_thresholds(tmp_path: Path) -> None:
     plant = [(20, 15), (12, 25), (16, 16)]
-    graph = generate(tmp_path / "g", n_left=4000, n_right=3000, edges=30_000, model=model, plant=plant, seed=3)
+    graph = generate(tmp_path / "g", n_left=4000, n_right=3000, edges=30_000, plant=plant, seed=3)
     found = pipeline.mine(graph.path, tmp_path / "out", min_left=12, min_right=15, progress=False, report=False)
     rows = [
         (set(left), set(right)) for left, right in zip(*(found.to_pandas()[s] for s in ("left", "right")), strict=True)
@@ -114,8 +111,7 @@ def test_planted_bicliques_are_found_above_thresholds(model: Any, tmp_path: Path
     for each in graph.planted:
         assert (each["n_left"], each["n_right"]) in plant
         assert any(set(each["left"]) <= left and set(each["right"]) <= right for left, right in rows)
-    if model == "chung-lu":  # the hubs of rmat have such bicliques of their own
-        assert len(rows) == len(plant)
+    assert len(rows) == len(plant)
 
 
 def test_noise_removes_exactly_its_share_and_nothing_puts_it_back(tmp_path: Path) -> None:
@@ -129,11 +125,10 @@ def test_noise_removes_exactly_its_share_and_nothing_puts_it_back(tmp_path: Path
     assert set(per_vertex) == {22, 23}
 
 
-@pytest.mark.parametrize("model", ["chung-lu", "rmat"])
 @pytest.mark.parametrize("engine", ["reference", "cpu", "bitmatrix"])
-def test_engines_count_the_same_from_both_sides(model: Any, engine: Any, tmp_path: Path) -> None:
-    graph = generate(tmp_path / "g", n_left=60, n_right=50, edges=350, model=model, plant=[(6, 7)], seed=5)
-    expected, fingerprints = {"chung-lu": 327, "rmat": 233}[model], set()
+def test_engines_count_the_same_from_both_sides(engine: Any, tmp_path: Path) -> None:
+    graph = generate(tmp_path / "g", n_left=60, n_right=50, edges=350, plant=[(6, 7)], seed=5)
+    expected, fingerprints = 327, set()
     with runnable(engine):
         for side in ("left", "right"):
             how = {"engine": engine, "root_side": side, "workers": 0, "progress": False}
@@ -157,12 +152,9 @@ def test_engines_find_the_same_above_thresholds_from_both_sides(engine: Any, tmp
             assert (found.count, found.fingerprint) == (326, 14806845386997189162)
 
 
-@pytest.mark.parametrize("model", ["chung-lu", "rmat"])
-def test_a_million_edges_count_the_same_from_both_sides(model: Any, tmp_path: Path) -> None:
-    graph = generate(
-        tmp_path / "g", n_left=200_000, n_right=150_000, edges=10**6, model=model, plant=[(60, 60)], seed=6
-    )
-    least = {"min_left": 20, "min_right": 20} if model == "chung-lu" else {"min_left": 60, "min_right": 60}
+def test_a_million_edges_count_the_same_from_both_sides(tmp_path: Path) -> None:
+    graph = generate(tmp_path / "g", n_left=200_000, n_right=150_000, edges=10**6, plant=[(60, 60)], seed=6)
+    least = {"min_left": 20, "min_right": 20}
     found = [
         pipeline.count(graph.path, engine="cpu", root_side=side, fingerprint=True, progress=False, **least)
         for side in ("left", "right")
@@ -259,7 +251,7 @@ def test_an_error_in_the_middle_leaves_nothing(tmp_path: Path, monkeypatch: pyte
     def fail(*_: Any) -> None:
         raise ResourceError("the disk is full")
 
-    monkeypatch.setattr(writing, "_write_planted", fail)
+    monkeypatch.setattr(generating, "_write_planted", fail)
     with pytest.raises(ResourceError):
         generate(tmp_path / "g", **SMALL)
     assert not (tmp_path / "g").exists()
@@ -313,12 +305,6 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         ({"seed": -1}, "seed is -1"),
         ({"n_left": 2**31}, "n_left is 2,147,483,648"),
         ({"edges": 0}, "edges is 0"),
-        ({"quadrants": (1, 0, 0, 0)}, "the model chung-lu has no quadrants"),
-        ({"model": "rmat", "left_exponent": 2}, "the model rmat has no left_exponent"),
-        ({"model": "rmat", "quadrants": (0.5, 0.5, 0.1, 0)}, "four numbers with the sum 1"),
-        ({"model": "rmat", "quadrants": ("1e-30", 0, 0, 1)}, "four numbers with the sum 1"),
-        ({"model": "rmat", "quadrants": ("a", 0, 0, 1)}, "^quadrants is a; it has to be a number from 0 to 1"),
-        ({"model": "erdos"}, "model is 'erdos'"),
         ({"labels": "bytes"}, "labels is 'bytes'"),
         ({"n_left": 300.0}, "n_left is 300.0; it has to be a whole number"),
         ({"seed": True}, "seed is True; it has to be a whole number"),
@@ -378,7 +364,7 @@ def test_memory_does_not_follow_the_edges_and_is_told_before(tmp_path: Path) -> 
         command = [sys.executable, "-c", PEAK, str(tmp_path / str(graph["edges"])), json.dumps(graph)]
         ended = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=300, check=True)
         peaks.append(int(ended.stdout))
-        told.append(estimating.estimate(**USUAL | graph).memory_bytes)
+        told.append(generating.estimate(**USUAL | graph).memory_bytes)
         assert peaks[-1] < told[-1] - FILES_BYTES
     assert peaks[1] - peaks[0] < 12 << 20  # the edges are 45 MB more, and their right ends 22
     assert peaks[2] - peaks[0] < told[2] - told[0]  # whatever the process itself takes
