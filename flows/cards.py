@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from prefect.artifacts import create_image_artifact, create_markdown_artifact, create_table_artifact
+from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
 from flows.keys import Keys
 from flows.markdown import plain, table, table_of_rows
@@ -34,12 +34,6 @@ _TOPS: dict[By, tuple[str, str]] = {
     "edges": ("largest", "The largest bicliques of"),
     "balance": ("balanced", "The bicliques with the largest smaller side of"),
 }
-_PICTURES = {
-    "sizes": "How many bicliques have so many members on the left and on the right, of",
-    "degrees": "How many vertices of each side have at least so many neighbours, of",
-    "steps": "Seconds of each step of",
-    "time-line": "What every worker did in",
-}
 
 
 def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str | None = None) -> None:
@@ -51,7 +45,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
     keys : Keys
         The keys of the artifacts.
     page : Path or None
-        The page of the run. If there is one, its pictures are published, too.
+        The page of the run. If there is one, the labels that are in most bicliques are published, too.
     url : str or None
         Where there is a copy of the run for other programs. The card says so.
     """
@@ -107,9 +101,8 @@ def publish_changes(found: Difference, keys: Keys) -> None:
 
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
-    """Publish the labels that are in most bicliques, and the pictures."""
-    from flows.pictures import pictures_of  # both are imported only here, because they import plotting libraries
-    from pipeline.results.report.content import content_of
+    """Publish the labels that are in most bicliques."""
+    from pipeline.results.report.content import content_of  # only here, because a run without a page needs it not
 
     content = content_of(Run.at(results.path))
     rows = [
@@ -120,8 +113,6 @@ def _publish_page(results: Results, where: str, keys: Keys) -> None:
     if rows:
         words = f"In how many bicliques a label is, and how many neighbours it has, of {where}"
         create_markdown_artifact(table_of_rows(rows), key=keys.key("participants"), description=words)
-    for name, address in pictures_of(content).items():
-        create_image_artifact(address, key=keys.key(name), description=f"{_PICTURES[name]} {where}")
 
 
 def publish_verification(found: Verification, path: Path, keys: Keys) -> None:

@@ -83,7 +83,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_what_is_hidden_is_not_of_the_core(hidden):
-    assert {"dask", "distributed", "prefect", "matplotlib", "duckdb", "scipy"} <= set(hidden)
+    assert {"dask", "distributed", "prefect", "duckdb", "scipy"} <= set(hidden)
     assert not {"numpy", "pandas", "pyarrow", "numba", "blake3", "jinja2", "markupsafe", "fsspec"} & set(hidden)
     assert 8 <= len(closure(PROJECT["dependencies"])) <= MOST_PACKAGES
 
@@ -261,7 +261,7 @@ def test_the_core_can_be_installed_and_is_small(python, tmp_path):
     names = {name.lower() for name in what_pip_would_install(tmp_path, *core, timeout=300)}
     assert {"numba", "pyarrow"} <= names
     assert len(names) <= MOST_PACKAGES
-    assert not names & {"dask", "distributed", "prefect", "matplotlib", "bokeh"}
+    assert not names & {"dask", "distributed", "prefect", "bokeh"}
 
 
 def test_the_core_needs_no_call_that_only_linux_has(source, tmp_path):
