@@ -1,32 +1,21 @@
-"""What is made from the table of options: docs/options.md, and the keywords of the Python calls.
+"""docs/options.md, which is made from the table of options.
 
     python -m tests.options --write
 
-writes both anew; run it after a change of the table, and ``ruff format`` after it. Tests compare them with the table.
+writes it anew; run it after a change of the table. A test compares them.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
 from pathlib import Path
 
-from pipeline.api.table import AS_BEFORE, TABLE, Entry, entries_of
+from pipeline.api.table import TABLE, Entry
 from pipeline.cli.options import word
-from schemas.option import GROUPS, Call
+from schemas.option import GROUPS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "options.md"
-
-#: The Python calls, and where they are.
-CALLS: dict[Call, Path] = {
-    "mine": ROOT / "pipeline" / "api" / "runs.py",
-    "largest": ROOT / "pipeline" / "api" / "runs.py",
-    "count": ROOT / "pipeline" / "api" / "counting.py",
-    "resume": ROOT / "pipeline" / "api" / "runs.py",
-    "look": ROOT / "pipeline" / "api" / "looking.py",
-    "dry_run": ROOT / "pipeline" / "api" / "dry_running.py",
-}
 
 _INTRO = """# Options
 
@@ -62,38 +51,12 @@ def _row(entry: Entry) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def keywords(call: Call) -> list[str]:
-    """The lines of a call's signature that the table says."""
-    return [_keyword(entry, call) for entry in entries_of(call)]
-
-
-def _keyword(entry: Entry, call: Call) -> str:
-    default = entry.default_on(call)
-    if default == AS_BEFORE:
-        kinds = entry.annotation.removesuffix(" | None")
-        return f'    {entry.name}: {kinds} | Literal["{AS_BEFORE}"] | None = AS_BEFORE,'
-    value = f'"{default}"' if isinstance(default, str) else repr(default)
-    return f"    {entry.name}: {entry.annotation} = {value},"
-
-
-def with_keywords(source: str, call: Call) -> str:
-    """The text of a module in which the signature of `call` is as the table says."""
-    (function,) = (each for each in ast.parse(source).body if isinstance(each, ast.FunctionDef) and each.name == call)
-    assert function.returns is not None
-    end = next((each.lineno for each in function.args.kwonlyargs if each.arg == "progress"), function.returns.lineno)
-    lines = source.splitlines(keepends=True)
-    lines[function.args.kwonlyargs[0].lineno - 1 : end - 1] = [f"{line}\n" for line in keywords(call)]
-    return "".join(lines)
-
-
 def main() -> None:
-    """Write the page and the keywords."""
+    """Write the page."""
     parser = argparse.ArgumentParser("python -m tests.options", description=__doc__)
-    parser.add_argument("--write", action="store_true", required=True, help="docs/options.md and the Python calls")
+    parser.add_argument("--write", action="store_true", required=True, help="docs/options.md")
     parser.parse_args()
     PAGE.write_text(page())
-    for call, file in CALLS.items():
-        file.write_text(with_keywords(file.read_text(), call))
 
 
 if __name__ == "__main__":

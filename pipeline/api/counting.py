@@ -6,12 +6,12 @@ import os
 import threading
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from kernels import engines
-from pipeline.api import steps
+from pipeline.api import keywords, steps
 from pipeline.api.choices import Asked, with_engine
-from pipeline.api.table import described
+from pipeline.api.table import with_options
 from pipeline.process import startup
 from pipeline.process.interrupts import Interrupted
 from pipeline.proof import vertices
@@ -22,61 +22,20 @@ from pipeline.run.files import temporary_folder
 from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from pipeline.run.session import MiningSession
-from pipeline.workers.devices import Devices
 from pipeline.workers.opening import begun, check_workers
-from pipeline.workers.options import Scheduler
-from schemas.members import Labels
-from schemas.options import LabelType, Order, RootSide, Where
 from schemas.search import Mode
 from schemas.values import as_path
-from schemas.where import Conditions
 
 __all__ = ["count"]
 
 
-@described("count")
+@with_options("count")
 def count(
     source: Any,
     *,
-    fingerprint: bool = False,
-    folder: str | os.PathLike[str] | None = None,
-    per_vertex: str | os.PathLike[str] | None = None,
-    sizes: bool = False,
-    min_left: int = 1,
-    min_right: int = 1,
-    max_left: int | None = None,
-    max_right: int | None = None,
-    containing_left: Labels = (),
-    containing_right: Labels = (),
-    containing_left_from: str | os.PathLike[str] | None = None,
-    containing_right_from: str | os.PathLike[str] | None = None,
-    max_results: int | None = None,
-    time_limit: float | None = None,
-    engine: str = "auto",
-    root_side: RootSide = "auto",
-    order: Order = "degree",
-    workers: int | None = None,
-    scheduler: Scheduler | None = None,
-    slice_seconds: float = 10.0,
-    devices: Devices | None = None,
-    device_memory: str | None = None,
-    rmm_pool: str | None = None,
-    spill: bool = False,
-    strict: bool = False,
-    ingest_on: Where = "auto",
-    format: str | None = None,
-    left: str | int | None = None,
-    right: str | int | None = None,
-    where: Conditions = (),
-    delimiter: str | None = None,
-    skip_lines: int | None = None,
-    header: bool | None = None,
-    label_type: LabelType = "auto",
-    min_weight: float | None = None,
-    weight: str | int | None = None,
-    skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
+    **given: Unpack[keywords.Count],
 ) -> Count:
     """Count the maximal bicliques of a bipartite graph. Nothing is kept.
 
@@ -108,21 +67,21 @@ def count(
     >>> counted.count, counted.complete
     (11869, True)
     """
-    given, started, progress = locals(), startup.began(), to_callback(progress)
-    mode: Mode = "fingerprint" if fingerprint else "count"
+    started, progress, per_vertex = startup.began(), to_callback(progress), given.get("per_vertex")
+    mode: Mode = "fingerprint" if given.get("fingerprint") else "count"
     asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None)
     if per_vertex is not None:
         per_vertex = as_path(per_vertex, "the folder of --per-vertex")
         vertices.refuse_full(per_vertex)
     notes: list[Progress] = []
-    options = with_engine(asked.options, scheduler, notes.append)
+    options = with_engine(asked.options, asked.workers.scheduler, notes.append)
     platform = engines.kind(options.engine).platform
     check_workers(asked.workers, platform)
     startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
     with (
         asked.workers.limited(),
         begun(asked.workers, platform),
-        temporary_folder(folder) as temporary,
+        temporary_folder(given.get("folder")) as temporary,
         steps.started(source, temporary / "run", options, asked.limits, progress, asked.call, keep=False) as run,
     ):
         pass_on(notes, progress)

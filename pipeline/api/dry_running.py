@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 from kernels import engines
 from kernels.engines import Choice
-from pipeline.api import preparing, steps
+from pipeline.api import keywords, preparing, steps
 from pipeline.api.choices import Asked, choose_engine, with_engine
-from pipeline.api.table import described
+from pipeline.api.table import with_options
 from pipeline.estimate.memory import MemoryBound, PreparingBound, memory_bound, preparing_bound
 from pipeline.estimate.sample import Estimate, estimate
 from pipeline.estimate.table import Guess
@@ -18,13 +17,9 @@ from pipeline.process import startup
 from pipeline.run.accounts import peak_rss
 from pipeline.run.files import temporary_folder
 from pipeline.run.progress import OnProgress, to_callback
-from pipeline.workers.devices import Devices
 from pipeline.workers.opening import check_workers, expected_capacity
-from pipeline.workers.options import Scheduler, address_of
+from pipeline.workers.options import address_of
 from schemas.errors import ResourceError
-from schemas.members import Labels
-from schemas.options import Ids, LabelType, Order, RootSide, Where
-from schemas.where import Conditions
 
 __all__ = ["DryRun", "dry_run"]
 
@@ -87,43 +82,12 @@ class DryRun:
         return asdict(self) | more
 
 
-@described("dry_run")
+@with_options("dry_run")
 def dry_run(
     source: Any,
     *,
-    count_only: bool = False,
-    sample_time: float = 10.0,
-    sizes: bool = False,
-    ids: Ids = "labels",
-    min_left: int = 1,
-    min_right: int = 1,
-    max_left: int | None = None,
-    max_right: int | None = None,
-    containing_left: Labels = (),
-    containing_right: Labels = (),
-    containing_left_from: str | os.PathLike[str] | None = None,
-    containing_right_from: str | os.PathLike[str] | None = None,
-    engine: str = "auto",
-    root_side: RootSide = "auto",
-    order: Order = "degree",
-    workers: int | None = None,
-    scheduler: Scheduler | None = None,
-    devices: Devices | None = None,
-    device_memory: str | None = None,
-    strict: bool = False,
-    ingest_on: Where = "auto",
-    format: str | None = None,
-    left: str | int | None = None,
-    right: str | int | None = None,
-    where: Conditions = (),
-    delimiter: str | None = None,
-    skip_lines: int | None = None,
-    header: bool | None = None,
-    label_type: LabelType = "auto",
-    min_weight: float | None = None,
-    weight: str | int | None = None,
-    skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
+    **given: Unpack[keywords.DryRun],
 ) -> DryRun:
     """Say what `mine` would do: profile, plan, and estimates of memory, output and time. Nothing is kept.
 
@@ -158,9 +122,10 @@ def dry_run(
     >>> dry.graph["root_side"], dry.memory.worker > 0
     ('right', True)
     """
-    given, on_progress = locals(), to_callback(progress)
-    asked = Asked.of(source, given, mode="fingerprint" if count_only else "list")
-    choice = choose_engine(engine, asked.options.search, scheduler)
+    on_progress = to_callback(progress)
+    asked = Asked.of(source, given, mode="fingerprint" if given.get("count_only") else "list")
+    scheduler = asked.workers.scheduler
+    choice = choose_engine(asked.options.engine, asked.options.search, scheduler)
     kind = engines.kind(choice.name)
     if scheduler is not None and (reason := kind.why_not()) is not None:
         raise ResourceError(
@@ -188,6 +153,6 @@ def dry_run(
             memory=memory_bound(run, shares=there is not None and there.sharing is not None),
             peak_rss=taken,
             estimate=estimate(run, asked.call.sample_time) if run.planned["n_roots"] else None,
-            count_only=count_only,
+            count_only=asked.options.search.mode == "fingerprint",
             workers=None if there is None else there.workers,
         )

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from pipeline.api.table import described, record
+from pipeline.api import keywords
+from pipeline.api.table import record, with_options
 from pipeline.ingest.doubts import Seen, read_as, refuse_doubts
 from pipeline.ingest.from_run import is_run_folder
 from pipeline.ingest.readers import EdgeStream, open_source
@@ -25,9 +26,8 @@ from pipeline.ingest.table.normalise import EdgeTable, Labels
 from pipeline.results.listing import aligned, beginning, columns_of, shortened, shown, width
 from pipeline.run.progress import number
 from schemas.errors import BicliqueError, InputError
-from schemas.options import CallOptions, IngestOptions, LabelType
+from schemas.options import CallOptions, IngestOptions
 from schemas.reading import Doubt, Reading
-from schemas.where import Conditions
 
 __all__ = ["Look", "look"]
 
@@ -94,23 +94,10 @@ class Look:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-@described("look")
+@with_options("look")
 def look(
     source: Any,
-    *,
-    all: bool = False,
-    strict: bool = False,
-    format: str | None = None,
-    left: str | int | None = None,
-    right: str | int | None = None,
-    where: Conditions = (),
-    delimiter: str | None = None,
-    skip_lines: int | None = None,
-    header: bool | None = None,
-    label_type: LabelType = "auto",
-    min_weight: float | None = None,
-    weight: str | int | None = None,
-    skip_bad_lines: bool = False,
+    **given: Unpack[keywords.Look],
 ) -> Look:
     """Say how an input is read, show its first edges and its fullest vertices, and say every doubt about it.
 
@@ -137,7 +124,6 @@ def look(
     >>> str(seen.reading), seen.n_edges
     ('Parquet, left = package (text), right = tag (text)', 112118)
     """
-    given = locals()
     options, call = record(IngestOptions, given), record(CallOptions, given)
     if is_run_folder(source):
         raise InputError(f"{source} is a run, which has read its input already; see: bicliques status {source}")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kernels import engines
-from pipeline.api import steps
+from pipeline.api import keywords, steps
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.same_run import begun_anew, is_there_already
-from pipeline.api.table import AS_BEFORE, described, record
+from pipeline.api.table import AS_BEFORE, record, with_options
 from pipeline.process.interrupts import Interrupted
 from pipeline.results.results import Results, open_results
 from pipeline.run.files import PathLike
@@ -22,14 +21,10 @@ from pipeline.run.names import REPORT_FILE
 from pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.session import MiningSession
-from pipeline.workers.devices import Devices
 from pipeline.workers.opening import begun, check_workers
-from pipeline.workers.options import Scheduler, WorkerOptions
-from schemas.members import Labels
-from schemas.options import Ids, LabelType, Order, RootSide, RunLimits, Where
-from schemas.search import By
+from pipeline.workers.options import WorkerOptions
+from schemas.options import RunLimits
 from schemas.values import as_path
-from schemas.where import Conditions
 
 if TYPE_CHECKING:
     from pipeline.proof.verification import Verification
@@ -37,53 +32,14 @@ if TYPE_CHECKING:
 __all__ = ["largest", "mine", "open_run", "resume", "verify"]
 
 
-@described("mine")
+@with_options("mine")
 def mine(
     source: Any,
     output: PathLike,
     *,
-    count_only: bool = False,
-    overwrite: bool = False,
-    report: bool = True,
-    sizes: bool = False,
-    per_vertex: bool = False,
-    ids: Ids = "labels",
-    min_left: int = 1,
-    min_right: int = 1,
-    max_left: int | None = None,
-    max_right: int | None = None,
-    containing_left: Labels = (),
-    containing_right: Labels = (),
-    containing_left_from: str | os.PathLike[str] | None = None,
-    containing_right_from: str | os.PathLike[str] | None = None,
-    max_results: int | None = None,
-    time_limit: float | None = None,
-    engine: str = "auto",
-    root_side: RootSide = "auto",
-    order: Order = "degree",
-    workers: int | None = None,
-    scheduler: Scheduler | None = None,
-    slice_seconds: float = 10.0,
-    devices: Devices | None = None,
-    device_memory: str | None = None,
-    rmm_pool: str | None = None,
-    spill: bool = False,
-    write_on: Where = "auto",
-    strict: bool = False,
-    ingest_on: Where = "auto",
-    format: str | None = None,
-    left: str | int | None = None,
-    right: str | int | None = None,
-    where: Conditions = (),
-    delimiter: str | None = None,
-    skip_lines: int | None = None,
-    header: bool | None = None,
-    label_type: LabelType = "auto",
-    min_weight: float | None = None,
-    weight: str | int | None = None,
-    skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
+    **given: Unpack[keywords.Mine],
 ) -> Results:
     """Write every maximal biclique of a bipartite graph to Parquet.
 
@@ -134,55 +90,19 @@ def mine(
     >>> results.to_pandas(columns=["n_left", "n_right"]).max().tolist()
     [763, 12]
     """
-    asked = Asked.of(source, locals(), mode="fingerprint" if count_only else "list")
-    place = driven(as_path(output, "the output folder"), anew=overwrite)
+    asked = Asked.of(source, given, mode="fingerprint" if given.get("count_only") else "list")
+    place = driven(as_path(output, "the output folder"), anew=asked.call.overwrite)
     return _new_run(source, place, asked, to_callback(progress), stop)
 
 
-@described("largest")
+@with_options("largest")
 def largest(
     source: Any,
     output: PathLike,
     *,
-    overwrite: bool = False,
-    report: bool = True,
-    top: int | None = None,
-    by: By = "edges",
-    ids: Ids = "labels",
-    min_left: int = 1,
-    min_right: int = 1,
-    max_left: int | None = None,
-    max_right: int | None = None,
-    containing_left: Labels = (),
-    containing_right: Labels = (),
-    containing_left_from: str | os.PathLike[str] | None = None,
-    containing_right_from: str | os.PathLike[str] | None = None,
-    time_limit: float | None = None,
-    engine: str = "auto",
-    root_side: RootSide = "auto",
-    order: Order = "degree",
-    workers: int | None = None,
-    scheduler: Scheduler | None = None,
-    slice_seconds: float = 10.0,
-    devices: Devices | None = None,
-    device_memory: str | None = None,
-    rmm_pool: str | None = None,
-    spill: bool = False,
-    strict: bool = False,
-    ingest_on: Where = "auto",
-    format: str | None = None,
-    left: str | int | None = None,
-    right: str | int | None = None,
-    where: Conditions = (),
-    delimiter: str | None = None,
-    skip_lines: int | None = None,
-    header: bool | None = None,
-    label_type: LabelType = "auto",
-    min_weight: float | None = None,
-    weight: str | int | None = None,
-    skip_bad_lines: bool = False,
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
+    **given: Unpack[keywords.Largest],
 ) -> Results:
     """Find the largest maximal bicliques of a bipartite graph, by branch and bound, and prove that none is larger.
 
@@ -216,8 +136,9 @@ def largest(
     >>> results.top(2)["n_left"].to_pylist()
     [763, 672]
     """
-    asked = Asked.of(source, {**locals(), "top": 1 if top is None else top}, mode="list")
-    place = driven(as_path(output, "the output folder"), anew=overwrite)
+    top = given.get("top")
+    asked = Asked.of(source, {**given, "top": 1 if top is None else top}, mode="list")
+    place = driven(as_path(output, "the output folder"), anew=asked.call.overwrite)
     return _new_run(source, place, asked, to_callback(progress), stop)
 
 
@@ -273,23 +194,13 @@ def open_run(folder: PathLike) -> Results:
     return open_results(as_path(folder, "the folder of a run"))
 
 
-@described("resume")
+@with_options("resume")
 def resume(
     folder: PathLike,
     *,
-    report: bool = True,
-    max_results: int | Literal["as before"] | None = AS_BEFORE,
-    time_limit: float | Literal["as before"] | None = AS_BEFORE,
-    workers: int | None = None,
-    scheduler: Scheduler | None = None,
-    slice_seconds: float = 10.0,
-    devices: Devices | None = None,
-    device_memory: str | None = None,
-    rmm_pool: str | None = None,
-    spill: bool = False,
-    write_on: Where = "auto",
     progress: OnProgress | bool | None = None,
     stop: threading.Event | None = None,
+    **given: Unpack[keywords.Resume],
 ) -> Results:
     """Go on with a run that has stopped for any reason. A complete run is not changed.
 
@@ -330,10 +241,11 @@ def resume(
     >>> len(pipeline.resume("OUT-in-two-calls", max_results=None))
     56688
     """
-    given, path, progress = locals(), driven(as_path(folder, "the folder of a run")), to_callback(progress)
-    limits = record(RunLimits, given, before=RunFolder(path).limits())
+    path, progress = driven(as_path(folder, "the folder of a run")), to_callback(progress)
+    limits_given = {"max_results": AS_BEFORE, "time_limit": AS_BEFORE, **given}
+    limits = record(RunLimits, limits_given, before=RunFolder(path).limits())
     session = steps.run(path, record(WorkerOptions, given), limits, progress, stop)
-    return _results(path, session, report, progress)
+    return _results(path, session, given.get("report", True), progress)
 
 
 def verify(

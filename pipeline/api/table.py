@@ -6,12 +6,15 @@ Python calls with it. A new option is a new field of one of `RECORDS`, and the c
 
 from __future__ import annotations
 
+import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from functools import wraps
 from types import NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from kernels import engines
 from pipeline.workers.options import WorkerOptions
@@ -19,7 +22,7 @@ from schemas.option import GROUPS, Call, Option, as_plain, option_of
 from schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
 from schemas.search import Search
 
-__all__ = ["AS_BEFORE", "RECORDS", "TABLE", "Entry", "described", "entries_of", "record"]
+__all__ = ["AS_BEFORE", "RECORDS", "TABLE", "Entry", "entries_of", "record", "with_options"]
 
 #: The default of a limit when a run is resumed: the limit with which the run was last started.
 AS_BEFORE: Literal["as before"] = "as before"
@@ -31,6 +34,9 @@ RECORDS: tuple[type, ...] = (
 )
 
 _INDENT = 4 * " "
+#: Keywords that stand behind the options in a signature.
+_LAST = ("progress", "stop")
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -76,6 +82,12 @@ class Entry:
         """The value that `call` takes if none is given."""
         return AS_BEFORE if call == "resume" and self.told.is_limit else self.default
 
+    def annotation_on(self, call: Call) -> str:
+        """The type of the keyword of `call`, as it is written in the source."""
+        if self.default_on(call) != AS_BEFORE:
+            return self.annotation
+        return f"{self.annotation.removesuffix(' | None')} | Literal[{AS_BEFORE!r}] | None"
+
     def help_on(self, call: Call) -> str:
         """The help for `call` in one clause, without the default."""
         return self.told.words.get(call, self.told.help)
@@ -104,16 +116,38 @@ def entries_of(call: Call) -> tuple[Entry, ...]:
     return tuple(entry for entry in TABLE if call in entry.told.on)
 
 
-def described(call: Call) -> Callable[[F], F]:
-    """A decorator that puts the options of `call` into a docstring, in place of the line ``{options}``."""
+def with_options(call: Call) -> Callable[[F], F]:
+    """A decorator for a function that takes the options of `call` as ``**options``.
+
+    It puts them into the signature, and into the docstring in place of the line ``{options}``. Another keyword is a
+    TypeError, as it is where all keywords are written out.
+    """
 
     def tell(function: F) -> F:
+        entries, own = entries_of(call), inspect.signature(function)
+        plain = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        options = [
+            inspect.Parameter(each.name, _KEYWORD, default=each.default_on(call), annotation=each.annotation_on(call))
+            for each in entries
+        ]
+        known = {each.name for each in (*plain, *options)}
+
+        @wraps(function)
+        def checked(*args: Any, **given: Any) -> Any:
+            for name in given.keys() - known:
+                near = get_close_matches(name, known, 1)
+                meant = f". Did you mean {near[0]!r}?" if near else ""
+                raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{meant}")
+            return function(*args, **given)
+
         lines = []
-        for entry in entries_of(call):
+        for entry in entries:
             lines.append(f"{entry.name} : {entry.annotation}")
             lines += textwrap.wrap(entry.sentence_on(call), 110, initial_indent=_INDENT, subsequent_indent=_INDENT)
-        function.__doc__ = (function.__doc__ or "").replace("{options}", f"\n{_INDENT}".join(lines))
-        return function
+        checked.__doc__ = (function.__doc__ or "").replace("{options}", f"\n{_INDENT}".join(lines))
+        ordered = sorted((*plain, *options), key=lambda each: (each.kind, each.name in _LAST))
+        checked.__signature__ = own.replace(parameters=ordered)  # type: ignore[attr-defined]
+        return cast(F, checked)
 
     return tell
 

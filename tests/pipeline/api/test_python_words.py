@@ -24,7 +24,7 @@ SENTENCES = {
     "leave --devices, --rmm-pool and --spill out": "leave devices, rmm_pool and spill out",
     "mine with --ids dense": "mine with ids='dense'",
     "choose --ingest-on cpu": "choose ingest_on='cpu'",
-    "choose --generate-on cpu, or": "choose generate_on='cpu', or",
+    "choose --ingest-on cpu, or": "choose ingest_on='cpu', or",
     "--workers 0 uses one GPU without it": "workers=0 uses one GPU without it",
     "give --header or --no-header": "give header=True or header=False",
     "give --left 1 --right item, or --left 'a b' --right 1 for the first": "give left=1, right='item', or left='a b', "

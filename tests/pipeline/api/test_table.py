@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import pipeline
+from pipeline.api import keywords
 from pipeline.api.table import RECORDS, TABLE, entries_of, record
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
@@ -20,31 +21,39 @@ from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
 from schemas.search import Search
 from tests import options
 
-#: Of every call, beside the options.
+CALLS: dict[str, type] = {
+    "mine": keywords.Mine,
+    "largest": keywords.Largest,
+    "count": keywords.Count,
+    "resume": keywords.Resume,
+    "look": keywords.Look,
+    "dry_run": keywords.DryRun,
+}
+#: Of every call, behind the options.
 OF_A_CALL = ["progress", "stop"]
 #: Fields that nobody chooses by name: records of options, the source, and what the calls have words of their own for.
 NOT_CHOSEN = {"RunOptions": {"source", "search", "build", "ingest"}, "Search": {"mode"}}
 
 
-@pytest.mark.parametrize("call", options.CALLS)
-def test_keywords_of_a_call_are_those_of_the_table(call: Any) -> None:
-    """Names, types and defaults, in the order of groups; if not, run: python -m tests.options --write."""
-    parameters = inspect.signature(getattr(pipeline, call)).parameters.values()
-    found = [
-        f"    {each.name}: {each.annotation} = {_literal(each.default)},".replace("'", '"')
-        for each in parameters
-        if each.kind is each.KEYWORD_ONLY and each.name not in OF_A_CALL
-    ]
-    assert found == options.keywords(call)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_type_checker_sees_the_keywords_of_the_table(call: Any) -> None:
+    written = CALLS[call].__annotations__
+    assert {name: hint.__forward_arg__ for name, hint in written.items()} == {
+        entry.name: entry.annotation_on(call) for entry in entries_of(call)
+    }
 
 
-def _literal(default: Any) -> str:
-    if default == "as before":
-        return "AS_BEFORE"
-    return f'"{default}"' if isinstance(default, str) else repr(default)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_signature_shows_every_option_and_its_default(call: Any) -> None:
+    parameters = inspect.signature(getattr(pipeline, call)).parameters
+    options = {name: each.default for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
+    rest = [name for name in options if name in OF_A_CALL]
+    assert list(options) == [entry.name for entry in entries_of(call)] + rest
+    assert all(options[entry.name] == entry.default_on(call) for entry in entries_of(call))
+    assert not [each for each in parameters.values() if each.kind is each.VAR_KEYWORD]
 
 
-@pytest.mark.parametrize("call", options.CALLS)
+@pytest.mark.parametrize("call", CALLS)
 def test_the_docstring_of_a_call_tells_of_every_option(call: Any) -> None:
     told = getattr(pipeline, call).__doc__
     assert "{options}" not in told
@@ -54,16 +63,6 @@ def test_the_docstring_of_a_call_tells_of_every_option(call: Any) -> None:
 
 def test_the_page_is_what_the_table_says() -> None:
     assert options.PAGE.read_text() == options.page(), "run: python -m tests.options --write"
-
-
-def test_keywords_are_written_where_the_signature_is() -> None:
-    source = "def mine(\n    *,\n    old: int = 1,\n    progress: bool = True,\n) -> None:\n    ...\n"
-    written = options.with_keywords(source, "mine").splitlines()
-    assert written[:2] == ["def mine(", "    *,"]
-    assert written[2:-3] == options.keywords("mine")
-    assert written[-3] == "    progress: bool = True,"
-    for call, file in options.CALLS.items():
-        assert options.with_keywords(file.read_text(), call) == file.read_text()
 
 
 def test_every_field_of_a_record_is_an_option() -> None:
@@ -123,7 +122,13 @@ def test_limits_may_stay_as_they_were() -> None:
     assert record(RunLimits, {"max_results": "as before", "time_limit": None}, before) == RunLimits(max_results=7)
 
 
-def test_unknown_keywords_are_refused(tmp_path: Path) -> None:
-    for call in (pipeline.count, pipeline.dry_run):
-        with pytest.raises(TypeError, match="rootside"):
-            call(tmp_path, rootside="left")  # type: ignore[operator]
+@pytest.mark.parametrize("call", CALLS)
+def test_a_misspelt_keyword_is_an_error_that_knows_the_right_one(call: Any, tmp_path: Path) -> None:
+    where = (tmp_path / "x", tmp_path / "y")[: 2 if call in ("mine", "largest") else 1]
+    wrong, right = ("time_limits", "time_limit") if call == "resume" else ("skip_line", "skip_lines")
+    says = rf"^{call}\(\) got an unexpected keyword argument '{wrong}'. Did you mean '{right}'\?$"
+    with pytest.raises(TypeError, match=says):
+        getattr(pipeline, call)(*where, **{wrong: 1})
+    with pytest.raises(TypeError, match="argument 'rootside'"):
+        getattr(pipeline, call)(*where, rootside=1)
+    assert list(tmp_path.iterdir()) == []
