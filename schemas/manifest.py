@@ -10,7 +10,7 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from schemas.certificate import Certificate
+from schemas.bands import Certificate
 from schemas.errors import IncompleteError
 from schemas.facts import PART_NAME, GraphFacts, InputFacts, MiningFacts, PlanFacts
 from schemas.jobs import Job
@@ -231,7 +231,7 @@ class Manifest:
         Rows that were compared with each other when the run was proven. No two of them are equal. These are all rows,
         or 0 if that was left to `verify`, as in runs of earlier versions.
     certificate : dict or None
-        `schemas.certificate.Certificate` of a run that found the largest.
+        `schemas.bands.Certificate` of a run that found the largest.
     """
 
     schema_version: int

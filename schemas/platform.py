@@ -27,7 +27,7 @@ class Platform:
     Parameters
     ----------
     name : str
-        One word, by which `pipeline.workers.local_workers` finds how its workers start.
+        One word, by which `pipeline.workers.opening` finds how its workers start.
     devices : str
         Name of its devices where the manifest and the page give their energy, as ``gpus``.
     why_absent : callable

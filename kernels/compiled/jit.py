@@ -40,7 +40,7 @@ _SOURCES = (
     "kernels/compiled/*.py",
     "kernels/cpu/*.py",
     "kernels/graph/*.py",
-    "kernels/bitmatrix/closures.py",
+    "kernels/bitmatrix/items.py",
     "kernels/gpu/unpack.py",
     "schemas/bicliques.py",
     "schemas/dtypes.py",

@@ -124,7 +124,7 @@ def check_room(run: Run, workers: WorkerOptions) -> None:
     ResourceError
     """
     if workers.scheduler is None and engines.kind(run.options.engine).platform is not CORES:
-        from pipeline.estimate.room import refuse_too_large  # not before it is needed
+        from pipeline.estimate.memory import refuse_too_large  # not before it is needed
 
         refuse_too_large(run)
 

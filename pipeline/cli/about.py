@@ -11,10 +11,40 @@ from kernels.engines import kinds
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.mining import say_results, so_far
 from pipeline.cli.options import add_options, chosen
-from schemas.errors import on_terminal
+from pipeline.results.results import Results
+from schemas.errors import InputError, on_terminal
 from schemas.values import local_path
 
-__all__ = ["COMMANDS"]
+__all__ = ["COMMANDS", "demo_source", "how_to_read"]
+
+_GRAPH = Path("examples/debian12_package_tag.parquet")
+_PACKAGE = Path(__file__).parents[1]
+
+
+def demo_source() -> Path:
+    """The file of the packages of Debian 12 and their tags.
+
+    Raises
+    ------
+    InputError
+        The file is missing.
+    """
+    places = (_PACKAGE / _GRAPH, _PACKAGE.parent / _GRAPH)  # in a wheel, and in the repository
+    for path in places:
+        if path.exists():
+            return path
+    raise InputError(f"{places[0]} is not there; install the project again")
+
+
+def how_to_read(results: Results) -> str:
+    """The paths of the files, and three lines of pandas that read them."""
+    files = "\n".join(f"  {file}" for file in results.files)
+    return (
+        f"The Parquet files:\n{files}\n\nRead them with pandas:\n\n"
+        f"import pandas as pd\n"
+        f'bicliques = pd.read_parquet("{results.path / "bicliques"}", columns=["n_left", "n_right", "left", "right"])\n'
+        f'print(bicliques.sort_values("n_left").tail())'
+    )
 
 
 def _add_formats(command: argparse.ArgumentParser) -> None:
@@ -47,7 +77,7 @@ def _formats(arguments: argparse.Namespace) -> int:
 
 def _demo(arguments: argparse.Namespace) -> int:
     from pipeline.api import runs
-    from pipeline.cli.demo import demo_source, how_to_read
+    from pipeline.cli.about import demo_source, how_to_read
 
     options = chosen(arguments, "demo")
     results = so_far(partial(runs.mine, demo_source(), arguments.output, progress=progress(arguments), **options))

@@ -1,4 +1,4 @@
-"""Bounds on the memory of a run. They are known before it mines, and do not depend on the results."""
+"""Bounds on the memory of a run, and the refusal of a graph that is too large for its device, before mining begins."""
 
 from __future__ import annotations
 
@@ -13,8 +13,33 @@ from pipeline.prepare.build import MOST_THREADS
 from pipeline.prepare.weights import ROOT_BYTES
 from pipeline.process.cores import count_cores
 from pipeline.run.opened import Run
+from pipeline.run.progress import size
+from schemas.errors import ResourceError
 
-__all__ = ["MemoryBound", "PreparingBound", "memory_bound", "preparing_bound"]
+__all__ = ["MemoryBound", "PreparingBound", "memory_bound", "preparing_bound", "refuse_too_large"]
+
+#: Bytes that any device has free on which engines run. For less no device is asked, because asking takes time.
+_ANY_DEVICE = 1 << 30
+
+
+def refuse_too_large(run: Run) -> None:
+    """Refuse a run whose graph does not fit on the device of this process, beside the smallest buffers of its engine.
+
+    Raises
+    ------
+    ResourceError
+    """
+    kind = engines.kind(run.options.engine)
+    for search, graph in run.bands:
+        needed = kind.device_bytes(graph, search, kind.platform.most_halvings)
+        free = kind.platform.free_bytes() if needed > _ANY_DEVICE else None
+        if free is not None and needed > free:
+            raise ResourceError(
+                f"the graph of {graph.n_edges:,} edges takes {size(needed)} on the device with the smallest "
+                f"buffers of engine {kind.name}, and {size(free)} are free there; raise --min-left and --min-right, or "
+                "begin anew with --engine cpu"
+            )
+
 
 #: Bytes of a worker before its first slice: the interpreter, the libraries (150 MB of them are files that all
 #: processes share), and the machine code. It was measured with the pinned versions on 64-bit Linux: 182 MiB in the

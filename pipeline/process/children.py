@@ -1,14 +1,25 @@
-"""The processes that this one starts. They do not see Ctrl-C, and do not run the user's script again."""
+"""Processes that this one starts: they do not see Ctrl-C, do not run the user's script again, and end when it ends."""
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker, spawn
+from multiprocessing import connection, resource_tracker, spawn
 from typing import Any
 
-__all__ = ["on_their_own"]
+__all__ = ["end_with_parent", "on_their_own"]
+
+
+def end_with_parent() -> None:
+    """End this process when its parent has ended, even if that was killed. Otherwise it would wait for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os._exit(1)
+
 
 _standard = spawn.get_preparation_data
 

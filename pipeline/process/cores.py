@@ -1,11 +1,11 @@
-"""How many processor cores this process may use."""
+"""How many processor cores this process may use, and which kernel it shares with containers of its machine."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-__all__ = ["count_cores", "processes_that_share", "share_cores"]
+__all__ = ["boot_id", "count_cores", "process_table", "processes_that_share", "share_cores"]
 
 #: Where the limits of a container are.
 _CGROUP = Path("/sys/fs/cgroup")
@@ -47,3 +47,28 @@ def count_cores(cgroup: Path = _CGROUP) -> int:
         if quota > 0 and period > 0:
             cores = min(cores, -(-quota // period))
     return cores
+
+
+#: The name of a kernel since it was started. It is the same in all of its containers, and on no other machine.
+_BOOT_FILE = Path("/proc/sys/kernel/random/boot_id")
+#: A link to the name of the table of processes.
+_PROCESSES = Path("/proc/self/ns/pid")
+
+
+def boot_id() -> str:
+    """The name of the kernel. Empty where kernels have none."""
+    try:
+        return _BOOT_FILE.read_text().strip()
+    except OSError:  # not Linux
+        return ""
+
+
+def process_table() -> str:
+    """The table in which numbers of processes mean what they mean here. Empty where there are no containers.
+
+    A container mostly has a table of its own, also if it has the host name of the machine.
+    """
+    try:
+        return f"{boot_id()} {_PROCESSES.readlink()}"
+    except OSError:  # not Linux
+        return ""

@@ -1,4 +1,4 @@
-"""Makes and checks the certificate of a run that found the largest. See `schemas.certificate`.
+"""Makes and checks the certificate of a run that found the largest. See `schemas.bands`.
 
 The certificate is made of the plan, the ledger, the bands and the largest degrees alone. So it can be made again from
 the files of a run, and compared with what its manifest says.
@@ -14,8 +14,7 @@ from pipeline.prepare.members import restricted
 from pipeline.run.ledger import Ledger
 from pipeline.run.opened import Run
 from pipeline.run.plan import BandOf
-from schemas.bands import Band, gap_in
-from schemas.certificate import BandCertificate, Certificate
+from schemas.bands import Band, BandCertificate, Certificate, gap_in
 from schemas.errors import IncompleteError
 from schemas.manifest import PLAN
 from schemas.totals import Best

@@ -27,7 +27,6 @@ from pipeline.process.logs import tell
 from pipeline.proof import vertices
 from pipeline.proof.certificate import certify
 from pipeline.proof.equal_rows import refuse_equal_rows
-from pipeline.proof.ranking import rank_correlation
 from pipeline.proof.reading import PartRead, Reading
 from pipeline.proof.summary import Summary
 from pipeline.proof.wholeness import check_cover
@@ -49,7 +48,28 @@ from schemas.manifest import Manifest, Part
 from schemas.platform import Platform
 from schemas.totals import Best
 
-__all__ = ["check_repeats", "prove", "prove_parts", "sum_up"]
+__all__ = ["check_repeats", "prove", "prove_parts", "rank_correlation", "sum_up"]
+
+
+def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
+    """Spearman's correlation of the two numbers of each pair. Equal numbers share their mean rank.
+
+    None if there are fewer than three pairs, or all numbers of a column are equal.
+    """
+    if len(pairs) < 3:
+        return None
+    first, second = (_ranks(np.array(column)) for column in zip(*pairs, strict=True))
+    if first.std() == 0 or second.std() == 0:
+        return None
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    _, slot, counts = np.unique(values, return_inverse=True, return_counts=True)
+    until = np.cumsum(counts)
+    ranks: np.ndarray = (until - (counts - 1) / 2)[slot]
+    return ranks
+
 
 logger = logging.getLogger(__name__)
 

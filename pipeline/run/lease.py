@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.process.kernel import process_table
+from pipeline.process.cores import process_table
 from pipeline.remote.objects import Objects, TakenError
 from pipeline.run.names import LOCK_FILE
 from schemas.errors import BicliqueError, InputError

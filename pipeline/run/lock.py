@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.process.kernel import boot_id
+from pipeline.process.cores import boot_id
 from pipeline.run.files import disk_errors
 from pipeline.run.stored import store_of
 from schemas.errors import InputError, ResourceError

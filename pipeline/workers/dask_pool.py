@@ -26,11 +26,9 @@ from kernels.gpu.cuda import CUDA
 from pipeline.process.children import on_their_own
 from pipeline.process.logs import tell
 from pipeline.slices import worker
-from pipeline.workers.dask_client import answers, check_environment, client_of
-from pipeline.workers.dask_cuda import start_cluster
+from pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
 from pipeline.workers.dask_pushing import unlisten
-from pipeline.workers.dask_sharing import DaskSharing, could_share
-from pipeline.workers.dask_tasks import DaskTasks
+from pipeline.workers.dask_tasks import DaskSharing, DaskTasks, could_share
 from pipeline.workers.notice import bring_notice
 from pipeline.workers.options import Scheduler, address_of
 from pipeline.workers.pool import Capacity, Result
@@ -122,7 +120,7 @@ class DaskPool:
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
-        """Start a worker process on each of `devices`; see `pipeline.workers.dask_cuda.start_cluster`."""
+        """Start a worker process on each of `devices`; see `pipeline.workers.dask_client.start_cluster`."""
         name = f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}"
         return cls.start(lambda: start_cluster(devices, rmm_pool, spill), name, CUDA)
 

@@ -8,24 +8,27 @@ about the same time are asked for in one message, too.
 from __future__ import annotations
 
 import asyncio
+import logging
 import queue
 import time
 import warnings
-from collections import defaultdict, deque
-from collections.abc import Callable
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import distributed
+from distributed.comm import get_address_host
 
+from pipeline.process.logs import tell
 from pipeline.slices.crew import having_threads
 from pipeline.workers import dask_pushing
 from pipeline.workers.device_failure import guarded
 from pipeline.workers.notice import OURS
 from pipeline.workers.pool import Result, WorkerLostError
 
-__all__ = ["DaskTasks"]
+__all__ = ["MANY", "DaskSharing", "DaskTasks", "could_share"]
 
 
 class DaskTasks:
@@ -153,3 +156,67 @@ def _with_its_threads(function: Callable[[Any], Any], argument: Any) -> Any:
     """Return ``function(argument)``, in which slices are shared by as many threads as the Dask worker has."""
     with having_threads(distributed.get_worker().state.nthreads):
         return function(argument)
+
+
+logger = logging.getLogger(__name__)
+
+#: So many workers of one thread each a driver serves without losing much (docs/multi-gpu.md).
+MANY = 64
+
+
+def could_share(addresses: Collection[str]) -> bool:
+    """Whether there are too many workers of one thread, some of them on the same host. If so, say what is better."""
+    hosts = {get_address_host(address) for address in addresses}
+    if len(addresses) <= MANY or len(hosts) == len(addresses):
+        return False
+    text = (
+        f"{len(addresses)} workers of one thread are on {len(hosts)} host{'s' if len(hosts) > 1 else ''}, and wait for "
+        "the driver between slices; start one worker per host, whose threads share slices (dask worker --nworkers 1 "
+        "--nthreads CORES)"
+    )
+    tell(logger, "apart", text, logging.WARNING, workers=len(addresses), hosts=len(hosts))
+    return True
+
+
+class DaskSharing:
+    """See `pipeline.workers.pool.Sharing`.
+
+    Parameters
+    ----------
+    tasks : DaskTasks
+    """
+
+    in_hand = 1
+
+    def __init__(self, tasks: DaskTasks):
+        self._tasks = tasks
+        self._there: dict[str, int] = {}
+        self._given: dict[int, str] = {}  # by tag: the address of the worker
+
+    def look(self, threads: Mapping[str, int]) -> None:
+        """Take note of the workers that are there: their threads, by their addresses."""
+        self._there = dict(threads)
+
+    def workers(self) -> int:
+        """The number of worker processes."""
+        return len(self._there)
+
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+        """Have the worker run the task that has fewest. If it goes meanwhile, another one does."""
+        in_hand = Counter(self._given.values())
+        where = min(self._there, key=lambda address: in_hand[address])
+        self._given[tag] = where
+        self._tasks.submit(tag, function, argument, where)
+
+    def idle(self) -> int:
+        """The threads of the workers that have no slice."""
+        has_slice = set(self._given.values())
+        return sum(threads for address, threads in self._there.items() if address not in has_slice)
+
+    def end(self) -> None:
+        """Do nothing, because a slice of a worker has a time limit of its own."""
+
+    def ended(self, results: Iterable[Result]) -> None:
+        """These tasks have ended."""
+        for result in results:
+            self._given.pop(result.tag, None)

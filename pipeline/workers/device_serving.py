@@ -15,9 +15,9 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from pipeline.process.children import end_with_parent
 from pipeline.process.cores import share_cores
 from pipeline.process.left_out import leave_out
-from pipeline.process.parent import end_with_parent
 from pipeline.workers.device_failure import guarded
 
 __all__ = ["meet_device", "serve"]

@@ -16,8 +16,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from pipeline.process.children import on_their_own
-from pipeline.process.parent import end_with_parent
+from pipeline.process.children import end_with_parent, on_their_own
 from pipeline.workers.pool import Capacity, Result, WorkerLostError
 from pipeline.workers.thread_pool import ended
 

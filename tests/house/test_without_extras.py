@@ -138,7 +138,7 @@ def test_packages_of_the_gpu_that_are_missing_are_named_with_the_extra(tmp_path)
 import sys, types
 from kernels.gpu.device import why_no_gpu
 from pipeline.output.cudf_parquet import why_no_cudf
-from pipeline.workers.dask_cuda import start_cluster
+from pipeline.workers.dask_client import start_cluster
 print(why_no_gpu())
 runtime = types.SimpleNamespace(getDeviceCount=lambda: 1)
 sys.modules["cupy"] = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))

@@ -20,8 +20,8 @@ from kernels.bitmatrix.memory import GpuSizes
 from kernels.compiled.sealed import sealed
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
-from kernels.gpu import loading, machine_code, pack, source
-from kernels.gpu.loading import load
+from kernels.gpu import machine_code, pack, source
+from kernels.gpu.device import load, load_on
 from kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name
 from kernels.gpu.records import RECORD
 from kernels.gpu.row_hashes import Lists, RowHasher
@@ -196,11 +196,11 @@ def test_a_device_gets_what_it_can_run(folder, capability, monkeypatch, caplog):
     )
     monkeypatch.setitem(sys.modules, "cupy", toy)
     monkeypatch.setattr(machine_code, "CODE", folder)
-    loading.load_on.cache_clear()
+    load_on.cache_clear()
     caplog.set_level(logging.INFO, "kernels")
     kernel = load(PLAIN)
     assert load(PLAIN) is kernel
-    loading.load_on.cache_clear()
+    load_on.cache_clear()
     [given], [record] = modules, caplog.records
     wanted = LOADED[capability]
     if wanted == "nvrtc":

@@ -276,7 +276,7 @@ def test_modules_that_a_command_gets_ready_are_there(command: Command) -> None:
 
 
 def test_counting_on_cores_loads_no_code_of_the_proof_of_gpus_of_dry_runs_or_of_the_page() -> None:
-    others = ("kernels.compiled.lists", "kernels.gpu.loading", "pipeline.ingest.gpu.cudf_arrays")
+    others = ("kernels.compiled.lists", "kernels.gpu.device", "pipeline.ingest.gpu.cudf_arrays")
     others += ("pipeline.estimate", "pipeline.proof.on_device", "pipeline.results.report", "pipeline.workers.dask_pool")
     program = (
         "import sys, pipeline, pipeline.cli.cards, pyarrow as pa\n"

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.synthetic.degrees import power_law, usual_largest
+from pipeline.synthetic.drawing import power_law, usual_largest
 from pipeline.synthetic.wanted import Wanted, wanted
 
 __all__ = ["CASES", "by_stubs", "graph_of", "key", "mix", "planted", "word"]

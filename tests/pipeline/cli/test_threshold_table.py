@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.threshold_table import threshold_table, time_words
+from pipeline.cli.cards import threshold_table, time_words
 from pipeline.estimate.table import Cell, Guess, guess
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import pipeline
 from kernels import engines
-from pipeline.estimate import room
+from pipeline.estimate import memory
 from pipeline.run.folder import RunFolder
 from pipeline.slices import worker
 from schemas.errors import ResourceError
@@ -35,7 +35,7 @@ def test_a_graph_that_does_not_fit_is_refused(
     call: str, free: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
-    monkeypatch.setattr(room, "_ANY_DEVICE", 0)
+    monkeypatch.setattr(memory, "_ANY_DEVICE", 0)
     options = {"engine": "bitmatrix", "workers": 0, "progress": False}
     with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
         if free == 1_000_000:

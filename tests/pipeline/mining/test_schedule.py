@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.mining.instructions import Finish, Policy, Start
-from pipeline.mining.schedule import Scheduler
-from pipeline.mining.work_source import Source
+from pipeline.mining.schedule import Scheduler, Source
 from schemas.manifest import PLAN, Outcome
 from tests.support.examples import examples
 

@@ -18,7 +18,7 @@ from pipeline.estimate.walk import only
 from pipeline.prepare import weights
 from pipeline.prepare.build import degree_profile
 from pipeline.prepare.weights import RootWeights, heaviest_first
-from pipeline.proof.ranking import rank_correlation
+from pipeline.proof.proving import rank_correlation
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
 from pipeline.run.plan import Plan

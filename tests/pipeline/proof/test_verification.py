@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pipeline
-from pipeline.proof.adjacency import Adjacency
-from pipeline.proof.equal_hashes import Repeats
+from pipeline.proof.equal_rows import Repeats
 from pipeline.proof.summary import Tally
+from pipeline.proof.verification import Adjacency
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import ids_of, open_labels
 from schemas.bicliques import Bicliques, fingerprint, row_hashes

@@ -17,7 +17,7 @@ from pipeline.cli import main
 from pipeline.publishing import copying
 from pipeline.publishing.contents import sealed
 from pipeline.publishing.place import LocalPlace, Seen, open_place
-from pipeline.publishing.record import Record
+from pipeline.publishing.publication import Record
 from pipeline.run.progress import Progress
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.records import with_checksum

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import pipeline
-from pipeline.cli.demo import demo_source
+from pipeline.cli.about import demo_source
 from pipeline.results.report.content import content_of
 from pipeline.results.report.listed import Listed
 from pipeline.run.opened import Run

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
-from kernels.compiled.texts import find_texts
+from kernels.compiled.searching import find_texts
 from pipeline.cli import main
 from pipeline.results.edges import _long_enough, degrees_of
 from pipeline.results.listing import columns_of

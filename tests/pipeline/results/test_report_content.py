@@ -22,7 +22,7 @@ import pytest
 import pipeline
 from pipeline.api import steps
 from pipeline.cli import main
-from pipeline.cli.demo import demo_source
+from pipeline.cli.about import demo_source
 from pipeline.results.facts import why_none
 from pipeline.results.report.content import content_of
 from pipeline.results.report.page import Page

@@ -18,7 +18,7 @@ import pipeline
 from pipeline.api import steps
 from pipeline.cli import main
 from pipeline.process.interrupts import Terminated, terminable
-from pipeline.proof.equal_hashes import Repeats
+from pipeline.proof.equal_rows import Repeats
 from pipeline.run import files
 from pipeline.run.files import SharedFlush, disk_errors, read_json, temporary_folder
 from schemas.errors import IncompleteError, ResourceError

@@ -53,7 +53,7 @@ def test_a_few_texts_are_searched_without_a_table_of_all_labels(monkeypatch: pyt
 
 def test_no_code_is_loaded_to_find_texts_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     known = stored({f"{k:05d}" for k in range(1000)}, pa.string())
-    monkeypatch.setattr("kernels.compiled.texts.find_texts", None)
+    monkeypatch.setattr("kernels.compiled.searching.find_texts", None)
     assert ids_of(pa.array(["00999", "00000"]), known).tolist() == [999, 0]
 
 

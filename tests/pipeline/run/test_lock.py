@@ -154,7 +154,7 @@ def test_locks_of_another_kernel_or_mount_are_respected(killed: Path, part: str)
 
 
 def test_where_kernels_have_no_names_another_host_is_respected(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.process.kernel._BOOT_FILE", killed.with_name("missing"))
+    monkeypatch.setattr("pipeline.process.cores._BOOT_FILE", killed.with_name("missing"))
     for table in ({}, {"table": ""}):
         killed.write_text(json.dumps({"pid": 1, "host": "540478cdc183", "since": "then"} | table))
         found = holder(killed)

@@ -7,8 +7,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from pipeline.synthetic.degrees import power_law, usual_largest
-from pipeline.synthetic.drawing import RandomGraph
+from pipeline.synthetic.drawing import RandomGraph, power_law, usual_largest
 from pipeline.synthetic.wanted import Wanted
 from schemas.errors import InputError
 from tests.support.random_graphs import CASES, by_stubs, graph_of, planted

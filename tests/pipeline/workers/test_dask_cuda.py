@@ -23,7 +23,7 @@ from pipeline.mining import driver
 from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
-from pipeline.workers import dask_cuda
+from pipeline.workers import dask_client
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.devices import choose_devices
 from pipeline.workers.opening import ask_workers, check_workers, open_pool
@@ -150,7 +150,7 @@ def test_workers_without_a_gpu_are_refused_for_a_gpu_engine(pool: DaskPool) -> N
 def test_the_error_of_a_missing_dask_cuda_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask_cuda", None)
     with pytest.raises(ResourceError, match=r"need dask-cuda, but dask_cuda is not installed \(pip install"):
-        dask_cuda.start_cluster(["0"], None, False)
+        dask_client.start_cluster(["0"], None, False)
 
 
 def test_the_error_of_gpu_workers_that_do_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ def test_workers_on_gpus_use_tls_where_dask_is_told_to(
     start = types.SimpleNamespace(LocalCUDACluster=lambda **options: seen.append(options))
     monkeypatch.setitem(sys.modules, "dask_cuda", start)
     with dask.config.set({"distributed.comm.require-encryption": wanted}):
-        dask_cuda.start_cluster(["0"], None, False)
+        dask_client.start_cluster(["0"], None, False)
     assert [options["protocol"] for options in seen] == [protocol]
 
 

@@ -25,8 +25,8 @@ from pipeline.mining import driver
 from pipeline.proof import proving
 from pipeline.run.folder import RunFolder
 from pipeline.run.opened import Run
+from pipeline.workers.all_cores import Growing
 from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.growing_pool import Growing
 from pipeline.workers.opening import open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Result, WorkerLostError

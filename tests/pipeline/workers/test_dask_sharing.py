@@ -15,7 +15,7 @@ from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.slices.crew import threads_here
 from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.dask_sharing import MANY, DaskSharing, could_share
+from pipeline.workers.dask_tasks import MANY, DaskSharing, could_share
 from pipeline.workers.pool import Result
 from schemas.options import RunLimits
 from tests.support.runs import FOR_TWO, answer, load_ledger, prepared_run, quiet

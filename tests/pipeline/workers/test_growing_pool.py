@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from pipeline.workers.growing_pool import Growing
+from pipeline.workers.all_cores import Growing
 from schemas.errors import ResourceError
 from tests.support.pools import FakePool
 

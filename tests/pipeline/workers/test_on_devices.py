@@ -25,9 +25,8 @@ from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.run.progress import Progress
 from pipeline.slices import ending
-from pipeline.workers.local_workers import LOCAL_WORKERS, LocalWorkers
 from pipeline.workers.on_devices import OnDevices
-from pipeline.workers.opening import begun, open_pool
+from pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, begun, open_pool
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.pool import Result, WorkerLostError
 from schemas.errors import IncompleteError, ResourceError

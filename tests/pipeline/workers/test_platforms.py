@@ -10,7 +10,7 @@ import pytest
 import pipeline
 from kernels import engines
 from pipeline.slices.power import COUNTERS
-from pipeline.workers.local_workers import LOCAL_WORKERS, LocalWorkers
+from pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers
 from pipeline.workers.options import WorkerOptions
 from pipeline.workers.thread_pool import InThreads
 from schemas.errors import InputError

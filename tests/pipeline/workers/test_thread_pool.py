@@ -16,7 +16,7 @@ from pipeline.proof import proving
 from pipeline.run.opened import Run
 from pipeline.slices import crew, worker
 from pipeline.slices.slice_search import SliceSearch
-from pipeline.workers import local_workers, thread_pool
+from pipeline.workers import opening, thread_pool
 from pipeline.workers.pool import Result
 from pipeline.workers.thread_pool import InThreads
 from schemas.options import RunLimits
@@ -214,7 +214,7 @@ def test_threads_that_share_an_engine_are_one_worker() -> None:
 
 
 def test_by_default_every_core_of_this_process_mines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_workers, "count_cores", lambda: 2)
+    monkeypatch.setattr(opening, "count_cores", lambda: 2)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     results = pipeline.mine(source, tmp_path / "out", slice_seconds=0.01, progress=False, report=False)
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES)
@@ -225,6 +225,6 @@ def test_by_default_every_core_of_this_process_mines(tmp_path: Path, monkeypatch
 
 def test_a_thread_on_a_core_works_two_seconds_at_most() -> None:
     """The end of a run waits for the thread, even after a second Ctrl-C."""
-    pool = local_workers.LOCAL_WORKERS["cores"].open(local_workers.WorkerOptions())
+    pool = opening.LOCAL_WORKERS["cores"].open(opening.WorkerOptions())
     assert pool.longest_task_s() == 2.0
     pool.close()
