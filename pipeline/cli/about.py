@@ -100,7 +100,7 @@ COMMANDS = (
         help="mine the graph that comes with the project and show how to read the result",
         add_arguments=_add_demo,
         run=_demo,
-        imports=("api.runs", "cli.cards", "cli.demo"),
+        imports=("api.runs", "cli.cards"),
         gets_ready=True,
     ),
 )
