@@ -118,9 +118,11 @@ def known(tmp_path: Path) -> Path:
 tests_d = "tests/t.py::test_d"
 
 
-def asked(known: Path, line: int, text: str = CODE, statement: int = 0, most_s: float = 9) -> list[str]:
+def asked(
+    known: Path, line: int, text: str = CODE, statement: int = 0, most_s: float = 9, there: set[str] | None = None
+) -> list[str]:
     drawn = Drawn("operator", "schemas/x.py", line, statement, 0, 0, "", "")
-    return [test[-1] for test in Map(known).tests_of(drawn, text, most_s)]
+    return [test[-1] for test in Map(known, there).tests_of(drawn, text, most_s)]
 
 
 def test_the_tests_of_a_line_are_those_that_run_it(known: Path) -> None:
@@ -130,6 +132,8 @@ def test_the_tests_of_a_line_are_those_that_run_it(known: Path) -> None:
     assert asked(known, 17, statement=11) == ["b"], "a line that nobody notes belongs to its statement"
     assert sorted(asked(known, 5)) == ["a", "b", "c"], "what is run at the import concerns all of the file"
     assert asked(known, 10, most_s=1) == ["a"]
+    assert asked(known, 10, most_s=1, there={"tests/t.py::test_b"}) == ["b"], "pytest does not find the other one"
+    assert asked(known, 10, there=set()) == ["a", "b"], "they cannot be run, which is said when they are"
     assert Map(known).tests_of(Drawn("call", "schemas/y.py", 1, 1, 0, 0, "", ""), "", 9) == ()
 
 
@@ -165,9 +169,10 @@ class Copies:
     def __init__(self, place: Path, broken: Sequence[str] = (), seconds: float = 1.0) -> None:
         self.free = judging.queue.SimpleQueue[Path]()
         self.free.put(place)
-        self.broken, self._seconds = broken, seconds
+        self.broken, self._fail, self._seconds = set[str](), broken, seconds
 
     def fails(self, test: str, limit_s: float) -> bool:
+        self.broken |= {test} & {*self._fail}
         return test in self.broken
 
     def seconds(self, tests: Sequence[str], limit_s: float) -> float:
@@ -185,9 +190,11 @@ def test_a_test_that_fails_without_the_mutant_kills_nothing(tmp_path: Path, monk
     one, survived = tool.Verdict("killed", "tests/a.py::one"), tool.Verdict("survived")
     assert judged(monkeypatch, Copies(tmp_path), one) == (one, [["tests/a.py::one", "tests/a.py::two"]])
     broken = Copies(tmp_path, ["tests/a.py::one"])
-    assert judged(monkeypatch, broken, one, survived)[0] == survived
-    missing = tool.Verdict("unclear", "no test was run", ("tests/a.py::two",))
-    assert judged(monkeypatch, Copies(tmp_path), missing, survived)[1][1] == ["tests/a.py::one"]
+    assert judged(monkeypatch, broken, one, survived) == (
+        survived,
+        [["tests/a.py::one", "tests/a.py::two"], ["tests/a.py::two"]],
+    )
+    assert judged(monkeypatch, broken, survived) == (survived, [["tests/a.py::two"]]), "it is known from now on"
     both = Copies(tmp_path, ["tests/a.py"])
     assert judged(monkeypatch, both, tool.Verdict("killed", "tests/a.py"))[0].what == "unclear"
 

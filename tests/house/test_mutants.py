@@ -148,3 +148,6 @@ def test_the_tool_runs_the_tests_of_a_copy(project: Path) -> None:
     copy = tool.copy_of(project, project.parent / "place")
     (copy / "code_of_mine.py").write_text(CODE.replace("a > b", "a < b"))
     assert tool.run_tests(copy, ["test_code.py"], 60) == tool.Verdict("killed", "test_code.py::test_larger")
+    (copy / "code_of_mine.py").write_text("nothing_of_this_name()\n")
+    assert tool.run_tests(copy, ["test_code.py::test_larger"], 60) == tool.Verdict("killed", "test_code.py")
+    assert tool.run_tests(project, ["test_code.py::test_smaller"], 60) == tool.Verdict("unclear", "no test was run")

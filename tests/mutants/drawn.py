@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import queue
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -25,7 +26,9 @@ from tests.mutants.map import Map
 __all__ = ["changed_lines", "judge_drawn", "score"]
 
 #: Seconds that the tests of a mutant took when the map was made, and their limit beside that of compiling.
-_TESTS_S, _COMPILING_S = 90.0, 120.0
+_TESTS_S, _COMPILING_S = 60.0, 120.0
+#: A mutant has so many cores of its own: tests with a thread per core would be in the way of other mutants.
+_CORES = 2
 #: The map is of the suite as `make test` runs it, with few random examples.
 _AS_IN_THE_SUITE = ("-m", "not exhaustive")
 #: Tests that fail without a mutant are left out, so many times for one mutant.
@@ -66,7 +69,7 @@ class _Copies:
             self.free.put(copy)
             own = self._code(copy, "\n".join(_COMPILE.splitlines()[-2:]))
             shutil.copytree(warm, own, dirs_exist_ok=True)
-        self._lock, self._fails = threading.Lock(), dict[str, bool]()
+        self.broken, self._whole = set[str](), set[str]()
 
     @staticmethod
     def _code(copy: Path, program: str = _COMPILE) -> Path:
@@ -77,19 +80,30 @@ class _Copies:
             raise SystemExit(f"the compiled functions cannot be compiled: {said.stderr[-500:]}")
         return Path(said.stdout.splitlines()[-1])
 
+    def collected(self) -> set[str]:
+        """The tests that pytest finds here. A file that cannot be imported has none."""
+        words = ["--collect-only", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", *_AS_IN_THE_SUITE]
+        said = subprocess.run(
+            [sys.executable, "-m", "pytest", *words, "tests"],
+            cwd=self.clean,
+            env=tool.environment_of(self.clean),
+            capture_output=True,
+            text=True,
+        )
+        return {line for line in said.stdout.splitlines() if "::" in line}
+
     def fails(self, test: str, limit_s: float) -> bool:
-        """Whether a test fails without a mutant."""
-        with self._lock:
-            if test not in self._fails:
-                self._fails[test] = tool.run_tests(self.clean, [*_AS_IN_THE_SUITE, test], limit_s).what != "survived"
-            return self._fails[test]
+        """Whether a test, or a file of tests, fails without a mutant; then it is `broken` from now on."""
+        if test not in self.broken | self._whole:
+            passes = tool.run_tests(self.clean, [*_AS_IN_THE_SUITE, test], limit_s).what == "survived"
+            (self._whole if passes else self.broken).add(test)
+        return test in self.broken
 
     def seconds(self, tests: Sequence[str], limit_s: float) -> float:
         """How long tests take without a mutant."""
-        with self._lock:
-            began = time.monotonic()
-            tool.run_tests(self.clean, [*_AS_IN_THE_SUITE, *tests], limit_s)
-            return time.monotonic() - began
+        began = time.monotonic()
+        tool.run_tests(self.clean, [*_AS_IN_THE_SUITE, *tests], limit_s)
+        return time.monotonic() - began
 
 
 def _judge(drawn: Drawn, copies: _Copies, limit_s: float) -> tool.Verdict:
@@ -101,16 +115,16 @@ def _judge(drawn: Drawn, copies: _Copies, limit_s: float) -> tool.Verdict:
     copy = copies.free.get()
     try:
         for _ in range(_TRIES):
+            whole = (test for test in drawn.tests if not {test, test.partition("::")[0]} & copies.broken)
+            drawn = replace(drawn, tests=tuple(whole))
+            if not drawn.tests:
+                break
             verdict = tool.judge(replace(drawn, tests=(*_AS_IN_THE_SUITE, *drawn.tests)), copy, limit_s)
             if verdict.by.startswith(tool.TOO_LONG) and copies.seconds(drawn.tests, limit_s) > limit_s / 2:
                 return tool.Verdict("unclear", "the tests take too long without it, too")
             by = verdict.by.partition(" ")[0]
-            gone = verdict.missing or ((by,) if by.startswith("tests/") and copies.fails(by, limit_s) else ())
-            if not gone:
+            if not by.startswith("tests/") or not copies.fails(by, limit_s):
                 return verdict
-            drawn = replace(drawn, tests=tuple(test for test in drawn.tests if not test.startswith(gone)))
-            if not drawn.tests:
-                break
         return tool.Verdict("unclear", "its tests fail without it, too, or cannot be run here")
     finally:
         copies.free.put(copy)
@@ -133,17 +147,23 @@ def judge_drawn(
     """
     texts = {str(file.relative_to(root)): file.read_text() for room in ROOMS for file in (root / room).rglob("*.py")}
     texts = {file: text for file, text in texts.items() if not below or file.startswith(tuple(below))}
-    lines, tests = changed_lines(root, commit) if commit else None, Map(known)
-    drawn = [replace(one, tests=tests.tests_of(one, texts[one.file], _TESTS_S)) for one in draw(texts, n, seed, lines)]
+    drawn = draw(texts, n, seed, changed_lines(root, commit) if commit else None)
     done = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []
     names = {one["name"] for one in done}
-    with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs) as pool:
+    cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+
+    def take_cores() -> None:
+        """Keep this thread, and so all processes that it starts, on some cores."""
+        os.sched_setaffinity(0, set(itertools.islice(cores, _CORES)))
+
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place, ThreadPoolExecutor(jobs, "", take_cores) as pool:
         copies = _Copies(root, Path(place), jobs)
-        began = {}
+        tests = Map(known, copies.collected())
 
         def timed(one: Drawn) -> tuple[Drawn, tool.Verdict, float]:
-            began[one] = time.monotonic()
-            return one, _judge(one, copies, limit_s), time.monotonic() - began[one]
+            began = time.monotonic()
+            one = replace(one, tests=tests.tests_of(one, texts[one.file], _TESTS_S))
+            return one, _judge(one, copies, limit_s), time.monotonic() - began
 
         waiting = [pool.submit(timed, one) for one in drawn if one.name not in names]
         with record.open("a") as stream:

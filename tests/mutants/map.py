@@ -8,7 +8,7 @@ import gzip
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -134,10 +134,12 @@ def _compiled_lines(root: Path, entries: frozenset[str]) -> list[tuple[str, int]
 class Map:
     """Which tests run a line. Lines of today are looked up by those that they were when the map was made."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, there: Container[str] | None = None) -> None:
+        """`there` are the tests of today that can be run here, if that is known."""
         with gzip.open(file, "rt") as stream:
             known = json.load(stream)
         self.tests, self.groups, self.files = known["tests"], known["groups"], known["files"]
+        self._there = there
         self._before: dict[str, dict[int, int]] = {}
 
     def tests_of(self, drawn: Drawn, text: str, most_s: float) -> tuple[str, ...]:
@@ -148,9 +150,9 @@ class Map:
         before = self._lines_before(drawn.file, text)
         asked = (lines.get(str(before.get(line))) for line in (drawn.line, drawn.statement))
         group = next((found for found in asked if found is not None), lines["any"])
+        known = [self.tests[k] for k in self.groups[group]]
         chosen, seconds = [], 0.0
-        for k in self.groups[group]:
-            name, own_s = self.tests[k]
+        for name, own_s in [one for one in known if self._there is None or one[0] in self._there] or known:
             if not chosen or seconds + own_s <= most_s:
                 chosen.append(name)
                 seconds += own_s
