@@ -137,6 +137,21 @@ def test_the_tests_of_a_line_are_those_that_run_it(known: Path) -> None:
     assert Map(known).tests_of(Drawn("call", "schemas/y.py", 1, 1, 0, 0, "", ""), "", 9) == ()
 
 
+def test_tests_that_are_called_as_the_file_come_first(tmp_path: Path) -> None:
+    (tmp_path / "kernels" / "cpu").mkdir(parents=True)
+    (tmp_path / "kernels" / "cpu" / "open_hub.py").write_text("def part(x):\n    return x\n")
+    names = [
+        "tests/house/t.py::test_hub",
+        "tests/kernels/test_engines.py::TestCpuEngine::test_a",
+        "tests/kernels/test_open_hub.py::test_a",
+    ]
+    called = {"seconds": 1.0, "shared": [], "passed": True, "compiled": {"kernels.cpu.open_hub.part": True}}
+    (tmp_path / "tests-1.json").write_text(json.dumps(dict.fromkeys(names, called)))
+    make_map(tmp_path, tmp_path, tmp_path / "map.json.gz")
+    drawn = Drawn("operator", "kernels/cpu/open_hub.py", 2, 2, 0, 0, "", "")
+    assert Map(tmp_path / "map.json.gz").tests_of(drawn, "def part(x):\n    return x\n", 9) == (*names[:0:-1], names[0])
+
+
 def test_a_line_is_found_again_after_the_file_has_changed(known: Path) -> None:
     moved = CODE.replace("LIMIT = 40\n", "LIMIT = 40\nMORE = 50\n").replace(
         "        b += 1\n", "        c = 1\n        b += 1\n"

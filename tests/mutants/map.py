@@ -6,6 +6,7 @@ import ast
 import difflib
 import gzip
 import json
+import re
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable
@@ -27,7 +28,10 @@ _MOST, _CASES = 40, 3
 
 
 def make_map(notes: Path, root: Path = ROOT, to: Path = MAP) -> None:
-    """Write the map. For each line it has the tests that run it, those first which run little else."""
+    """Write the map. For each line it has the tests that run it.
+
+    Those come first whose file and class are called as the file of the line is, then those which run little else.
+    """
     told: dict[str, dict[str, Any]] = {}
     for file in notes.glob("tests-*.json"):
         for name, own in json.loads(file.read_text()).items():
@@ -48,9 +52,9 @@ def make_map(notes: Path, root: Path = ROOT, to: Path = MAP) -> None:
     groups: dict[tuple[int, ...], int] = {}
     files = {}
     for file, found in sorted(lines.items()):
-        near = [name.startswith(f"tests/{'/'.join(Path(file).parts[:-1])}/") for name in tests]
-        order = np.array(sorted(range(len(tests)), key=lambda k: (not near[k], sizes[k])), int)
-        most = sorted(np.flatnonzero(found.any(axis=1)), key=lambda k: (not near[k], -int(found[k].sum())))
+        near = [len(_words(file) & _words(name.rpartition("::")[0])) for name in tests]
+        order = np.array(sorted(range(len(tests)), key=lambda k: (-near[k], sizes[k])), int)
+        most = sorted(np.flatnonzero(found.any(axis=1)), key=lambda k: (-near[k], -int(found[k].sum())))
         kept = {"any": groups.setdefault(_some(most, tests), len(groups))}
         for line in np.flatnonzero(found.any(axis=0)):
             kept[str(line)] = groups.setdefault(_some(order[found[order, line]], tests), len(groups))
@@ -59,6 +63,12 @@ def make_map(notes: Path, root: Path = ROOT, to: Path = MAP) -> None:
     to.parent.mkdir(parents=True, exist_ok=True)
     with gzip.open(to, "wt") as stream:
         json.dump(known | {"files": files}, stream)
+
+
+@cache
+def _words(name: str) -> frozenset[str]:
+    """The words in the name of a file, its folders, and a class."""
+    return frozenset(map(str.lower, re.findall(r"[A-Z]?[a-z0-9]+", name)))
 
 
 def _some(numbers: Iterable[int], tests: list[str]) -> tuple[int, ...]:
