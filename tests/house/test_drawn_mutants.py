@@ -140,16 +140,15 @@ def test_the_tests_of_a_line_are_those_that_run_it(known: Path) -> None:
 def test_tests_that_are_called_as_the_file_come_first(tmp_path: Path) -> None:
     (tmp_path / "kernels" / "cpu").mkdir(parents=True)
     (tmp_path / "kernels" / "cpu" / "open_hub.py").write_text("def part(x):\n    return x\n")
-    names = [
-        "tests/house/t.py::test_hub",
-        "tests/kernels/test_engines.py::TestCpuEngine::test_a",
-        "tests/kernels/test_open_hub.py::test_a",
-    ]
+    near = ["tests/kernels/test_open_hub.py::test_a[1]", "tests/kernels/test_open_hub.py::test_b"]
+    names = ["tests/house/t.py::test_hub", "tests/kernels/test_engines.py::TestCpuEngine::test_a", near[0]]
+    names += ["tests/kernels/test_open_hub.py::test_a[2]", near[1]]
     called = {"seconds": 1.0, "shared": [], "passed": True, "compiled": {"kernels.cpu.open_hub.part": True}}
     (tmp_path / "tests-1.json").write_text(json.dumps(dict.fromkeys(names, called)))
     make_map(tmp_path, tmp_path, tmp_path / "map.json.gz")
     drawn = Drawn("operator", "kernels/cpu/open_hub.py", 2, 2, 0, 0, "", "")
-    assert Map(tmp_path / "map.json.gz").tests_of(drawn, "def part(x):\n    return x\n", 9) == (*names[:0:-1], names[0])
+    chosen = Map(tmp_path / "map.json.gz").tests_of(drawn, "def part(x):\n    return x\n", 9)
+    assert chosen == (*near, names[3], names[1], names[0]), "a case of each function, then other cases"
 
 
 def test_a_line_is_found_again_after_the_file_has_changed(known: Path) -> None:

@@ -55,9 +55,9 @@ def make_map(notes: Path, root: Path = ROOT, to: Path = MAP) -> None:
         near = [len(_words(file) & _words(name.rpartition("::")[0])) for name in tests]
         order = np.array(sorted(range(len(tests)), key=lambda k: (-near[k], sizes[k])), int)
         most = sorted(np.flatnonzero(found.any(axis=1)), key=lambda k: (-near[k], -int(found[k].sum())))
-        kept = {"any": groups.setdefault(_some(most, tests), len(groups))}
+        kept = {"any": groups.setdefault(_some(most, tests, near), len(groups))}
         for line in np.flatnonzero(found.any(axis=0)):
-            kept[str(line)] = groups.setdefault(_some(order[found[order, line]], tests), len(groups))
+            kept[str(line)] = groups.setdefault(_some(order[found[order, line]], tests, near), len(groups))
         files[file] = {"text": (root / file).read_text(), "lines": kept}
     known = {"tests": [[name, round(told[name]["seconds"], 2)] for name in tests], "groups": list(groups)}
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -71,17 +71,15 @@ def _words(name: str) -> frozenset[str]:
     return frozenset(map(str.lower, re.findall(r"[A-Z]?[a-z0-9]+", name)))
 
 
-def _some(numbers: Iterable[int], tests: list[str]) -> tuple[int, ...]:
-    kept: list[int] = []
-    cases = Counter[str]()
+def _some(numbers: Iterable[int], tests: list[str], near: list[int]) -> tuple[int, ...]:
+    """Of tests that are equally near a case of every function, then another one of each."""
+    cases, kept = Counter[str](), []
     for k in numbers:
         function = tests[k].partition("[")[0]
         cases[function] += 1
         if cases[function] <= _CASES:
-            kept.append(int(k))
-            if len(kept) == _MOST:
-                break
-    return tuple(kept)
+            kept.append((-near[k], cases[function], int(k)))
+    return tuple(k for *_, k in sorted(kept, key=lambda one: one[:2])[:_MOST])
 
 
 def _enlarged(lines: dict[str, np.ndarray], file: str, last: int, n_tests: int) -> np.ndarray:
