@@ -10,6 +10,7 @@ from kernels.bitmatrix import memory as bitmatrix
 from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.cumbe import memory as cumbe
 from kernels.cumbe.engine import CumbeEngine
+from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.sizes import search_bytes
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
@@ -54,6 +55,15 @@ def test_cumbe_takes_what_is_told_and_scratch_memory(search: Search) -> None:
     assert engine._arenas is not None
     told = search_bytes(TWINS, search, CUMBE["usual"], cumbe.CUMBE_BUFFERS)
     assert told <= stats.device_bytes - len(engine._arenas.arena) < told + LITTLE
+
+
+def test_the_memory_of_a_graph_and_of_its_members_is_told_to_the_byte() -> None:
+    device, sizes = EmulatedDevice(), CUMBE["usual"]
+    graph = DeviceGraph(device, TWINS)
+    assert device.used_bytes() == search_bytes(TWINS, Search("count"), sizes, {})
+    members = graph.members(device)
+    assert device.used_bytes() == search_bytes(TWINS, Search("list"), sizes, {})
+    assert len(members.arrays["root_members"]) > TWINS.n_roots, "so the two sides of the sum differ"
 
 
 def test_the_bit_rows_of_hubs_are_told_if_there_is_room_for_them() -> None:

@@ -18,12 +18,14 @@ from kernels.cpu.workspace import Sizes
 from kernels.cumbe.engine import CumbeEngine
 from kernels.gpu.buffers import Buffers
 from kernels.gpu.device import CudaDevice
+from kernels.graph.ranges import in_lists
 from schemas.emit import emit_to, nowhere
 from schemas.errors import DeviceMemoryError
 from schemas.options import BuildOptions
 from schemas.search import Limits, Search
+from schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.kernels.suite import edges_of, truth_of
+from tests.kernels.suite import closure_of_path, edges_of, truth_of
 from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, bitmatrix, everything
 from tests.support.oracles import graph_of, random_edges, run
 
@@ -100,6 +102,22 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeyp
     found = short_engine(name, short).mine(graph, everything(graph), search, Limits(rows=60), nowhere)
     assert found.count == 60
     assert found.stats.cpu_nodes > 0 or found.stats.voided > 0
+
+
+def test_nodes_that_wait_are_searched_if_the_lists_of_others_are_too_long(monkeypatch):
+    monkeypatch.setattr(Buffers, "grow", lambda *_: False)
+    monkeypatch.setattr("kernels.cumbe.engine.in_lists", functools.partial(in_lists, most=40))
+    graph, _ = found_on_a_core(WORD_PROBLEMS, Search("list"))
+    roots = np.array([r for r in range(graph.n_roots) if closure_of_path(graph, np.array([r])) == {r}])
+    each = np.arange(len(roots) + 1)
+    work = Subtrees.of_ranges(each, roots, roots + 1, graph.n_roots - 1 - roots, np.zeros(len(roots), bool))
+    assert all(map(len, in_lists(graph, work, 40))), "some nodes wait while others are in lists"
+    found, expected = (
+        engine.mine(graph, work, Search("fingerprint"), Limits(), nowhere)
+        for engine in (short_engine("cumbe", {"pool": 8}), CpuEngine())
+    )
+    assert (found.count, found.fingerprint, len(found.left_over)) == (expected.count, expected.fingerprint, 0)
+    assert found.count > 50
 
 
 def test_a_processor_core_solves_problems_too_large_for_scratch_memory(monkeypatch):

@@ -22,9 +22,11 @@ SIZES = (150, 9000)  # the counters of a side of more than 8192 vertices are in 
 
 
 def labels_of(kind: str, n: int) -> np.ndarray | None:
-    """Labels of n vertices: none, consecutive, with gaps, or at both ends of what 64 bits hold."""
+    """Labels of n vertices: none, consecutive, with gaps, with one gap, or at both ends of what 64 bits hold."""
     if kind == "none":
         return None
+    if kind == "gap":  # and the last label is that of n vertices from 0 on
+        return np.concatenate([[-5], np.arange(1, n)])
     if kind == "far":
         ends = np.iinfo(np.int64)
         return np.concatenate([ends.min + np.arange(n // 2), ends.max - np.arange(n - n // 2)[::-1]])
@@ -52,7 +54,7 @@ def columns(batch, labels):
 @given(
     seed=st.integers(0, 10**6),
     n=st.sampled_from([0, 1, 31, 33, 300]),
-    kinds=st.tuples(*[st.sampled_from(["none", "range", "gaps", "far"])] * 2),
+    kinds=st.tuples(*[st.sampled_from(["none", "range", "gap", "gaps", "far"])] * 2),
     root_side=st.sampled_from(["left", "right"]),
 )
 def test_rows_are_hashed_and_counted_as_on_the_host(seed, n, kinds, root_side):
@@ -64,6 +66,18 @@ def test_rows_are_hashed_and_counted_as_on_the_host(seed, n, kinds, root_side):
     assert np.array_equal(found.hashes, ids)
     assert np.array_equal(found.left, np.bincount(batch.left, minlength=SIZES[0]))
     assert np.array_equal(found.right, np.bincount(batch.right, minlength=SIZES[1]))
+
+
+@pytest.mark.parametrize(("kind", "n_bytes"), [("none", 0), ("range", 0), ("gap", 8 * 150), ("gaps", 8 * 150)])
+def test_labels_without_a_gap_are_not_on_the_device(kind, n_bytes):
+    labels, n = (labels_of(kind, 150), labels_of("none", 150)), (150, 150)
+    devices = EmulatedDevice(3), EmulatedDevice(3)
+    hashers = (
+        RowHasher(devices[0], labels, hashes_of(labels, n), "left"),
+        RowHasher(devices[1], (None, None), hashes_of(labels, n), "left"),
+    )
+    assert devices[0].used_bytes() - devices[1].used_bytes() == n_bytes
+    del hashers  # until here they hold what is on their devices
 
 
 @pytest.mark.parametrize("long", [False, True])

@@ -273,6 +273,14 @@ def test_pictures_say_what_the_sides_are_called() -> None:
     assert title(plain, "axis-x") == "left members"
 
 
+def test_texts_that_touch_on_a_phone_are_shown_where_letters_are_smaller() -> None:
+    for room in (0.5, 1.1, 3.0):
+        places = [axes.FONT * room * 0.9 * k for k in range(5)]
+        assert axes._that_fit(places, [room] * 5) == [(0, ""), (1, " wide"), (2, ""), (3, " wide"), (4, "")]
+        places = [9.0 * room * 0.9 * k for k in range(3)]
+        assert axes._that_fit(places, [room] * 3) == [(0, ""), (2, " wide")], "too close for a wide screen, too"
+
+
 def test_bars_are_as_long_as_their_steps() -> None:
     tree = parsed(step_figure((("ingest", 1.0), ("mine", 4.0))))
     short, long = (float(bar.attrib["width"]) for bar in of_class(tree, "left"))
@@ -298,8 +306,18 @@ def test_the_timeline_shows_searching_writing_idle_and_sessions() -> None:
     assert float(busy.attrib["width"]) == pytest.approx(3 * unit, abs=0.2)
     assert float(writing.attrib["width"]) == pytest.approx(unit, abs=0.2)
     assert [rect.get("class") for rect in marks[1].findall("rect")] == ["busy"]
-    lanes = [float(mark.findall("rect")[0].attrib["y"]) for mark in marks]
-    assert lanes[0] == lanes[1] < lanes[2]
+    [words] = of_class(tree, "axis-y")
+    lanes = [float(text.attrib["y"]) for text in words]
+    assert lanes[0] < lanes[1]
+    for mark, lane in zip(marks, (lanes[0], lanes[0], lanes[1]), strict=True):
+        for rect in mark.findall("rect"):
+            high = float(rect.attrib["height"])
+            assert float(rect.attrib["y"]) + high / 2 == pytest.approx(lane, abs=0.2), "beside the number of its worker"
+            assert 0 < high < lanes[1] - lanes[0]
+    assert [float(rect.attrib["x"]) for rect in marks[0].findall("rect")] == pytest.approx(
+        [x["0"], x["0"] + 3 * unit], abs=0.2
+    )
+    assert float(marks[1][1].attrib["x"]) == pytest.approx(x["6"], abs=0.2)
     [line] = of_class(tree, "resumed")
     assert float(line.attrib["d"][1:].split()[0]) == pytest.approx(x["6"], abs=0.2)
 
