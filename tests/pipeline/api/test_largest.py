@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -86,6 +87,8 @@ def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
     page = (out / "report.html").read_text()
     assert "the largest by edges" in page
     assert pipeline.status(out).state == "complete"
+    dataset = cast(ds.FileSystemDataset, found.dataset())
+    assert dataset.files == [str(file) for file in found.files], "a complete run is read from its files"
     assert found.sizes().total == K
 
 

@@ -316,6 +316,16 @@ def test_a_file_of_labels_that_cannot_be_used(words: Path, tmp_path: Path) -> No
             pipeline.count(words, containing_left_from=file, **QUIET)
 
 
+def test_only_labels_of_a_usual_length_are_compared(tmp_path: Path) -> None:
+    """Comparing two takes time that grows with the product of their lengths."""
+    long = "".join(map(chr, range(0x4E00, 0x4E00 + 200)))
+    source = tmp_path / "g.parquet"
+    pq.write_table(pa.table({"a": [long, long + "c", "b"], "b": ["x"] * 3}), source)
+    for wrong, sentence in ((long[1:], f"near it are '{long}'; correct"), (long[1:] + "de", "no label is near it")):
+        with pytest.raises(InputError, match=sentence):
+            pipeline.count(source, containing_left=[wrong], **QUIET)
+
+
 def test_near_labels_of_many_are_found_without_comparing_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong beginning, a wrong end, other capitals, and a part of a label."""
     labels = [f"person {k:05d} of somewhere" for k in range(members.MANY + 5)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 import sys
 import tracemalloc
 from collections import deque
@@ -205,6 +206,18 @@ def test_a_run_goes_on_after_it_lost_all_slots() -> None:
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
     assert machine.set_slots(0) == []
     assert len(machine.set_slots(1)) == 1
+
+
+def test_the_time_that_is_left_is_that_of_all_workers_or_of_one_if_none_is_there() -> None:
+    machine = Scheduler(Policy(), 0, 1000.0)
+    machine.add_source(PLAN, np.ones(1000), [(0, 1000)], is_plan=True)
+    machine.set_slots(8, workers=4)
+    assert machine.seconds_left == math.inf, "nothing is known of the rate yet"
+    machine.returned(0, 1.0, 0, np.empty(0))
+    with_four = machine.seconds_left
+    assert 0 < with_four < math.inf
+    assert machine.set_slots(0) == []
+    assert machine.seconds_left == pytest.approx(4 * with_four)
 
 
 def test_only_outstanding_ranges_are_dealt() -> None:

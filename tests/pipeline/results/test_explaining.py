@@ -334,6 +334,7 @@ def test_one_of_a_kind_is_told_in_the_singular(hostile: Results) -> None:
     text = hostile.explain(hostile.top(1)["id"][0].as_py(), n=1).text()
     assert "the one that shares most of its edges" in text
     assert ", the one with fewest neighbours" in text
+    assert "fewest neighbours" not in hostile.explain(hostile.top(1)["id"][0].as_py(), n=50).text(), "all are there"
     smaller = hostile.top(2)["id"][1].as_py()
     assert "the one that shares most of its edges" in hostile.explain(smaller, n=1).text()
 
