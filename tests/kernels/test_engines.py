@@ -10,11 +10,12 @@ from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import ReferenceEngine
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
-from schemas.search import Limits, Search
+from schemas.search import MEASURES, By, Limits, Search
 from schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
+from tests.support.emulated import everything
 from tests.support.oracles import graph_of
 
 #: Workspaces that are so small that bit rows, frames, stacks and output buffers all overflow.
@@ -54,3 +55,13 @@ def test_the_reference_engine_continues_with_closure_members_as_candidates() -> 
         found = ReferenceEngine().mine(graph, work, Search("count"), Limits(rows=20), nowhere)
         count, work = count + found.count, found.left_over
     assert count == truth_of("nested", True).count
+
+
+@pytest.mark.parametrize("by", MEASURES)
+def test_a_better_biclique_raises_the_bound_of_the_cpu_engine_at_once(by: By) -> None:
+    """Also while its buffers have room, so as many are looked at as by an engine that hands out each row by itself."""
+    graph = graph_of(edges_of("words", False), BuildOptions(root_side="right"))
+    seen = []
+    for engine in (CpuEngine(Sizes(rows=1)), CpuEngine()):
+        seen.append(engine.mine(graph, everything(graph), Search(largest=1, by=by), Limits(), nowhere).total.seen)
+    assert seen[0] == seen[1] < truth_of("words", False).count / 2

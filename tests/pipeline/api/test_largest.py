@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import pipeline
+from kernels.cpu.engine import CpuEngine
 from pipeline.api import steps
 from pipeline.cli.main import main
 from pipeline.mining import driver
@@ -329,7 +330,7 @@ class TestCertificate:
         assert pipeline.resume(out, workers=0, progress=False, report=False).complete
         assert pipeline.verify(out, progress=False).count == K
 
-    def test_a_row_that_the_ledger_lost_is_counted(self, out: Path) -> None:
+    def test_a_row_that_the_ledger_lost_is_counted(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The largest row is taken out of all entries, so that the rows and the ledger agree."""
         ledger, run = load_ledger(out), Run.at(out)
         by, rows = run.options.search.by, ledger.total.rows.to_pairs()
@@ -338,6 +339,16 @@ class TestCertificate:
             assert measure(by, *map(len, best)) == ledger.total.least
             return
         less = replace(ledger.total, rows=Bicliques.from_pairs([row for row in rows if row != best]), k=K - 1)
-        assert count_above(run, ledger.total, 60.0, lambda progress: None).done > 0
+        done = count_above(run, ledger.total, 60.0, lambda progress: None).done
+        assert done > 0
         with pytest.raises(IncompleteError, match="the rows are not the largest"):
+            count_above(run, less, 60.0, lambda progress: None)
+        mine = CpuEngine.mine
+        monkeypatch.setattr(  # as if the time was over just before the end
+            CpuEngine,
+            "mine",
+            lambda engine, graph, work, *rest: replace(mine(engine, graph, work, *rest), unfinished=work),
+        )
+        assert count_above(run, ledger.total, 60.0, lambda progress: None).done < done
+        with pytest.raises(IncompleteError, match="the rows are not the largest"):  # too many were found by then
             count_above(run, less, 60.0, lambda progress: None)

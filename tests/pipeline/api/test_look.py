@@ -205,3 +205,11 @@ def test_a_run_of_an_earlier_version_has_no_reading_and_is_shown(source: Path, t
     card = cards.run_card(pipeline.open_run(made.path))
     assert "input: " in card
     assert "read as" not in card
+
+
+def test_an_input_without_edges_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("user,item,year\n")
+    with pytest.raises(InputError, match=r"there are no edges in \S+x.csv; check the input and its format"):
+        pipeline.look(tmp_path / "x.csv")
+    with pytest.raises(InputError, match=r"there are no edges in .*; give one with edges"):
+        pipeline.look(pd.DataFrame({"user": [], "item": []}, dtype=str))
