@@ -28,7 +28,7 @@ LIMIT = 40
 def larger(a: int, b: int = 0, *, some: bool = True) -> int:
     """The larger one."""
     if a is not None and not b <= a:
-        notify("ä", a, key=b)
+        notify("ä", a, key=b, stacklevel=2)
         b += 1
     for k in sorted(range(b)):
         if k % 2:
@@ -51,9 +51,9 @@ def test_what_is_drawn_of_a_file() -> None:
         ("condition", 10, "not b <= a -> (b <= a)"),
         ("operator", 10, "is not -> is"),
         ("operator", 10, "<= -> <"),
-        ("call", 11, 'notify("ä", a, key=b) -> pass'),
-        ("argument", 11, 'notify("ä", a, key=b) -> notify(a, "ä", key=b)'),
-        ("argument", 11, 'notify("ä", a, key=b) -> notify("ä", a)'),
+        ("call", 11, 'notify("ä", a, key=b, stacklevel=2) -> pass'),
+        ("argument", 11, 'notify("ä", a, key=b, stacklevel=2) -> notify(a, "ä", key=b, stacklevel=2)'),
+        ("argument", 11, 'notify("ä", a, key=b, stacklevel=2) -> notify("ä", a, stacklevel=2)'),
         ("operator", 12, "+ -> -"),
         ("constant", 12, "1 -> 2"),
         ("constant", 12, "1 -> (0)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -109,6 +110,21 @@ def test_rows_with_equal_hashes_are_compared(n: int, monkeypatch: pytest.MonkeyP
     assert representatives.tolist() == [0, 1, 5]
     assert members.tolist() == [0, 2, 4, 1, 3, 5]
     assert members_indptr.tolist() == [0, 3, 5, 6]
+
+
+@pytest.mark.parametrize("order", ["up", "down", "random", "few values"])
+def test_words_are_parted_near_their_middle(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "LEAST", 50)
+    words = np.random.default_rng(5).permutation(10_000) % (5 if order == "few values" else 10_000)
+    words = {"up": np.sort(words), "down": np.sort(words)[::-1].copy()}.get(order, words)
+    expected = np.sort(words)
+    with ThreadPoolExecutor(3) as pool:
+        low, high = threads._parted(words, 3, pool)
+    assert low.max() <= high.min()
+    assert len(low) == pytest.approx(5000, abs=1001 if order == "few values" else 200)
+    assert np.array_equal(np.sort(words), expected), "they are parted in place"
+    threads.sort(words, 7)
+    assert np.array_equal(words, expected)
 
 
 def test_no_slice_is_too_small_to_be_worth_a_thread() -> None:

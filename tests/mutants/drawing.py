@@ -103,7 +103,7 @@ def _walk(tree: ast.Module) -> Iterator[tuple[Any, int, bool]]:
     waiting: list[tuple[ast.AST, int, bool]] = [(tree, 1, False)]
     while waiting:
         node, statement, is_inside = waiting.pop()
-        if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Assert)) or _is_for_types(node):
+        if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Assert)) or _is_for_types(node) or _is_for_people(node):
             continue
         statement = node.lineno if isinstance(node, ast.stmt) else statement
         yield node, statement, is_inside
@@ -118,6 +118,10 @@ def _is_for_types(node: ast.AST) -> bool:
     if isinstance(node, ast.If):
         return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
     return isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in ("__all__", "__slots__")
+
+
+def _is_for_people(node: ast.AST) -> bool:
+    return isinstance(node, ast.keyword) and node.arg is not None and node.arg in _FOR_PEOPLE
 
 
 _Change = tuple[str, ast.AST, ast.AST, tuple[str, str]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -54,6 +55,7 @@ def test_the_rows_are_the_maximal_bicliques_in_the_users_labels(tmp_path: Path, 
     assert results.complete
     assert results.outcome == "complete"
     assert results.manifest.schema_version == SCHEMA_VERSION
+    assert re.fullmatch(r"[\d-]{10}T[\d:]{8}\+00:00", results.manifest.created), "to the second, and in UTC"
     frame = results.to_pandas()
     assert (frame.n_left == frame.left.map(len)).all()
     assert (frame.n_right == frame.right.map(len)).all()
