@@ -195,6 +195,19 @@ def test_entries_count_in_their_own_session_only(machines: Machines) -> None:
         Journal(store, "a")
 
 
+def test_a_session_knows_all_entries_of_those_before_it(machines: Machines) -> None:
+    """Whether their numbers follow one another or not: they are told as ranges."""
+    store, known = objects_at(machines.url), dict[int, int]()
+    for session, numbers in enumerate([(0, 1, 2, 5), (6, 7, 9), (10,)], start=1):
+        driver = Journal(store, "a")
+        assert driver.counts == known
+        driver.begin(driver.counts)
+        for number in numbers:
+            driver.commit(number, b"entry")
+            known[number] = session
+    assert Journal(store, "a").counts == known
+
+
 @pytest.mark.parametrize("last", [FIRST - 1, FIRST, 2 * FIRST - 1, 2 * FIRST, 4 * FIRST])
 def test_the_last_entry_is_found_at_the_border_of_what_is_announced(machines: Machines, last: int) -> None:
     store = objects_at(machines.url)
