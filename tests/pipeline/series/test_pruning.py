@@ -365,3 +365,20 @@ def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs: Path, capsys: py
         pipeline.prune(runs / "a")
     assert main.main(["prune", str(runs / "nothing")]) == 2
     assert "is not a folder" in capsys.readouterr().err
+
+
+def test_a_run_that_was_set_aside_comes_back_unless_something_is_in_its_place(
+    model: tuple[Path, Path], tmp_path: Path
+) -> None:
+    for state in ("nothing", "an empty folder", "a file", "a folder with a file"):
+        run = shutil.copytree(model[0], tmp_path / state)
+        away = removal.set_aside(run)
+        assert away is not None
+        assert not run.exists()
+        if "folder" in state:
+            run.mkdir()
+        if "file" in state:
+            (run / "mine" if "folder" in state else run).write_text("text")
+        removal.put_back(away, run)
+        assert away.exists() == ("file" in state), state
+        assert (run / "manifest.json").exists() == ("file" not in state), state
