@@ -57,7 +57,7 @@ class IngestSummary:
         The path as given, or several of them in words, or the object's type.
     digest : str
         BLAKE3 (hex) of the file's bytes as stored; of several files, as
-        `pipeline.ingest.readers.digests.list_digest`. For an object in memory, of the labels and edges.
+        `pipeline.ingest.readers.opening.list_digest`. For an object in memory, of the labels and edges.
     left_label, right_label : str
         "int64", "int32" or "string".
     left_name, right_name : str

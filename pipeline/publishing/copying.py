@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Lock
 
-from pipeline.ingest.readers.digests import Digest
+from pipeline.ingest.readers.opening import Digest
 from pipeline.process.in_order import in_order
 from pipeline.publishing.contents import Contents
 from pipeline.publishing.listing import Listed, Listing

@@ -14,9 +14,8 @@ from typing import Any
 from pipeline.ingest.gpu.arrays import Arrays
 from pipeline.ingest.gpu.plain_text import parse_plain
 from pipeline.ingest.readers.blocks import block_of, blocks, refuse_long_lines
-from pipeline.ingest.readers.digests import Digest, digest_on_all_cores
 from pipeline.ingest.readers.edge_list import EdgeList
-from pipeline.ingest.readers.opening import COMPRESSIONS, hashed, open_file
+from pipeline.ingest.readers.opening import COMPRESSIONS, Digest, digest_on_all_cores, hashed, open_file
 from pipeline.ingest.readers.text import TextStream
 from schemas.errors import InputError
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.ingest.readers.columns import choose, index_first
-from pipeline.ingest.readers.digests import file_digest
 from pipeline.ingest.readers.lists import is_list, refuse_lone_list
-from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, reading_errors
+from pipeline.ingest.readers.opening import COMPRESSIONS, file_digest, open_file
 from pipeline.ingest.readers.sieve import integers_of, kinds_of
 from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_cells, reason_of
 from schemas.errors import InputError
@@ -102,8 +101,7 @@ class TableFile(TableStream):
 
     def digest(self) -> str | None:
         """Digest of the file as stored. See `EdgeStream.digest`."""
-        with reading_errors(self.path):
-            return file_digest(self.path)
+        return file_digest(self.path)
 
     def damaged(self, reason: str) -> InputError:
         """See `TableStream`."""

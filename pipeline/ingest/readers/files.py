@@ -1,6 +1,7 @@
 """The files of this machine that a source stands for: one, several, those of a folder, or those that fit a pattern.
 
 Their order is fixed, and so is the digest over all of them: a file that came, went or changed gives another one.
+``--where`` chooses some by Hive partitions, folders such as ``day=2026-11-23`` that say a value of files below them.
 """
 
 from __future__ import annotations
@@ -13,25 +14,23 @@ from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
-from pipeline.ingest.readers.digests import file_digest, list_digest
-from pipeline.ingest.readers.opening import reading_errors
-from pipeline.ingest.readers.partitions import chosen
+from pipeline.ingest.readers.opening import file_digest, list_digest
 from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
 from schemas.errors import InputError
 from schemas.values import at_home, literal
+from schemas.where import Condition
 
 __all__ = [
     "Files",
     "Named",
-    "digest_now",
+    "chosen",
     "find",
     "is_hidden",
     "is_named",
     "is_pattern",
     "items_of",
-    "refuse_logged_table",
+    "refuse_part",
     "refuse_run",
-    "refuse_unfinished",
     "title_of",
     "with_number",
 ]
@@ -39,11 +38,41 @@ __all__ = [
 #: What a person may write for files: a path, a pattern, or several of them.
 Named = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
-#: Folder in which a kind of table says which of its files count.
-_LOGS = {"_delta_log": "Delta", ".hoodie": "Hudi"}
+_LOGGED = (
+    "is a {} table, whose files also hold rows that were deleted or replaced; give its present rows, from Python as an "
+    "Arrow dataset (deltalake: DeltaTable(...).to_pyarrow_dataset())"
+)
+#: Names of which one shows that a folder has more, or less, than the graph, with the end of a sentence about it.
+_PARTS = {
+    "_delta_log": _LOGGED.format("Delta"),
+    ".hoodie": _LOGGED.format("Hudi"),
+    UNFINISHED_FILE: "has only a part of a graph, because generating it has not ended; give the same `bicliques "
+    "generate` again",
+}
+#: Names that show together that files of all kinds below a folder would be taken for edges.
+_RUNS = (
+    (
+        {OPTIONS_FILE, "steps"},
+        f"is a run, and no list of edges; name what it was mined from, which {OPTIONS_FILE} tells, or show or resume "
+        "the run",
+    ),
+    (
+        {PUBLISHED_FILE, MANIFEST_FILE},
+        "holds what was published of a run, and no list of edges; name what the run was mined from, which "
+        f"{MANIFEST_FILE} tells, or read {{place}}/bicliques with other programs",
+    ),
+    (
+        {LOCK_FILE},
+        "is where a run is to be kept, so it cannot be read as edges; name another output folder, or choose the input "
+        "with a pattern such as 'in/*.csv'",
+    ),
+)
 
-#: Names that a sentence says of several.
-_SAID = 2
+#: Names that a sentence says of several sources, and values of partitions.
+_SAID, _VALUES = 2, 3
+
+#: What Hive, Spark and Arrow write for rows without a value.
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
 @dataclass(frozen=True)
@@ -73,20 +102,8 @@ class Files:
 
     def digest(self) -> str:
         """The digest (hex) that a reader of these files has at its end."""
-        found = [digest_now(path) for path in self.paths]
+        found = [file_digest(path) for path in self.paths]
         return found[0] if self.is_one else list_digest(found, self.names)
-
-
-def digest_now(path: Path) -> str:
-    """The digest (hex) of a file's bytes as they are now.
-
-    Raises
-    ------
-    InputError
-        It cannot be read.
-    """
-    with reading_errors(path):
-        return file_digest(path)
 
 
 def is_named(source: Any) -> TypeGuard[Named]:
@@ -121,72 +138,16 @@ def is_hidden(name: str) -> bool:
     return any(part.startswith(("_", ".")) for part in name.split("/") if part != ".")
 
 
-def refuse_logged_table(place: str, names: Iterable[str]) -> None:
-    """Refuse a folder whose files also hold rows that were deleted, because only a log says which count.
-
-    Parameters
-    ----------
-    place : str
-        The folder, for the message.
-    names : iterable of str
-        Names in it.
-
-    Raises
-    ------
-    InputError
-    """
-    for name in names:
-        if name in _LOGS:
-            raise InputError(
-                f"{place} is a {_LOGS[name]} table, whose files also hold rows that were deleted or replaced; give its "
-                "present rows, from Python as an Arrow dataset (deltalake: DeltaTable(...).to_pyarrow_dataset())"
-            )
-
-
-def refuse_unfinished(place: str, names: Iterable[str]) -> None:
-    """Refuse a folder with these names if it has only a part of a graph that was being generated.
-
-    Raises
-    ------
-    InputError
-    """
-    if UNFINISHED_FILE in names:
-        raise InputError(
-            f"{place} has only a part of a graph, because generating it has not ended; give the same `bicliques "
-            "generate` again"
-        )
+def refuse_part(place: str, names: Iterable[str]) -> None:
+    """Refuse a folder with these names if only a log says which rows count, or if it was not written to its end."""
+    for what in (_PARTS[name] for name in names if name in _PARTS):
+        raise InputError(f"{place} {what}")
 
 
 def refuse_run(place: str, names: Iterable[str]) -> None:
-    """Refuse a folder of a run, or of what was published of one, in which files of all kinds would be taken for edges.
-
-    Parameters
-    ----------
-    place : str
-        The folder, for the message.
-    names : iterable of str
-        Names of files and folders in it.
-
-    Raises
-    ------
-    InputError
-    """
-    names = {*names}
-    if {OPTIONS_FILE, "steps"} <= names:
-        raise InputError(
-            f"{place} is a run, and no list of edges; name what it was mined from, which {OPTIONS_FILE} tells, or show "
-            "or resume the run"
-        )
-    if {PUBLISHED_FILE, MANIFEST_FILE} <= names:
-        raise InputError(
-            f"{place} holds what was published of a run, and no list of edges; name what the run was mined from, which "
-            f"{MANIFEST_FILE} tells, or read {place}/bicliques with other programs"
-        )
-    if LOCK_FILE in names:
-        raise InputError(
-            f"{place} is where a run is to be kept, so it cannot be read as edges; name another output folder, or "
-            "choose the input with a pattern such as 'in/*.csv'"
-        )
+    """Refuse a folder with these names of files and folders if it is a run, or what was published of one."""
+    for what in (what for signs, what in _RUNS if signs <= {*names}):
+        raise InputError(f"{place} {what.format(place=place)}")
 
 
 def find(source: Named, where: Sequence[str] = ()) -> Files:
@@ -197,7 +158,7 @@ def find(source: Named, where: Sequence[str] = ()) -> Files:
     source : path or sequence of paths
         A folder is all files in it and below it, but for hidden ones (`is_hidden`). A pattern is all that fits it.
     where : sequence of str
-        Conditions on the folders of the files; see `pipeline.ingest.readers.partitions.chosen`.
+        Conditions on the folders of the files; see `chosen`.
 
     Raises
     ------
@@ -207,9 +168,48 @@ def find(source: Named, where: Sequence[str] = ()) -> Files:
     files = _all_of(items_of(source))
     if not where:
         return files
-    places = [path.absolute().as_posix() for path in files.paths]
-    title, fits = chosen(files.title, places, where)
+    title, fits = chosen(files.title, [path.absolute().as_posix() for path in files.paths], where)
     return Files(title, tuple(files.paths[k] for k in fits), tuple(files.names[k] for k in fits))
+
+
+def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> tuple[str, list[int]]:
+    """The files at whole paths in whose partitions all conditions hold: a title for them, and their positions.
+
+    Raises
+    ------
+    InputError
+        A file is in no folder of a key, or no file fits.
+    """
+    conditions = [Condition.parse(each) for each in where]
+    values = [_values(place) for place in places]
+    for place, own in zip(places, values, strict=True):
+        for condition in conditions:
+            if condition.key not in own:
+                known = f" (its partitions are {', '.join(sorted(own))})" if own else ""
+                raise InputError(
+                    f"{place} lies in no folder {condition.key}=...{known}, so --where cannot tell whether it "
+                    "is meant; name a partition, or leave --where out"
+                )
+    fits = [k for k, own in enumerate(values) if all(_holds(each, own[each.key]) for each in conditions)]
+    if not fits:
+        key = conditions[0].key
+        there = sorted({own[key] for own in values})
+        more = f" and {len(there) - _VALUES:,} more" if len(there) > _VALUES else ""
+        raise InputError(
+            f"no file of {title} fits {' '.join(where)}; the values of {key} are {', '.join(there[:_VALUES])}{more}"
+        )
+    return f"{title}, of which {len(fits):,} where {' and '.join(where)}", fits
+
+
+def _holds(condition: Condition, value: str) -> bool:
+    """Whether a value fits. No value is neither less nor more than another one, nor unlike it, as in SQL."""
+    return (value != _NO_VALUE or condition.value == _NO_VALUE) and condition.holds(value)
+
+
+def _values(place: str) -> dict[str, str]:
+    """The values that the folders of a path say, by key."""
+    pairs = [part.partition("=") for part in place.split("/")[:-1]]
+    return {unquote(key): unquote(value) for key, sign, value in pairs if key and sign}
 
 
 def _all_of(items: Sequence[str]) -> Files:
@@ -233,8 +233,7 @@ def _of_one(item: str) -> Files:
         if not fits:
             raise InputError(f"no file fits {item}; check the pattern and its folder")
         for folder in sorted({Path(fit).parent for fit in fits}):
-            if os.path.lexists(folder / UNFINISHED_FILE):
-                refuse_unfinished(str(folder), [UNFINISHED_FILE])
+            refuse_part(str(folder), [UNFINISHED_FILE] if os.path.lexists(folder / UNFINISHED_FILE) else ())
         each = [literal(Path(one)) for fit in fits for one in (_walk(fit) if os.path.isdir(fit) else [fit])]  # noqa: PTH112
     elif os.path.isdir(item):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         top, each = item, [literal(Path(one)) for one in _walk(item)]
@@ -270,11 +269,10 @@ def _walk(folder: str) -> list[str]:
         there = os.stat(place)  # noqa: PTH116
         is_new = (there.st_dev, there.st_ino) not in seen
         seen.add((there.st_dev, there.st_ino))
-        all_folders = list(folders)
+        own = (*folders, *names)
         folders[:] = sorted(name for name in folders if not is_hidden(name)) if is_new else []
-        refuse_logged_table(place, all_folders)
-        refuse_unfinished(place, names)
-        refuse_run(place, (*names, *all_folders))
+        refuse_part(place, own)
+        refuse_run(place, own)
         found += [os.path.join(place, name) for name in names if is_new and not is_hidden(name)]  # noqa: PTH118
     return found
 

@@ -11,10 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import SIDES, EdgeStream, Format
-from pipeline.ingest.readers.digests import list_digest
-from pipeline.ingest.readers.files import Files, digest_now
+from pipeline.ingest.readers.files import Files
 from pipeline.ingest.readers.labels import TEXT
-from pipeline.ingest.readers.opening import open_file
+from pipeline.ingest.readers.opening import file_digest, list_digest, open_file
 from pipeline.ingest.readers.text import TextStream
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
@@ -143,14 +142,14 @@ class SeveralFiles(EdgeStream):
         self._first.check_table(left, right, n_rows)
 
     def digest(self) -> str | None:
-        """Digest over all files. See `pipeline.ingest.readers.digests.list_digest`."""
+        """Digest over all files. See `pipeline.ingest.readers.opening.list_digest`."""
         found = [self._digest_of(path) for path in self._files.paths]
         return found[0] if self._files.is_one else list_digest(found, self._files.names)
 
     def _digest_of(self, path: Path) -> str:
         part = self._digests.get(path)
         digest = None if part is None else part.digest()
-        return digest_now(path) if digest is None else digest
+        return file_digest(path) if digest is None else digest
 
 
 def _has_bytes(path: Path) -> bool:

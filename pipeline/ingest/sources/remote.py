@@ -20,8 +20,7 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from pipeline.ingest.readers.files import is_hidden, refuse_logged_table, refuse_run, refuse_unfinished, with_number
-from pipeline.ingest.readers.partitions import chosen
+from pipeline.ingest.readers.files import chosen, is_hidden, refuse_part, refuse_run, with_number
 from pipeline.remote.systems import file_system, plain_errors
 from pipeline.remote.urls import without_secrets
 from pipeline.run.version import __version__
@@ -170,8 +169,7 @@ def _listed(url: str, shown: str, system: Any, path: str) -> Listing:
     for each in _below(system, top):
         name = each.path[len(top) :].strip("/")
         folders = name.split("/")
-        refuse_logged_table(shown, folders[:-1])
-        refuse_unfinished(shown, folders[-1:])
+        refuse_part(shown, folders)
         for k, one in enumerate(folders if not pattern else ()):
             names["/".join(folders[:k])].add(one)
         fits = not pattern or any(_fits(folders[:k], pattern) for k in range(1, len(folders) + 1))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernels.graph.threads import sort
-from pipeline.ingest.readers.digests import Digest
+from pipeline.ingest.readers.opening import Digest
 from pipeline.ingest.table import in_place
 from pipeline.ingest.table.numbering import Integers, Texts, refuse_too_many
 from pipeline.ingest.table.text_parts import TextParts
