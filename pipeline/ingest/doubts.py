@@ -68,7 +68,7 @@ def read_as(seen: Seen) -> Reading:
     stream, (left, right) = seen.stream, ("integers" if _is_integer(labels) else "text" for labels in seen.labels)
     found = (doubt for find in DOUBTS for doubt in find(seen))
     doubts = (*stream.reading.doubts, *stream.late_doubts, *found)
-    return replace(stream.reading, format=stream.format, labels=(left, right), doubts=doubts)
+    return replace(stream.reading, labels=(left, right), doubts=doubts)
 
 
 def refuse_doubts(source: str, notes: Iterable[str]) -> None:
@@ -165,7 +165,7 @@ def _are_these_meant(seen: Seen) -> str:
 
 
 def _flags(seen: Seen) -> Iterator[Doubt]:
-    """Two columns of 0 and 1 may be right vertices. There are too few rows to refuse them (`crossed.refuse_cells`)."""
+    """Two columns of 0 and 1 may be right vertices. There are too few rows to refuse them (`cells.refuse_cells`)."""
     stream = seen.stream
     # matrices and graphs say what they are
     is_guess = (seen.is_file or stream.reading.is_guess) and not stream.left_is_counted and not seen.is_chosen
@@ -209,7 +209,7 @@ _FORMS = (
 
 def _forms(seen: Seen) -> Iterator[Doubt]:
     """Labels look like something that is no label."""
-    has_lines = seen.is_file and seen.stream.format not in ("parquet", "arrow")
+    has_lines = seen.is_file and seen.stream.reading.format not in ("parquet", "arrow")
     for k, (side, labels) in enumerate(zip(seen.stream.side_names, seen.labels, strict=True)):
         for kind, form, all_must, what, how in () if _is_integer(labels) or _are_too_many(labels) else _FORMS:
             if kind == "comments" and (k or not has_lines):  # only the beginning of a line makes a comment
@@ -230,7 +230,7 @@ def _complete(seen: Seen) -> Iterator[Doubt]:
     is_complete = min(n_left, n_right) > 1 and seen.n_rows - seen.duplicates == n_left * n_right
     if is_complete and reading.not_read and not reading.weight:
         left, right = seen.stream.side_names
-        has_names = seen.stream.format not in ("snap", "konect", "matrix-market")
+        has_names = seen.stream.reading.format not in ("snap", "konect", "matrix-market")
         column = f"--weight {shell.word(reading.not_read[0].removeprefix('column '))} " if has_names else ""
         yield Doubt(
             "complete graph",

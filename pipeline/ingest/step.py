@@ -202,7 +202,7 @@ def _ingest(
         n_edges=table.n_rows - duplicates,
         duplicates=duplicates,
         skipped_lines=stream.skipped,
-        format=stream.format,
+        format=stream.reading.format,
         source=stream.source,
         digest=stream.digest() or table.digest(left, right),
         left_label=str(left.type),

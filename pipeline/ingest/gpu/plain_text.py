@@ -55,9 +55,8 @@ def _shape(stream: TextStream, first_line: bytes) -> _Shape | None:
     if isinstance(stream, EdgeList):
         delimiter, other = ("\t", b" ") if b"\t" in first_line else (" ", b"\t")
         return _Shape(delimiter, stream.n_columns, (0, 1), other, True)
-    if isinstance(stream, Delimited) and stream.delimiter == stream.layout.delimiter and stream.delimiter.isascii():
-        layout = stream.layout
-        return _Shape(layout.delimiter, layout.n_columns, layout.columns, b'"', False)
+    if isinstance(stream, Delimited) and stream.delimiter == stream.separator and stream.delimiter.isascii():
+        return _Shape(stream.delimiter, stream.n_columns, stream.columns, b'"', False)
     return None
 
 
@@ -75,7 +74,7 @@ def parse_plain(stream: TextStream, arrays: Arrays, text: memoryview) -> tuple[A
     if n_fields != n_lines * shape.n_columns:
         return None
     digits = ((raw >= ord("0")) & (raw <= ord("9"))) | borders
-    if isinstance(stream, Delimited) and stream.may_repeat_header and _has(raw, stream.layout.header.encode()):
+    if isinstance(stream, Delimited) and stream.may_repeat_header and _has(raw, stream.header.encode()):
         return None
     if all(kind == INTEGER for kind in stream.kinds) and bool(digits.all()):
         return _integers_only(stream, arrays, raw, shape, n_lines)

@@ -52,7 +52,7 @@ def text_batches(stream: TextStream, arrays: Arrays, most: int) -> Iterator[tupl
         with hashed(stream.path) as file:
             for block in blocks(stream.path, file, min(DECOMPRESSED_BYTES, most)):
                 yield from _batches(stream, arrays, block.number, memoryview(block.data))
-            stream.set_digest(file.finish())
+            stream.stored = file.finish()
         return
     with open_file(stream.path) as file:
         if stream.path.stat().st_size == 0:
@@ -66,7 +66,7 @@ def text_batches(stream: TextStream, arrays: Arrays, most: int) -> Iterator[tupl
             refuse_long_lines(stream.path, number, text)
             number += yield from _batches(stream, arrays, number, text)
             updates.append(hashing.submit(digest.update, text))
-        stream.set_digest(hashing.submit(_finished, digest, updates))
+        stream.stored = hashing.submit(_finished, digest, updates)
     finally:
         hashing.shutdown(wait=False)
 

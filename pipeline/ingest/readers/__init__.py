@@ -6,18 +6,18 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from pipeline.ingest.readers.arrow import open_arrow
+from pipeline.ingest.readers.arrow import ArrowTable
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
 from pipeline.ingest.readers.blocks import beginning
-from pipeline.ingest.readers.crossed import open_context, open_table
-from pipeline.ingest.readers.delimited import open_csv, open_tsv
-from pipeline.ingest.readers.edge_list import open_konect, open_snap
+from pipeline.ingest.readers.crossed import Context, CrossTable
+from pipeline.ingest.readers.delimited import Delimited
+from pipeline.ingest.readers.edge_list import EdgeList, Konect
 from pipeline.ingest.readers.files import Files, find, is_named
-from pipeline.ingest.readers.fimi import open_adjacency, open_fimi
-from pipeline.ingest.readers.matrix_market import open_matrix_market
+from pipeline.ingest.readers.fimi import Fimi
+from pipeline.ingest.readers.matrix_market import MatrixMarket
 from pipeline.ingest.readers.objects import open_object
 from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, plain_name, reading_errors, suffix_of
-from pipeline.ingest.readers.parquet import open_parquet
+from pipeline.ingest.readers.parquet import ParquetTable
 from pipeline.ingest.readers.several import SeveralFiles
 from pipeline.process import shell
 from schemas.errors import InputError
@@ -31,30 +31,24 @@ _LISTS = _LINES | {"delimiter"}
 _CSV = ON_TABLES | {"delimiter", "header", "skip_lines"}
 
 _FORMATS = (
-    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _EDGES, open_konect),
-    Format(
-        "snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _EDGES, open_snap
-    ),
-    Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, open_csv),
-    Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, open_tsv),
-    Format(
-        "matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", ON_WEIGHTS, open_matrix_market
-    ),
-    Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", _LISTS, open_fimi),
-    Format(
-        "adjacency", ("*.adj",), "line k lists the right neighbours of left vertex k, from 0", _LISTS, open_adjacency
-    ),
+    Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _EDGES, Konect),
+    Format("snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _EDGES, EdgeList),
+    Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, Delimited),
+    Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, Delimited),
+    Format("matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", ON_WEIGHTS, MatrixMarket),
+    Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", _LISTS, Fimi),
+    Format("adjacency", ("*.adj",), "line k lists the right neighbours of left vertex k, from 0", _LISTS, Fimi),
     Format(
         "table",
         (),
         "a row per left vertex, named in front, and a column per right one",
         _LISTS | {"header", "min_weight"},
-        open_table,
+        CrossTable,
     ),
-    Format("cxt", ("*.cxt",), "Burmeister's context: objects are left, attributes right", ON_LABELS, open_context),
-    Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", ON_TABLES, open_parquet),
+    Format("cxt", ("*.cxt",), "Burmeister's context: objects are left, attributes right", ON_LABELS, Context),
+    Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", ON_TABLES, ParquetTable),
     Format(
-        "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", ON_TABLES, open_arrow
+        "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", ON_TABLES, ArrowTable
     ),
 )
 
@@ -137,7 +131,7 @@ def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     refuse_unused(format.name, format.options | {"where"}, options)
     if len(source.paths) > 1 or not source.is_one:
         return SeveralFiles(source, format, options)
-    stream = format.open(source.paths[0], options)
+    stream = format.open(source.paths[0], options, format.name)
     stream.source = source.title
     return stream
 

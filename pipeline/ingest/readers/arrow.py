@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import EdgeStream
 from pipeline.ingest.readers.columnar import TableFile
 from pipeline.ingest.readers.tables import FURTHER_ROWS
-from schemas.options import IngestOptions
 
-__all__ = ["open_arrow"]
+__all__ = ["ArrowTable"]
 
 
 class ArrowTable(TableFile):
@@ -60,8 +57,3 @@ def _batches(reader: pa.RecordBatchReader | pa.ipc.RecordBatchFileReader) -> Ite
     if isinstance(reader, pa.ipc.RecordBatchFileReader):
         return map(reader.get_batch, range(reader.num_record_batches))
     return iter(reader)
-
-
-def open_arrow(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open an Arrow IPC file or stream."""
-    return ArrowTable(path, options, "arrow")

@@ -74,19 +74,15 @@ class BadLineError(Exception):
 
     Parameters
     ----------
-    reason : str
-        What is wrong, with the offending text.
-    remedy : str
-        What the user can do, besides leaving the line out.
+    reason, remedy : str
+        What is wrong, with the offending text, and what the user can do, besides leaving the line out.
     is_lone : bool
         Whether the line alone may be wrong. If many are, leaving them out does not help.
     """
 
     def __init__(self, reason: str, remedy: str, is_lone: bool = True):
         super().__init__(reason)
-        self.reason = reason
-        self.remedy = remedy
-        self.is_lone = is_lone
+        self.reason, self.remedy, self.is_lone = reason, remedy, is_lone
 
     def at(self, place: str, otherwise: str | None = SKIP) -> InputError:
         """The error that a user sees, in one sentence. `place` is the file and the line."""
@@ -99,14 +95,10 @@ class EdgeStream(ABC):
 
     Attributes
     ----------
-    format : str
-        Name of the format.
     source : str
         The path as the user gave it, or the type of the object.
-    skipped : int
-        Lines (rows of a table) left out so far because of ``skip_bad_lines``.
-    light : int
-        Edges left out so far because their weight is below ``min_weight``.
+    skipped, light : int
+        Lines (rows of a table) left out so far because of ``skip_bad_lines``, and edges because of ``min_weight``.
     integers : (DataType, DataType)
         Type of integer labels of the left and right side in the label table, int64 or int32.
     reading : Reading
@@ -114,10 +106,9 @@ class EdgeStream(ABC):
     kinds : (DataType or None, DataType or None)
         Type of the labels of the left and of the right side in the batches: int64, or large_string (or a dictionary of
         it). None where the column does not tell.
-    n_before : int
-        Lines of the files before this one, in a format that numbers its lines.
-    numbered : int
-        Lines of this file that have numbers. It is known when `chunks` has ended.
+    n_before, numbered : int
+        In a format that numbers its lines, those of the files before this one, and those of this file. The latter are
+        known when `chunks` has ended.
     left_is_counted : bool
         Whether the left labels are numbers of lines, which a table of 0 and 1 does not have.
     is_named : bool
@@ -129,12 +120,11 @@ class EdgeStream(ABC):
         files are read at a time.
     """
 
-    format: str
     source: str
     skipped: int = 0
     light: int = 0
     integers: tuple[pa.DataType, pa.DataType] = (pa.int64(), pa.int64())
-    reading: Reading = Reading(format="")
+    reading: Reading
     kinds: tuple[pa.DataType | None, pa.DataType | None] = (None, None)
     n_before: int = 0
     numbered: int = 0
@@ -181,20 +171,12 @@ class EdgeStream(ABC):
             The distinct labels of each side, in any order.
         n_rows : int
             Edges that were read, with duplicates.
-
-        Raises
-        ------
-        InputError
-            They disagree, or it is such a table.
         """
         self.check_counts(left, right)
         self.check_table(left, right, n_rows)
 
     def check_counts(self, left: pa.Array | None = None, right: pa.Array | None = None) -> None:
-        """Compare the counts in the header of a file with its lines. Most formats have none.
-
-        The distinct labels are not known of one of several files.
-        """
+        """Refuse other counts in the header than in the lines. Labels are not known of one of several files."""
         return None
 
     def check_table(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
@@ -217,24 +199,18 @@ class Format:
     options : frozenset of str
         The fields of `IngestOptions` that this format can use. Any other field that is set is an error.
     open : callable
-        (path, options) -> stream.
+        (path, options, name of the format) -> stream.
     """
 
     name: str
     patterns: tuple[str, ...]
     description: str
     options: frozenset[str]
-    open: Callable[[Path, IngestOptions], EdgeStream]
+    open: Callable[[Path, IngestOptions, str], EdgeStream]
 
 
 def refuse_unused(name: str, used: frozenset[str], options: IngestOptions) -> None:
-    """Refuse an option that would be ignored.
-
-    Raises
-    ------
-    InputError
-        The options have one that the format does not use. The sentence names it.
-    """
+    """Refuse an option that would be ignored, because the format `name` does not use it."""
     for option, meaning in _UNUSED.items():
         value = getattr(options, option)
         if option in used or value is None or value == () or (option == "label_type" and value != "string"):

@@ -141,11 +141,9 @@ def _count_lines(data: bytes, stop: int) -> int:
 
 
 def refuse_long_lines(path: Path, number: int, text: memoryview) -> None:
-    """Refuse a line that is longer than `LINE_BYTES`. `number` is that of the first line of `text`.
+    """Refuse a line that is longer than `LINE_BYTES`. It only reads the end of every `LINE_BYTES` of `text`.
 
-    Notes
-    -----
-    It only reads the end of every `LINE_BYTES`.
+    `number` is that of the first line.
     """
     start = 0
     while len(text) - start > LINE_BYTES:
@@ -175,13 +173,7 @@ def long_line(path: Path, number: int) -> InputError:
 
 
 def block_of(path: Path, number: int, data: bytes, torn: bool = False) -> Block:
-    """A block of whole lines from line `number` on, with LF for every line end and no byte order mark.
-
-    Raises
-    ------
-    InputError
-        The file is UTF-16.
-    """
+    """A block of whole lines from line `number` on, with LF for every line end and no byte order mark."""
     if number == 1:
         data = _without_mark(data, path)
     return Block(number, data.replace(b"\r\n", b"\n") if b"\r" in data else data, torn)

@@ -1,10 +1,20 @@
-"""The cells of a table with a column per right vertex: numbers, or one of two marks such as X and a blank."""
+"""Tables with a column per right vertex: how their cells say that there is an edge, and how they are recognised.
+
+A cell is a number, or one of two marks such as X and a blank.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-__all__ = ["cells_of", "has_edge", "is_cell", "is_empty"]
+import pyarrow as pa
+
+from pipeline.ingest.readers.base import EdgeStream, shorten
+from pipeline.ingest.readers.labels import INTEGER
+from pipeline.ingest.readers.look import MOST_COLUMNS
+from schemas.errors import InputError
+
+__all__ = ["cells_of", "has_edge", "is_cell", "is_empty", "refuse_cells", "refuse_marks"]
 
 #: Marks for an edge and for none, in any capitals. A table has those of one line, and empty cells.
 _MARKS = (
@@ -17,6 +27,8 @@ _MARKS = (
     ({"+"}, {"-"}),
 )
 _EMPTY = {"", "nan", "none", "null", "na", "<na>"}
+#: 0 and 1.
+_FLAGS = 2
 
 
 def _text(cell: object) -> str:
@@ -59,3 +71,61 @@ def cells_of(columns: Iterable[Iterable[object]]) -> str:
             return "marks" if k else "flags"
     numbers = [_number(text) for text in seen]
     return "counts" if numbers and all(number is not None and number >= 0 for number in numbers) else ""
+
+
+def refuse_marks(stream: EdgeStream, columns: Sequence[Sequence[object]], kinds: Sequence[str] = ()) -> None:
+    """Refuse a table whose first rows have marks, as X, or nothing in the second column and in another one.
+
+    Parameters
+    ----------
+    stream : EdgeStream
+    columns : sequence of sequence
+        The first values of the columns: the two that are read, and the others.
+    kinds : sequence of str
+        The kinds of cells for which the table is refused before its labels are known to the end.
+    """
+    if alike := _alike(columns, "marks"):
+        marks = dict.fromkeys(str(cell).strip() for column in alike for cell in column if not is_empty(cell))
+        raise _crossed(stream, f"marks such as {' and '.join(map(shorten, list(marks)[:2]))}", len(alike))
+    if any(is_empty(cell) for cell in columns[1]):
+        kinds = ("flags", "counts")
+    is_labelled = len(columns) > _FLAGS and len(set(columns[0])) == len(columns[0])
+    if kinds and is_labelled and cells_of(columns[1:]) in kinds:
+        raise _crossed(stream, "only numbers or nothing", len(columns) - 1)
+
+
+def refuse_cells(
+    stream: EdgeStream, columns: Sequence[Sequence[object]], left: pa.Array, right: pa.Array, n_rows: int
+) -> None:
+    """Refuse a table of 0 and 1, or of counts, with a column per right vertex.
+
+    `stream` and `columns` are those of `refuse_marks`, and the others those of `EdgeStream.check`.
+    """
+    has_flags = len(right) <= _FLAGS and cells_of([("1",), right.to_pylist()]) == "flags"
+    alike = _alike(columns, "flags")
+    if has_flags and any(not has_edge(cell) for column in alike for cell in column):
+        raise _crossed(stream, "only 0 and 1", len(alike), has_labels=cells_of(columns[:1]) != "flags")
+    # integers without names may be left, right, weight, time
+    is_list = stream.is_named or (not stream.reading.header and left.type == INTEGER and len(columns) <= MOST_COLUMNS)
+    has_counts = len(columns) > _FLAGS and len(left) == n_rows > 1 and cells_of(columns[1:]) == "counts"
+    if has_counts and not is_list:
+        raise _crossed(stream, "only numbers, and no label is twice in the first one", len(columns) - 1)
+    both = [*left.to_pylist(), *right.to_pylist()] if has_flags and len(left) <= _FLAGS < n_rows / 2 else []
+    if cells_of([both]) == "flags" and not all(map(has_edge, both)):
+        raise _crossed(stream, f"only 0 and 1, in {n_rows:,} rows", _FLAGS, has_labels=False)
+
+
+def _alike(columns: Sequence[Sequence[object]], kind: str) -> list[Sequence[object]]:
+    """The second column and those behind it whose values are together of one kind. None if it is the only one."""
+    right, others = columns[1], columns[2:]
+    alike = [other for other in others if cells_of([right, other]) == kind]
+    return [right, *alike] if alike else []
+
+
+def _crossed(stream: EdgeStream, cells: str, n: int, has_labels: bool = True) -> InputError:
+    remedy = stream.as_table if has_labels else stream.as_cells
+    return InputError(
+        f"{stream.source}: this looks like a table with a column per vertex, not like a list of edges: {n} of its "
+        f"columns have {cells}; {remedy}, or name two columns with --left and --right if they are the ends "
+        "of edges"
+    )

@@ -1,7 +1,6 @@
-"""Tables with a column per right vertex: how their cells say that there is an edge, how they are recognised, and read.
+"""Reads text with a column per right vertex: tables with labels in front, and Burmeister's contexts (``.cxt``).
 
-The labels of the left side are in the first column. A cell is a number, or one of two marks such as X and a blank.
-Burmeister's contexts (``.cxt``), which programs of formal concept analysis exchange, have their labels above the cells.
+Programs of formal concept analysis exchange these contexts. Their labels stand above the cells.
 """
 
 from __future__ import annotations
@@ -13,15 +12,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, BadLineError, EdgeStream, shorten
-from pipeline.ingest.readers.blocks import Block, numbered_lines
-from pipeline.ingest.readers.cells import cells_of, has_edge, is_empty
-from pipeline.ingest.readers.header import is_number
+from pipeline.ingest.readers.base import SIDES, BadLineError, shorten
+from pipeline.ingest.readers.blocks import numbered_lines
+from pipeline.ingest.readers.cells import cells_of, has_edge
 from pipeline.ingest.readers.labels import INTEGER, TEXT, looks_integer, parse_label
 from pipeline.ingest.readers.look import (
-    MOST_COLUMNS,
     fields_of,
     find_delimiter,
+    is_number,
     lines_above,
     sample_of,
     shown_separator,
@@ -32,137 +30,49 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["open_context", "open_table", "refuse_cells", "refuse_marks"]
+__all__ = ["Context", "CrossTable"]
 
-#: 0 and 1.
-_FLAGS = 2
 #: Lines above the names of a context, at most: B, a title, two numbers.
 _HEAD, _DIGITS = 7, 10
-
-
-def refuse_marks(stream: EdgeStream, columns: Sequence[Sequence[object]], kinds: Sequence[str] = ()) -> None:
-    """Refuse a table whose first rows have cells that are no labels, in the second column and in another one.
-
-    Such cells are marks, as X and a blank, and empty ones.
-
-    Parameters
-    ----------
-    stream : EdgeStream
-    columns : sequence of sequence
-        The first values of the columns: the two that are read, and the others.
-    kinds : sequence of str
-        The kinds of cells for which the table is refused before its labels are known to the end.
-
-    Raises
-    ------
-    InputError
-    """
-    if alike := _alike(columns, "marks"):
-        marks = dict.fromkeys(str(cell).strip() for column in alike for cell in column if not is_empty(cell))
-        raise _crossed(stream, f"marks such as {' and '.join(map(shorten, list(marks)[:2]))}", len(alike))
-    if any(is_empty(cell) for cell in columns[1]):
-        kinds = ("flags", "counts")
-    is_labelled = len(columns) > _FLAGS and len(set(columns[0])) == len(columns[0])
-    if kinds and is_labelled and cells_of(columns[1:]) in kinds:
-        raise _crossed(stream, "only numbers or nothing", len(columns) - 1)
-
-
-def refuse_cells(
-    stream: EdgeStream, columns: Sequence[Sequence[object]], left: pa.Array, right: pa.Array, n_rows: int
-) -> None:
-    """Refuse a table of 0 and 1, or of counts, with a column per right vertex.
-
-    Parameters
-    ----------
-    stream : EdgeStream
-    columns : sequence of sequence
-        As of `refuse_marks`.
-    left, right : Array
-        All distinct labels of the two columns that are read.
-    n_rows : int
-        Rows that were read.
-
-    Raises
-    ------
-    InputError
-    """
-    has_flags = len(right) <= _FLAGS and cells_of([("1",), right.to_pylist()]) == "flags"
-    alike = _alike(columns, "flags")
-    if has_flags and any(not has_edge(cell) for column in alike for cell in column):
-        raise _crossed(stream, "only 0 and 1", len(alike), has_labels=cells_of(columns[:1]) != "flags")
-    # integers without names may be left, right, weight, time
-    is_list = stream.is_named or (not stream.reading.header and left.type == INTEGER and len(columns) <= MOST_COLUMNS)
-    has_counts = len(columns) > _FLAGS and len(left) == n_rows > 1 and cells_of(columns[1:]) == "counts"
-    if has_counts and not is_list:
-        raise _crossed(stream, "only numbers, and no label is twice in the first one", len(columns) - 1)
-    both = [*left.to_pylist(), *right.to_pylist()] if has_flags and len(left) <= _FLAGS < n_rows / 2 else []
-    if cells_of([both]) == "flags" and not all(map(has_edge, both)):
-        raise _crossed(stream, f"only 0 and 1, in {n_rows:,} rows", _FLAGS, has_labels=False)
-
-
-def _alike(columns: Sequence[Sequence[object]], kind: str) -> list[Sequence[object]]:
-    """The second column and those behind it whose values are together of one kind. None if it is the only one."""
-    right, others = columns[1], columns[2:]
-    alike = [other for other in others if cells_of([right, other]) == kind]
-    return [right, *alike] if alike else []
-
-
-def _crossed(stream: EdgeStream, cells: str, n: int, has_labels: bool = True) -> InputError:
-    remedy = stream.as_table if has_labels else stream.as_cells
-    return InputError(
-        f"{stream.source}: this looks like a table with a column per vertex, not like a list of edges: {n} of its "
-        f"columns have {cells}; {remedy}, or name two columns with --left and --right if they are the ends "
-        "of edges"
-    )
 
 
 class CrossTable(TextStream):
     """Edges of a table of text with a column per right vertex. Its first column has the labels of the left side."""
 
-    format = "table"
-
-    def __init__(self, path: Path, options: IngestOptions):
+    def __init__(self, path: Path, options: IngestOptions, format: str):
         sample = sample_of(path, options)
         sample = sample[len(lines_above(options, sample)) :]
         if not sample:
             raise InputError(f"{path} holds blank lines only; name a file that holds a table")
         self.delimiter = options.delimiter or find_delimiter(path, sample)
         rows = [fields_of(line, self.delimiter) for _, line in sample]
-        self.n_columns = max(map(len, rows))
-        self.place = f"{path}, line {sample[0][0]}"
-        if self.n_columns < 2:
-            raise InputError(f"{self.place}: 1 column where 2 are needed; name what separates them with --delimiter")
-        has_header = self._has_header(options, rows)
-        names = rows[0] if has_header else [str(k) for k in range(self.n_columns)]
-        names = names[len(names) - self.n_columns + 1 :]  # the corner above the labels may be missing
-        _refuse_twice(f"{self.place}: two columns", names)
+        n = max(map(len, rows))
+        place = f"{path}, line {sample[0][0]}"
+        if n < 2:
+            raise InputError(f"{place}: 1 column where 2 are needed; name what separates them with --delimiter")
+        cells = list(zip(*(row[1:] for row in rows if len(row) == n), strict=True))
+        corner, *labels = (row[0] for row in rows if row)
+        is_name = not corner.strip() or (not is_number(corner) and all(map(is_number, labels)))
+        if options.header is None and not is_name and cells_of(cells) and len(rows[0]) == n:
+            raise InputError(
+                f"{place}: the first row may name the columns, or have cells, as those below; "
+                "say --header or --no-header"
+            )
+        has_header = options.header is not False
+        names = rows[0] if has_header else [str(k) for k in range(n)]
+        names = names[len(names) - n + 1 :]  # the corner above the labels may be missing
+        _refuse_twice(f"{place}: two columns", names)
         left = [row[0] for row in rows[has_header:] if row]
         super().__init__(path, options, (_kind(options, left), _kind(options, names)), 0, sample[0][0] + has_header)
-        self.right = _labels(self.place, names, 1, self.kinds)
+        self.right = _labels(place, names, 1, self.kinds)
         self.seen: dict[str, int] = {}
         self.reading = Reading(
-            format=self.format,
+            format=format,
             separator=shown_separator(self.delimiter),
             header=has_header,
             columns_why="a row per left vertex, and a column per right one",
             lines_above=sample[0][0] - 1,
         )
-
-    def _has_header(self, options: IngestOptions, rows: list[list[str]]) -> bool:
-        """Whether the first row names the right vertices. It does unless it has cells as those below."""
-        cells = list(zip(*(row[1:] for row in rows if len(row) == self.n_columns), strict=True))
-        corner, *labels = (row[0] for row in rows if row)
-        is_name = not corner.strip() or (not is_number(corner) and all(map(is_number, labels)))
-        if options.header is None and not is_name and cells_of(cells) and len(rows[0]) == self.n_columns:
-            raise InputError(
-                f"{self.place}: the first row may name the columns, or have cells, as those below; "
-                "say --header or --no-header"
-            )
-        return options.header is not False
-
-    def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """None, because lines are read one by one."""
-        return None
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line into an edge per cell that says so."""
@@ -191,9 +101,7 @@ class CrossTable(TextStream):
 class Context(TextStream):
     """Edges of a context as Burmeister's programs write it: numbers, objects, attributes, and a row of X and . each."""
 
-    format = "cxt"
-
-    def __init__(self, path: Path, options: IngestOptions):
+    def __init__(self, path: Path, options: IngestOptions, format: str):
         with closing(numbered_lines(path)) as lines:
             texts = (line.decode(errors="replace") for _, line in lines)
             above = ["", next(texts, "").strip()]
@@ -204,19 +112,15 @@ class Context(TextStream):
             n, m = map(int, above[-2:])
             names = [next(texts, "")]
             names = [*names[bool(not names[0].strip()) :], *islice(texts, n + m - bool(names[0].strip()))]
-        self.n_rows, self.objects, self.attributes = n, names[:n], names[n:]
+        objects, attributes = names[:n], names[n:]
         if len(names) < n + m:
             raise InputError(f"{path} has fewer names than the {n + m:,} that its head says; it may be cut short")
-        _refuse_twice(f"{path}: two objects", self.objects)
-        _refuse_twice(f"{path}: two attributes", self.attributes)
-        kinds = (_kind(options, self.objects), _kind(options, self.attributes))
+        _refuse_twice(f"{path}: two objects", objects)
+        _refuse_twice(f"{path}: two attributes", attributes)
+        kinds = (_kind(options, objects), _kind(options, attributes))
         super().__init__(path, options, kinds, 0, len(above) + n + m + 1)
-        self.reading = Reading(format=self.format, columns_why="a row per object, and a column per attribute")
-        self.sides = [_labels(str(path), names, k, kinds) for k, names in enumerate((self.objects, self.attributes))]
-
-    def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """None, because lines are read one by one."""
-        return None
+        self.reading = Reading(format=format, columns_why="a row per object, and a column per attribute")
+        self.sides = [_labels(str(path), own, k, kinds) for k, own in enumerate((objects, attributes))]
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse the row of an object into an edge per X."""
@@ -253,13 +157,3 @@ def _refuse_twice(what: str, names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{what} are called {shorten(twice)}; rename one")
-
-
-def open_table(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a table of text with a column per right vertex."""
-    return CrossTable(path, options)
-
-
-def open_context(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a context of Burmeister."""
-    return Context(path, options)

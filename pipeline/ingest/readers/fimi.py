@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ingest.readers import blocks
-from pipeline.ingest.readers.base import EdgeStream, shorten, to_batch
+from pipeline.ingest.readers.base import shorten, to_batch
 from pipeline.ingest.readers.blocks import Block
 from pipeline.ingest.readers.cells import cells_of
 from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, looks_integer, parse_label, to_integers
@@ -29,6 +29,7 @@ from pipeline.ingest.readers.look import (
     as_edges,
     fields_of,
     lines_above,
+    may_be,
     option_of,
     refuse_comment_or_edge,
     sample_of,
@@ -37,12 +38,12 @@ from pipeline.ingest.readers.look import (
 )
 from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
-from pipeline.run.progress import number
+from pipeline.run.progress import number as number_of
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["BLOCK_BYTES", "open_adjacency", "open_fimi"]
+__all__ = ["BLOCK_BYTES", "Fimi"]
 
 #: Bytes of text that are parsed at a time, and bytes of a part of a long transaction.
 BLOCK_BYTES = 1 << 20
@@ -51,6 +52,8 @@ BLOCK_BYTES = 1 << 20
 _ABOVE = re.compile(r"@[A-Z_]+(=|\s*$)|([#%]|//)\s")
 #: Lists that tell whether each begins with its own number. Most numbers that count what follows.
 _LISTS = _COUNTS = 3
+#: The number of the first line.
+_FIRST = {"fimi": 1, "adjacency": 0}
 
 
 class Fimi(TextStream):
@@ -59,15 +62,14 @@ class Fimi(TextStream):
     most_threads = 4
     left_is_counted = True
 
-    def __init__(self, path: Path, options: IngestOptions, name: str, first_number: int):
-        self.format = name
+    def __init__(self, path: Path, options: IngestOptions, format: str):
         self.delimiter = options.delimiter or " "
         sample = sample_of(path, options)
         above = 0
         while options.skip_lines is None and above < len(sample) - 1 and _ABOVE.match(sample[above][1]):
             above += 1
         first = sample[above][0] if above else (options.skip_lines or 0) + 1
-        self.shift = first_number - first
+        self.shift = _FIRST[format] - first
         self.lines = sample[above:]
         self.items = [self._split(text) for _, text in self.lines]
         kind = TEXT if options.label_type == "string" else INTEGER
@@ -75,9 +77,9 @@ class Fimi(TextStream):
             kind = INTEGER if all(looks_integer(item) for row in self.items for item in row) else TEXT
         super().__init__(path, options, (INTEGER, kind), first_line=first)
         if self.lines and not options.skip_bad_lines and "\ufffd" not in self.lines[0][1]:
-            self._refuse_others(name)
+            self._refuse_others(format)
         self.reading = Reading(
-            format=name,
+            format=format,
             separator=shown_separator(self.delimiter),
             columns_why="the number of the line, and what is on it",
             lines_above=first - 1,
@@ -89,56 +91,44 @@ class Fimi(TextStream):
             return split_blanks(line.removesuffix("\r"))
         return [item for field in fields_of(line, self.delimiter) if (item := field.strip(" \t\r"))]
 
-    def _refuse_others(self, name: str) -> None:
+    def _refuse_others(self, format: str) -> None:
         """Refuse a file whose first lines are no transactions, or have items between other characters."""
-        place, text = self.lines[0]
-        where = f"{self.path}, line {place}"
-        if self.options.delimiter is None:
-            self._refuse_separators(name, where, text)
-        widths = {len(row) for row in self.items}
-        is_guess = self.options.format is None and name == "fimi" and not self.options.delimiter
-        if is_guess and len(self.items) > 1 and len(widths) == 1 and 2 <= min(widths) <= MOST_COLUMNS:
+        (place, text), options = self.lines[0], self.options
+        where, shown = f"{self.path}, line {place}", shorten(text)
+        if options.delimiter is None:
+            found = separators_in(item for row in self.items for item in row)
+            if any("\t" in line and " " in line.strip() for _, line in self.lines):
+                found = ["\t"]
+            if found:
+                option = option_of(found[0])
+                is_table = _width({len(fields_of(line, found[0])) for _, line in self.lines})
+                edges = f"--format csv {option} if a line is an edge, or " if is_table else ""
+                raise InputError(
+                    f"{where}: {shown_separator(found[0])} may stand between the items ({shown}); say {edges}--format "
+                    f"{format} {option} if it is a transaction, or --delimiter ' ' if blanks stand between them"
+                )
+        is_guess = options.format is None and format == "fimi" and not options.delimiter
+        if is_guess and len(self.items) > 1 and (width := _width(set(map(len, self.items)))):
             kind = "tsv" if all("\t" in line for _, line in self.lines) else "snap"
             raise InputError(
-                f"{where}: all lines have {min(widths)} columns, as edges have ({shorten(text)}); "
+                f"{where}: all lines have {width} columns, as edges have ({shown}); "
                 f"say --format {kind} if a line is an edge, or --format fimi if it is a transaction"
             )
-        if self.options.skip_lines is None:
-            refuse_comment_or_edge(self.path, lines_above(self.options, self.lines), lambda _: self.kinds[1] == TEXT)
-            self._refuse_numbered(where, text)
+        if options.skip_lines is None:
+            refuse_comment_or_edge(self.path, lines_above(options, self.lines), lambda _: self.kinds[1] == TEXT)
+            starts = [row[0] if row else "" for row in self.items]
+            first = int(starts[0]) if starts[0] in ("0", "1") else 0
+            is_numbered = len(starts) >= _LISTS and starts == [str(first + k) for k in range(len(starts))]
+            if (is_numbered and max(map(len, self.items)) > 1) or all(start.endswith(":") for start in starts):
+                raise InputError(
+                    f"{where}: every line begins with its own vertex ({shown}), which would be one of its items; "
+                    f"{as_edges(self.path)}, or say --skip-lines 0 if it is an item"
+                )
         if self.kinds[1] == INTEGER and not all(map(looks_integer, self.items[0])):
             rest = [item for row in self.items[1:] for item in row]
-            remedy = AS_TEXT
-            if rest and all(map(looks_integer, rest)):
-                remedy = f"leave the line out with --skip-lines {place}"
-            raise InputError(f"{where}: the items are text ({shorten(text)}); {remedy}")
-
-    def _refuse_separators(self, name: str, where: str, text: str) -> None:
-        """Refuse items that hold a separator, and lines that have tabs and blanks."""
-        found = separators_in(item for row in self.items for item in row)
-        if any("\t" in line and " " in line.strip() for _, line in self.lines):
-            found = ["\t"]
-        if not found:
-            return
-        option = option_of(found[0])
-        widths = {len(fields_of(line, found[0])) for _, line in self.lines}
-        is_table = len(widths) == 1 and 2 <= min(widths) <= MOST_COLUMNS
-        edges = f"say --format csv {option} if a line is an edge, or " if is_table else "say "
-        raise InputError(
-            f"{where}: {shown_separator(found[0])} may stand between the items ({shorten(text)}); {edges}"
-            f"--format {name} {option} if it is a transaction, or --delimiter ' ' if blanks stand between them"
-        )
-
-    def _refuse_numbered(self, where: str, text: str) -> None:
-        """Refuse lists that begin with their own vertex, which would be taken for a neighbour."""
-        starts = [row[0] if row else "" for row in self.items]
-        first = int(starts[0]) if starts[0] in ("0", "1") else 0
-        is_numbered = len(starts) >= _LISTS and starts == [str(first + k) for k in range(len(starts))]
-        if (is_numbered and max(map(len, self.items)) > 1) or all(start.endswith(":") for start in starts):
-            raise InputError(
-                f"{where}: every line begins with its own vertex ({shorten(text)}), which would be one of its items; "
-                f"{as_edges(self.path)}, or say --skip-lines 0 if it is an item"
-            )
+            is_lone = bool(rest) and all(map(looks_integer, rest))
+            remedy = f"leave the line out with --skip-lines {place}" if is_lone else AS_TEXT
+            raise InputError(f"{where}: the items are text ({shown}); {remedy}")
 
     def blocks(self, file: FileHash) -> Iterator[Block]:
         """The blocks of the file. They are small, because parsing takes up to 40 times the memory of a block."""
@@ -147,31 +137,26 @@ class Fimi(TextStream):
             yield block
 
     def check_counts(self, left: pa.Array | None = None, right: pa.Array | None = None) -> None:
-        """Refuse a file whose first line may count what follows."""
-        place, text = self.lines[0] if self.lines else (0, "")
-        said = [int(item) for item in self.items[0] if looks_integer(item)] if self.items else []
-        is_first = self.format == "adjacency" and place == self.first_line and self.options.skip_lines is None
-        if not is_first or not 2 <= len(said) == len(self.items[0]) <= _COUNTS:
+        """Refuse a file whose first line may count what follows: right vertices are used, or numbered from 0."""
+        line = self.lines[0] if self.lines else (0, "")
+        is_first = line[0] == self.first_line and self.options.skip_lines is None
+        if self.reading.format != "adjacency" or not is_first or not all(map(looks_integer, self.items[0])):
             return
-        are_edges = said[-1] == self.rows - len(said)
-        if said[0] == self.numbered - 1 > 1 and (are_edges or self._are_right(said[1], right)):
-            raise InputError(
-                f"{self.path}, line {place}: {shorten(text)} may count vertices and edges, or be a list; "
-                f"say --skip-lines {place} to leave it out, or --skip-lines 0 to read it"
-            )
-
-    def _are_right(self, said: int, right: pa.Array | None) -> bool:
-        """Whether a number is that of the right vertices: as many are used, or it is behind the largest one."""
-        if right is None or right.type != INTEGER:
-            return right is not None and said in (len(right), len(right) - 1)
-        return said in (len(right), len(right) - 1, pc.max(right).as_py())
+        said = [int(item) for item in self.items[0]]
+        if not 2 <= len(said) <= _COUNTS or not said[0] == self.numbered - 1 > 1:
+            return
+        n_right = () if right is None else (len(right), len(right) - 1)
+        if right is not None and right.type == INTEGER:
+            n_right = (*n_right, pc.max(right).as_py())
+        if said[-1] == self.rows - len(said) or said[1] in n_right:
+            raise may_be(self.path, line, "the numbers of vertices and edges, or a list")
 
     def check_table(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Refuse lines with nothing but 0 and 1, of which most are there several times."""
         if len(right) == 2 and cells_of([right.to_pylist()]) == "flags" and self.rows > 2 * len(left):
             raise InputError(
                 f"{self.source}: this looks like a table of 0 and 1 with a column per vertex: its lines hold nothing "
-                f"else, {self.rows:,} times in {number(len(left), 'line')}; {self.as_cells}"
+                f"else, {self.rows:,} times in {number_of(len(left), 'line')}; {self.as_cells}"
             )
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
@@ -199,11 +184,6 @@ class Fimi(TextStream):
         return [(left, parse_label(item, "right", self.kinds[1])) for item in self._split(line)]
 
 
-def open_fimi(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a file of transactions."""
-    return Fimi(path, options, "fimi", 1)
-
-
-def open_adjacency(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a file of adjacency lists."""
-    return Fimi(path, options, "adjacency", 0)
+def _width(widths: set[int]) -> int:
+    """The one number of columns of some lines, if edges have so many. 0 if there is none."""
+    return next(iter(widths)) if len(widths) == 1 and 2 <= min(widths) <= MOST_COLUMNS else 0

@@ -35,13 +35,7 @@ AS_TEXT = "take the labels as text with --label-type string"
 
 
 def header_number(place: str, digits: bytes) -> int:
-    """A number in the header of a file, from its decimal digits.
-
-    Raises
-    ------
-    InputError
-        It is larger than `MAX_INTEGER`. The sentence begins with `place`, the file and the line.
-    """
+    """A number in the header of a file, from its decimal digits. `place` is the file and the line, for the message."""
     digits = digits.lstrip(b"0") or b"0"
     if len(digits) > len(str(MAX_INTEGER)) or int(digits) > MAX_INTEGER:
         raise InputError(f"{place}: {shorten(digits.decode())} is larger than 2**63 - 1; correct the header")
@@ -112,11 +106,6 @@ def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int
         `INTEGER` or `TEXT`.
     lowest : int
         Smallest integer label of the format.
-
-    Raises
-    ------
-    BadLineError
-        The label is empty, or it is not an integer although `kind` is.
     """
     if not text:
         raise BadLineError(f"the {side} label is empty", "fill it in")

@@ -1,4 +1,4 @@
-"""Says what a text file is by its first lines: what stands above the edges, the separator, a header, the two columns.
+"""What the first lines of a text file show: what stands above the edges, the separator, names of columns.
 
 Where the lines allow two readings, the file is refused and the sentence names the option of each.
 """
@@ -6,35 +6,30 @@ Where the lines allow two readings, the file is refused and the sentence names t
 from __future__ import annotations
 
 import csv
-import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 
 from pipeline.ingest.readers.base import shorten
 from pipeline.ingest.readers.blocks import LINE_BYTES, numbered_lines
-from pipeline.ingest.readers.cells import cells_of
-from pipeline.ingest.readers.columns import choose, is_usual
-from pipeline.ingest.readers.header import are_usual, has_header, has_names, is_number, why_header
+from pipeline.ingest.readers.columns import is_usual
 from pipeline.process import shell
 from schemas.errors import InputError
 from schemas.options import IngestOptions
-from schemas.reading import Reading
 
 __all__ = [
-    "COMMENTS",
     "MOST_COLUMNS",
-    "Layout",
     "Line",
     "are_numbered",
     "are_shared",
+    "are_usual",
     "as_edges",
     "fields_of",
     "find_delimiter",
+    "has_names",
+    "is_number",
     "lines_above",
-    "look_at_table",
+    "may_be",
     "option_of",
     "refuse_comment_or_edge",
     "sample_of",
@@ -53,59 +48,14 @@ _WORDS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "bla
 _WITHIN = ("::", ",", ";", "|")
 
 #: How lines begin that are no edges, above a header or the first edge.
-COMMENTS = ("#", "%", "//")
-_EXCEL = re.compile(r'"?sep=(.)"?$', re.IGNORECASE)
+_COMMENTS = ("#", "%", "//")
+#: What stands for a missing value. It is neither a number nor a name.
+_MISSING = frozenset(("", "na", "n/a", "nan", "null", "none", "nil", "missing", "unknown", "-", "?", ".", "\\n"))
 
 #: Most lines, and about as many bytes, that are looked at.
 _SAMPLE_LINES, HEAD_BYTES = 100, 1 << 20
 #: Most columns of a list of edges: left, right, weight, time. Of more columns without names none are guessed.
 MOST_COLUMNS = 4
-#: Rows from which on a column of 0, 1, 2 and so on numbers the rows.
-_NUMBERED_ROWS = 3
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How to read the lines of a table.
-
-    Parameters
-    ----------
-    delimiter : str
-    n_columns : int
-        Number of columns that every line must have.
-    columns : pair of int
-        Positions of the left and of the right labels.
-    first_line : int
-        Number of the first line below the header.
-    header : str
-        The line of the header. Empty if there is none.
-    first_labels : pair of str
-        The first label of each side, empty if there is none in the sample.
-    sample : tuple of tuple of str
-        The first values of the columns: left, right, and the others.
-    reading : Reading
-    is_named : bool
-        Whether the two columns have names that sides usually have.
-    objection : str or None
-        Why the first two columns are probably not the sides, and what to say, if nobody has named them.
-    numbers_rows : bool
-        Whether the first column only numbers the rows.
-    weight : int or None
-        Position of the weights, if they matter.
-    """
-
-    delimiter: str
-    n_columns: int
-    columns: tuple[int, int]
-    first_line: int
-    header: str
-    first_labels: tuple[str, str]
-    sample: tuple[tuple[str, ...], ...]
-    reading: Reading
-    is_named: bool
-    objection: str | None
-    numbers_rows: bool
-    weight: int | None = None
 
 
 def sample_of(path: Path, options: IngestOptions, is_comment: Callable[[str], bool] = lambda _: False) -> list[Line]:
@@ -134,80 +84,26 @@ def sample_of(path: Path, options: IngestOptions, is_comment: Callable[[str], bo
     return sample
 
 
-def look_at_table(path: Path, options: IngestOptions, format: str, delimiter: str | None) -> Layout:
-    """How to read a CSV file, by its first hundred lines.
-
-    Raises
-    ------
-    InputError
-        There is only one column, a named column is missing, or the lines can be read in two ways.
-    """
-    sample = sample_of(path, options)
-    if not sample:
-        raise InputError(f"{path} holds blank lines only; name a file that holds edges")
-    if options.skip_lines is None and (found := _EXCEL.match(sample[0][1])) and len(sample) > 1:
-        delimiter, sample = delimiter or found[1], sample[1:]
-    above = lines_above(options, sample)
-    body = sample[len(above) :]
-    number, text = body[0]
-    if delimiter is None:
-        delimiter = find_delimiter(path, body)
-    rows = [fields_of(line, delimiter) for _, line in body]
-    n = len(rows[0])
-    place = f"{path}, line {number}"
-    _refuse_title(path, body, rows)
-    if n < 2:
-        raise InputError(f"{place}: 1 column where 2 are needed ({shorten(text)}); {_one_column(text, format)}")
-    (top, header), names = _header(path, options, above, body, rows, delimiter)
-    first = number + (header == text)
-    below = [row for row in rows[first - number :] if len(row) == n]
-    choice = choose(place, options, names, n, format)
-    columns, is_named = choice.columns, bool(header) and choice.is_named
-    each = tuple(tuple(row[k] for row in below) for k in (*columns, *(k for k in range(n) if k not in columns)))
-    numbers = _row_numbers(names, each[0]) if n > 2 else None
-    objection = None
-    if choice.reading.is_guess and n > 2 and not is_named:
-        objection = numbers or (_baskets(delimiter, each, names, top) if are_numbered(names) else None)
-    left, right = (next((label for label in each[k] if label.strip()), "") for k in (0, 1))
-    reading = replace(
-        choice.reading,
-        separator=shown_separator(delimiter),
-        header=bool(header),
-        header_why=why_header(options, bool(header), is_named),
-        lines_above=top - 1,
-    )
-    return Layout(
-        delimiter,
-        n,
-        columns,
-        first,
-        header,
-        (left, right),
-        each,
-        reading,
-        is_named,
-        objection,
-        numbers is not None,
-        choice.weight,
-    )
-
-
-def lines_above(options: IngestOptions, sample: Sequence[Line], signs: Sequence[str] = COMMENTS) -> Sequence[Line]:
+def lines_above(options: IngestOptions, sample: Sequence[Line]) -> Sequence[Line]:
     """The lines at the beginning that look like comments. There are none if all lines do, which are labels then."""
     if options.skip_lines is not None:
         return ()
-    n = next((k for k, (_, text) in enumerate(sample) if not text.startswith(tuple(signs))), 0)
-    return sample[:n]
+    return sample[: next((k for k, (_, text) in enumerate(sample) if not text.startswith(_COMMENTS)), 0)]
+
+
+def may_be(path: Path, line: Line, what: str, last: int | None = None) -> InputError:
+    """The error for a line that may be an edge or something else, to which all lines up to `last` belong then."""
+    return InputError(
+        f"{path}, line {line[0]}: {shorten(line[1])} may be {what}; "
+        f"say --skip-lines {last or line[0]} to leave it out, or --skip-lines 0 to read it"
+    )
 
 
 def refuse_comment_or_edge(path: Path, above: Sequence[Line], is_edge: Callable[[str], bool]) -> None:
     """Refuse a line that begins like a comment, but without a blank behind the sign, if it may be an edge, too."""
-    for place, text in above:
-        if is_edge(text) and text.lstrip("#%/")[:1].strip():
-            raise InputError(
-                f"{path}, line {place}: {shorten(text)} may be a comment or an edge; "
-                f"say --skip-lines {above[-1][0]} to leave it out, or --skip-lines 0 to read it"
-            )
+    for line in above:
+        if is_edge(line[1]) and line[1].lstrip("#%/")[:1].strip():
+            raise may_be(path, line, "a comment or an edge", above[-1][0])
 
 
 def as_edges(path: Path) -> str:
@@ -216,44 +112,8 @@ def as_edges(path: Path) -> str:
     return f"make lines of edges if it has all neighbours of its first vertex: {awk} | bicliques count - --format snap"
 
 
-def _header(
-    path: Path,
-    options: IngestOptions,
-    above: Sequence[Line],
-    body: Sequence[Line],
-    rows: list[list[str]],
-    delimiter: str,
-) -> tuple[Line, list[str] | None]:
-    """The line of the header, with its names. Without a header, the number of the first edge and an empty text."""
-    number, text = body[0]
-    has = has_header(options, rows)
-    if above and (has is None or options.header is None or options.header):
-        comment = above[-1][1]
-        names = fields_of(comment.lstrip("#%/").strip(), delimiter)
-        if len(names) == len(rows[0]) and has_names(options, [names, *rows]) and not are_usual(options, rows[0]):
-            return above[-1], names
-        if not has:
-            refuse_comment_or_edge(path, above, lambda text: len(fields_of(text, delimiter)) == len(rows[0]))
-    if has is None:
-        columns = tuple(zip(*(row for row in rows if len(row) == len(rows[0])), strict=True))
-        if cells_of([column[1:] for column in columns[1:]]) == "marks":
-            return (number, text), rows[0]  # which is refused as a table with a column per vertex
-        if len(rows[0]) > 2 and options.left is None and are_shared(columns):
-            raise InputError(f"{path}, line {number}: {_baskets(delimiter, columns, None, number)}")
-        raise InputError(
-            f"{path}, line {number}: {shorten(text)} may be column names or an edge; say --header or --no-header"
-        )
-    return ((number, text), rows[0]) if has else ((number, ""), None)
-
-
 def split_fields(line: str, delimiter: str, strict: bool = False) -> list[str]:
-    """Columns of a line, without quotes.
-
-    Raises
-    ------
-    csv.Error
-        A quote is out of place, and `strict` is true.
-    """
+    """Columns of a line, without quotes. csv.Error: a quote is out of place, and `strict` is true."""
     if len(delimiter) > 1:
         return line.split(delimiter)
     before = csv.field_size_limit(LINE_BYTES)  # a limit of the whole process; the default is 128 KiB
@@ -314,60 +174,61 @@ def find_delimiter(path: Path, body: Sequence[Line]) -> str:
     return max(_SEPARATORS, key=lambda delimiter: agree[delimiter])  # of equal ones, the first
 
 
-def _one_column(text: str, format: str) -> str:
-    """What to do with a line of one column."""
-    if text.strip() == "B":
-        return "say --format cxt if this is a context of Burmeister"
-    if "::" in text:
-        return f"name the separator with {option_of('::')}"
-    if format == "tsv" and any(separator in text for separator in (",", ";", "|")):
-        return "say --format csv"
-    if text.strip().replace("\t", " ").count(" "):
-        return "say --format snap if blanks stand between the columns, or name the separator with --delimiter"
-    return "name the character between columns with --delimiter, or another --format (`bicliques look` shows the lines)"
+def _chosen(options: IngestOptions, row: Sequence[str]) -> list[int]:
+    columns = (0, 1) if options.left is None or options.right is None else (options.left, options.right)
+    return [k for k in columns if isinstance(k, int) and k < len(row)]
 
 
-def _refuse_title(path: Path, body: Sequence[Line], rows: list[list[str]]) -> None:
-    """Refuse first lines that have another number of columns than all others, which agree."""
-    counts = [len(row) for row in rows]
-    usual = max(set(counts), key=counts.count)
-    first = next(k for k, count in enumerate(counts) if count == usual)
-    if first and usual > 1 and all(count == usual for count in counts[first:]) and len(counts) - first > 1:
-        names = first == 1 and counts[0] > 1 and all(map(is_usual, rows[0]))
-        remedy = f"leave it out with --skip-lines {body[first][0] - 1}, or mend it"
-        raise InputError(
-            f"{path}, line {body[0][0]}: {counts[0]} {'column' if counts[0] == 1 else 'columns'} where the lines below "
-            f"have {usual} ({shorten(body[0][1])}); {'give a name to every column' if names else remedy}"
-        )
+def are_usual(options: IngestOptions, row: Sequence[str]) -> bool:
+    """Whether a row has usual names in the two columns that are read."""
+    return all(is_usual(row[k]) for k in _chosen(options, row))
 
 
-def _row_numbers(names: Sequence[str] | None, column: Sequence[str]) -> str | None:
-    """The objection that the first column only numbers the rows, as the index of a frame does."""
-    numbers = [int(text) if text.isascii() and text.isdigit() else -1 for text in column]
-    if len(numbers) < _NUMBERED_ROWS or numbers[0] not in (0, 1) or any(b != a + 1 for a, b in pairwise(numbers)):
-        return None
-    left, right = map(shell.word, names[1:3]) if names and names[1].strip() else ("1", "2")
-    return (
-        f"the first column only numbers the rows; say --left {left} --right {right} if these are the sides, "
-        "or --left 0 --right 1 if the first one is a side"
-    )
+def has_names(options: IngestOptions, rows: Sequence[Sequence[str]]) -> bool | None:
+    """Whether the first row has the names of the columns, by the two columns that are read. None: it may have.
+
+    Usual names win. A label is not empty, so a row with an empty one has names. A word above numbers is a name, and a
+    number above words may be one. Where the two columns have words only, a name above numbers in another column says
+    it, and a word that comes again below is a label.
+    """
+    first, rest = list(rows[0]), [row for row in rows[1:] if list(row) != list(rows[0])]
+    chosen = _chosen(options, first)
+    if are_usual(options, first):
+        return True
+    below = [[row[k] for row in rest if k < len(row)] for k in range(len(first))]
+    filled = [[cell for cell in column if cell.strip()] for column in below]
+    blank = [k for k in chosen if not first[k].strip()]
+    is_alone = len(rest) == len(rows) - 1 and not any({*first} - {""} & {*column} for column in below)
+    if len(blank) == 1 and is_alone and all(label.strip() for label in below[blank[0]]):
+        return True
+    over_numbers = [2 * sum(map(is_number, column)) > len(column) for column in filled]
+    numbers = [is_number(field) for field in first]
+    named = [not numbers[k] and over_numbers[k] and first[k].strip().lower() not in _MISSING for k in range(len(first))]
+    if any(named[k] for k in chosen):
+        return True
+    if any(numbers[k] for k in chosen):
+        is_like_below = all(numbers[k] == over_numbers[k] for k in chosen) or not rest
+        are_positions = first == [str(k) for k in range(len(first))] and len(rest) == len(rows) - 1
+        return None if not is_like_below or are_positions or any(is_usual(first[k]) for k in chosen) else False
+    if any(named):
+        return True
+    if len(rest) < len(rows) - 1:
+        return None  # a header that is repeated, or an edge
+    return False if any(first[k] in below[k] for k in chosen) else None
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number in digits."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return any(character.isdigit() for character in text)
 
 
 def are_numbered(names: Sequence[object] | None) -> bool:
     """Whether columns have no names of their own, but at most numbers behind one word."""
     return len({str(name).rstrip("0123456789") for name in names or ("",)}) == 1
-
-
-def _baskets(delimiter: str, each: Sequence[Sequence[str]], names: Sequence[str] | None, top: int) -> str | None:
-    """The objection that several columns without names may be the items of transactions."""
-    if not are_shared(each) and (names or len(each) <= MOST_COLUMNS):
-        return None
-    skip = f" --skip-lines {top}" if names else ""
-    return (
-        f"{len(each)} columns without names may be the items of a transaction, or the two sides and more; "
-        f"say --format fimi {option_of(delimiter)}{skip} if they are, or "
-        "--left 0 --right 1 if the first two are the sides"
-    )
 
 
 def are_shared(each: Sequence[Sequence[str]]) -> bool:

@@ -14,16 +14,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers.base import NAN_REMEDY, BadLineError, EdgeStream, shorten, to_batch
+from pipeline.ingest.readers.base import NAN_REMEDY, BadLineError, shorten, to_batch
 from pipeline.ingest.readers.blocks import Block, numbered_lines
-from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number, parse_label
+from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
-from pipeline.run.progress import number
+from pipeline.run.progress import number as number_of
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["open_matrix_market"]
+__all__ = ["MatrixMarket"]
 
 _FIELDS = ("pattern", "integer", "real")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
@@ -32,10 +32,9 @@ _SYMMETRIES = ("general", "symmetric", "skew-symmetric")
 class MatrixMarket(TextStream):
     """Edges of a Matrix Market file. Its header is compared with its entries."""
 
-    format = "matrix-market"
     tallies = (*TextStream.tallies, "entries")
 
-    def __init__(self, path: Path, options: IngestOptions):
+    def __init__(self, path: Path, options: IngestOptions, format: str):
         with closing(numbered_lines(path)) as lines:
             self.n_columns, self.is_symmetric = _read_banner(path, next(lines, (1, b""))[1].decode(errors="replace"))
             if self.n_columns == 2 and options.min_weight is not None:
@@ -43,31 +42,32 @@ class MatrixMarket(TextStream):
             self.size_line, (self.n_rows, self.n_cols, self.n_entries) = _read_sizes(path, lines)
         super().__init__(path, options, (INTEGER, INTEGER), lowest=1, first_line=self.size_line + 1)
         weight = "value" if options.min_weight is not None else ""
-        not_read = ("value",) if self.n_columns == 3 and not weight else ()
-        self.reading = Reading(format=self.format, weight=weight, not_read=not_read)
+        self.reading = Reading(
+            format=format, weight=weight, not_read=("value",) if self.n_columns == 3 and not weight else ()
+        )
         self.entries = 0
 
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
         """Parse the tidied block by Arrow."""
         types = {0: TEXT, 1: TEXT, 2: pa.float64()} if self.n_columns == 3 else {0: TEXT, 1: TEXT}
         columns = parse_table(tidy(block.data), self.n_columns, types)
-        batch = None if columns is None else self.typed(columns[0], columns[1])
+        batch = None if columns is None else self.typed(columns[:2])
         if columns is None or batch is None:
             return None
-        outside = pc.or_(pc.greater(batch["left"], self.n_rows), pc.greater(batch["right"], self.n_cols))
-        if pc.any(outside, min_count=0).as_py():
-            return None
-        if (
-            self.options.min_weight is None
-            and self.n_columns == 3
-            and pc.any(pc.is_nan(columns[2]), min_count=0).as_py()
-        ):
+        bad = pc.or_(pc.greater(batch["left"], self.n_rows), pc.greater(batch["right"], self.n_cols))
+        if self.n_columns == 3 and self.options.min_weight is None:
+            bad = pc.or_(bad, pc.is_nan(columns[2]))
+        if pc.any(bad, min_count=0).as_py():
             return None
         self.entries += batch.num_rows
         if self.n_columns == 3:
             there = pc.not_equal(columns[2], 0.0)
             batch = self.heavy(batch.filter(there), columns[2].filter(there))
-        return None if batch is None else self._whole(batch)
+        if not self.is_symmetric:
+            return batch
+        rest = batch.filter(pc.not_equal(batch["left"], batch["right"]))
+        left = pa.concat_arrays([batch["left"], rest["right"]])
+        return to_batch(left, pa.concat_arrays([batch["right"], rest["left"]]))
 
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
         """Parse a line into up to two edges."""
@@ -75,11 +75,9 @@ class MatrixMarket(TextStream):
         if not fields:
             return []
         if len(fields) != self.n_columns:
-            found = "1 column" if len(fields) == 1 else f"{len(fields)} columns"
-            raise BadLineError(
-                f"{found} where line 1 promises {self.n_columns} ({shorten(line)})", "mend the line or line 1"
-            )
-        i, j = (parse_label(text, side, INTEGER, 1) for text, side in zip(fields, ("left", "right"), strict=False))
+            found = f"{number_of(len(fields), 'column')} where line 1 promises {self.n_columns} ({shorten(line)})"
+            raise BadLineError(found, "mend the line or line 1")
+        i, j = self.edge(fields)
         if int(i) > self.n_rows or int(j) > self.n_cols:
             raise BadLineError(
                 f"entry ({i}, {j}) is outside the {self.n_rows} x {self.n_cols} matrix of line {self.size_line}",
@@ -93,19 +91,12 @@ class MatrixMarket(TextStream):
             return []
         return [(i, j), (j, i)] if self.is_symmetric and i != j else [(i, j)]
 
-    def _whole(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if not self.is_symmetric:
-            return batch
-        rest = batch.filter(pc.not_equal(batch["left"], batch["right"]))
-        left = pa.concat_arrays([batch["left"], rest["right"]])
-        return to_batch(left, pa.concat_arrays([batch["right"], rest["left"]]))
-
     def check_counts(self, left: pa.Array | None = None, right: pa.Array | None = None) -> None:
         """Refuse a file with more or fewer entries than its header says."""
-        found, place = self.entries + self.skipped, f"{self.path}, line {self.size_line}"
+        found, said = self.entries + self.skipped, number_of(self.n_entries, "entry", "entries")
         if found != self.n_entries:
             raise InputError(
-                f"{place}: the header says {number(self.n_entries, 'entry', 'entries')}, but the file has {found}; "
+                f"{self.path}, line {self.size_line}: the header says {said}, but the file has {found}; "
                 "it may be cut short: download it again, or correct the number"
             )
 
@@ -140,8 +131,3 @@ def _read_sizes(path: Path, lines: Iterable[tuple[int, bytes]]) -> tuple[int, li
             "the first line after the comments must hold the numbers of rows, columns and entries"
         )
     raise InputError(f"{path} has no line of sizes; the file is cut short: download it again")
-
-
-def open_matrix_market(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a Matrix Market file."""
-    return MatrixMarket(path, options)

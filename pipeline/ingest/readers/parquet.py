@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.ingest.readers.base import EdgeStream
 from pipeline.ingest.readers.columnar import TableFile
 from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS
 from pipeline.ingest.readers.validity import is_text
 from schemas.errors import InputError
-from schemas.options import IngestOptions
 
-__all__ = ["WIDE_GROUP", "ParquetTable", "open_parquet"]
+__all__ = ["WIDE_GROUP", "ParquetTable"]
 
 #: Bytes of a batch, by the sizes that the file states for its row groups.
 BATCH_BYTES = 64 << 20
@@ -139,8 +136,3 @@ def _rows_of(metadata: pq.FileMetaData) -> int:
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         rows = min(rows, BATCH_BYTES * group.num_rows // max(group.total_byte_size, 1))
     return max(rows, 1)
-
-
-def open_parquet(path: Path, options: IngestOptions) -> EdgeStream:
-    """Open a Parquet file."""
-    return ParquetTable(path, options, "parquet")

@@ -47,7 +47,6 @@ class SeveralFiles(EdgeStream):
 
     def __init__(self, files: Files, format: Format, options: IngestOptions):
         self.source = files.title
-        self.format = format.name
         self._files = files
         self._format = format
         self._options = options
@@ -62,7 +61,7 @@ class SeveralFiles(EdgeStream):
         self._look_at_all()
 
     def _opened(self, path: Path) -> EdgeStream:
-        return self._format.open(path, self._options)
+        return self._format.open(path, self._options, self._format.name)
 
     def _look_at_all(self) -> None:
         """Find what holds for all files: the types of labels, and of integers. Refuse a file with other columns."""

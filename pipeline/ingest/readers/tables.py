@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from pyarrow.types import is_decimal
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
-from pipeline.ingest.readers.cells import is_cell
+from pipeline.ingest.readers.cells import is_cell, refuse_cells, refuse_marks
 from pipeline.ingest.readers.columns import Choice, column_of_field
-from pipeline.ingest.readers.crossed import refuse_cells, refuse_marks
 from pipeline.ingest.readers.lists import Slice, is_list, slices
 from pipeline.ingest.readers.look import are_numbered, are_shared
 from pipeline.ingest.readers.sieve import only_used, sieve, why_bad
@@ -72,7 +71,6 @@ class TableStream(EdgeStream):
         frame: str = "frame",
     ):
         self.source = source
-        self.format = format
         self.options = options
         self.unit = unit
         self.frame = frame

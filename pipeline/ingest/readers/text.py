@@ -22,10 +22,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from pipeline.ingest.readers.base import SKIP, BadLineError, EdgeStream, shorten, to_batch
+from pipeline.ingest.readers.base import SIDES, SKIP, BadLineError, EdgeStream, shorten, to_batch
 from pipeline.ingest.readers.blocks import Block, blocks
 from pipeline.ingest.readers.digits import compiled_plain_integers, plain_integers
-from pipeline.ingest.readers.labels import INTEGER, to_integers, without_empty
+from pipeline.ingest.readers.labels import INTEGER, parse_label, to_integers, without_empty
 from pipeline.ingest.readers.opening import FileHash, hashed
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS, ahead, in_order
@@ -81,16 +81,13 @@ class TextStream(EdgeStream):
         lowest: int = 0,
         first_line: int = 1,
     ):
-        self.path = path
-        self.source = str(path)
+        self.path, self.source, self.options = path, str(path), options
         self.as_cells = f"in Python, give bq.from_table(numpy.loadtxt({str(path)!r}))"
-        self.options = options
-        self.kinds = kinds
-        self.lowest = lowest
-        self.first_line = first_line
+        self.kinds, self.lowest, self.first_line = kinds, lowest, first_line
         self.rows = 0
         self.is_large = is_large(path)
-        self._digest: str | Future[str] | None = None
+        #: Digest of the file as stored, after it is read. It may still be being computed.
+        self.stored: str | Future[str] | None = None
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges. See `EdgeStream.chunks`. Text has dictionaries."""
@@ -101,7 +98,7 @@ class TextStream(EdgeStream):
                 for name in self.tallies:
                     setattr(self, name, getattr(self, name) + getattr(part, name))
                 yield batch
-            self.set_digest(file.finish())
+            self.stored = file.finish()
 
     def _parsed(self, block: Block) -> tuple[pa.RecordBatch, Self]:
         """Edges of a block, and a copy of this stream that counted it, because threads cannot share counts."""
@@ -116,13 +113,9 @@ class TextStream(EdgeStream):
         """The blocks of the opened file."""
         return blocks(self.path, file)
 
-    def set_digest(self, digest: str | Future[str]) -> None:
-        """Set the digest of the file as stored, which may still be being computed."""
-        self._digest = digest
-
     def digest(self) -> str | None:
-        """Digest of the file as stored. See `EdgeStream.digest`."""
-        return self._digest.result() if isinstance(self._digest, Future) else self._digest
+        """See `EdgeStream`."""
+        return self.stored.result() if isinstance(self.stored, Future) else self.stored
 
     def batches_of(self, block: Block) -> Iterator[pa.RecordBatch]:
         """Edges of a block, by Arrow if it can parse all of it, and otherwise in pieces or line by line."""
@@ -138,19 +131,13 @@ class TextStream(EdgeStream):
         else:  # the block is small, or nearly all of it is one line
             yield self.parse_lines(block)
 
-    @abstractmethod
     def parse_block(self, block: Block) -> pa.RecordBatch | None:
-        """All edges of `block`. None when a line may be bad."""
+        """All edges of `block`. None when a line may be bad, or lines are read one by one."""
+        return None
 
     @abstractmethod
     def parse_line(self, number: int, line: str) -> Sequence[tuple[int | str, int | str]]:
-        """Edges of one line (none for a blank line or a comment).
-
-        Raises
-        ------
-        BadLineError
-            The line does not fit the format.
-        """
+        """Edges of one line (none for a blank line or a comment). BadLineError: it does not fit the format."""
 
     def parse_lines(self, block: Block) -> pa.RecordBatch:
         """The slow pass over `block`. It refuses the first bad line, or leaves bad lines out and counts them."""
@@ -175,27 +162,40 @@ class TextStream(EdgeStream):
             return None
         return to_batch(*map(pa.array, found))
 
-    def heavy(self, batch: pa.RecordBatch | None, weights: pa.Array | None) -> pa.RecordBatch | None:
-        """The edges whose weight is at least the smallest one. Others are counted."""
-        if batch is None or weights is None or self.options.min_weight is None:
-            return batch
-        kept = batch.filter(pc.greater_equal(weights, self.options.min_weight))
-        self.light += len(batch) - len(kept)
-        return kept
-
     def is_light(self, weight: float) -> bool:
         """Whether the edge of a line is to be left out. It is counted then."""
         light = self.options.min_weight is not None and not weight >= self.options.min_weight
         self.light += light
         return light
 
-    def typed(self, left: pa.Array, right: pa.Array) -> pa.RecordBatch | None:
-        """Two columns of text as labels of this stream's kinds. None when a label is bad."""
+    def typed(self, columns: Sequence[pa.Array] | None) -> pa.RecordBatch | None:
+        """Edges of columns: left and right labels as text, and weights if these matter. None when a label is bad."""
+        if columns is None:
+            return None
         labels = [
             to_integers(texts, self.lowest) if kind == INTEGER else without_empty(texts)
-            for texts, kind in zip((left, right), self.kinds, strict=True)
+            for texts, kind in zip(columns, self.kinds, strict=False)
         ]
-        return None if labels[0] is None or labels[1] is None else to_batch(*labels)
+        if labels[0] is None or labels[1] is None:
+            return None
+        batch = to_batch(*labels)
+        return batch if len(columns) == len(SIDES) else self.heavy(batch, columns[2])
+
+    def heavy(self, batch: pa.RecordBatch, weights: pa.Array) -> pa.RecordBatch:
+        """The edges whose weight is at least the smallest one, if weights matter. Others are counted."""
+        if self.options.min_weight is None:
+            return batch
+        kept = batch.filter(pc.greater_equal(weights, self.options.min_weight))
+        self.light += len(batch) - len(kept)
+        return kept
+
+    def edge(self, labels: Sequence[str]) -> tuple[int | str, int | str]:
+        """An edge of a line. BadLineError: a label is bad."""
+        left, right = (
+            parse_label(text, side, kind, self.lowest)
+            for text, side, kind in zip(labels, SIDES, self.kinds, strict=False)
+        )
+        return left, right
 
 
 def _encoded(labels: pa.Array) -> pa.Array:
@@ -251,13 +251,7 @@ def split_blanks(line: str) -> list[str]:
 
 
 def check_number(text: str, what: str) -> float:
-    """The number in a text, which is a weight or a time.
-
-    Raises
-    ------
-    BadLineError
-        It is not a number.
-    """
+    """The number in a text, which is a weight or a time. BadLineError: there is none."""
     try:
         return float(text)
     except ValueError:
@@ -267,7 +261,7 @@ def check_number(text: str, what: str) -> float:
 def parse_table(
     data: bytes, n_columns: int, types: dict[int, pa.DataType], delimiter: str = " ", quotes: bool = False
 ) -> list[pa.Array] | None:
-    """Some columns of a table, by Arrow.
+    """Some columns of a table, by Arrow. None when Arrow refuses, or finds another number of rows.
 
     Parameters
     ----------
@@ -277,11 +271,6 @@ def parse_table(
         Number of columns that every line must have.
     types : dict of int to DataType
         Types of the wanted columns, by position.
-
-    Returns
-    -------
-    list of Array or None
-        The columns in the order of `types`. None when Arrow refuses, or finds another number of rows.
     """
     if not data:
         return [pa.array([], kind) for kind in types.values()]

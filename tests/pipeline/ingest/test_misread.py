@@ -181,6 +181,11 @@ def test_frame_is_read_as_meant_or_its_advice_leads_there(frame, options, right,
     assert_right(frame, options, right, tmp_path)
 
 
+def test_edge_without_a_header_is_not_dropped_as_a_comment(tmp_path):
+    (tmp_path / "jam.csv").write_text("#1,jam\nann,tea\nbob,milk\n")
+    assert_right(tmp_path / "jam.csv", {"header": False}, 3, tmp_path, other=2)
+
+
 def test_neighbours_are_not_read_as_weights(tmp_path):
     (tmp_path / "lists.edgelist").write_text(LISTS)
     assert_right(tmp_path / "lists.edgelist", {}, 3, tmp_path, leads=False, count=count_in_room)

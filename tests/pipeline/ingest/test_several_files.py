@@ -78,7 +78,7 @@ def test_a_file_is_small_if_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     pq.write_table(pa.table({"u": [1], "v": [[2, 3]]}), tmp_path / "lists.parquet")
 
     def small(name: str) -> bool:
-        return parquet.open_parquet(tmp_path / f"{name}.parquet", IngestOptions()).is_small
+        return open_source(tmp_path / f"{name}.parquet", IngestOptions()).is_small
 
     assert [small(name) for name in ("plain", "short", "lists")] == [True, False, False]
     monkeypatch.setattr(parquet, "SMALL_BYTES", 30)
