@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from pipeline.ingest.readers.validity import not_utf8
+from pipeline.ingest.readers.sieve import not_utf8
 from schemas.edges import EDGES
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from kernels.gpu.device import free_memory
 from kernels.gpu.staging import Staging
-from pipeline.ingest.readers.validity import not_utf8
+from pipeline.ingest.readers.sieve import not_utf8
 from pipeline.output.cudf_parquet import chunked_writer, column_values, writing_errors
 from pipeline.output.rmm_pool import take_from_pool
 from schemas.dtypes import VERTEX

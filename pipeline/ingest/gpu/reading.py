@@ -60,7 +60,7 @@ def device_batches(stream: EdgeStream, arrays: Arrays, most: int = ROWS) -> Iter
 
 def _fits(stream: ParquetTable) -> bool:
     """Whether the device may read the columns of a Parquet file as labels."""
-    is_plain = not stream.has_lists and stream.weight is None
+    is_plain = not stream.has_lists and stream.options.min_weight is None
     return stream.options.label_type != "string" and stream.is_exact and is_plain
 
 

@@ -6,9 +6,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from pipeline.ingest.readers.arrow import ArrowTable
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
 from pipeline.ingest.readers.blocks import beginning
+from pipeline.ingest.readers.columnar import ArrowTable
 from pipeline.ingest.readers.crossed import Context, CrossTable
 from pipeline.ingest.readers.delimited import Delimited
 from pipeline.ingest.readers.edge_list import EdgeList, Konect

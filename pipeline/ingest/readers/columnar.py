@@ -1,30 +1,30 @@
-"""The common part of the readers of Parquet and Arrow files, which read only the two label columns of a table."""
+"""Files of typed tables, of which only the label columns are read: what Parquet and Arrow share, and Arrow."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.columns import choose, index_first
-from pipeline.ingest.readers.lists import is_list, refuse_lone_list
+from pipeline.ingest.readers.columns import index_first
+from pipeline.ingest.readers.lists import refuse_lone_list
 from pipeline.ingest.readers.opening import COMPRESSIONS, file_digest, open_file
-from pipeline.ingest.readers.sieve import integers_of, kinds_of
-from pipeline.ingest.readers.tables import REFUSALS, Pair, TableStream, fit_for_cells, reason_of
+from pipeline.ingest.readers.tables import FURTHER_ROWS, REFUSALS, Table, TableStream, fit_for_cells, reason_of
 from schemas.errors import InputError
 from schemas.options import IngestOptions
+from schemas.reading import Reading
 
-__all__ = ["TableFile"]
+__all__ = ["ArrowTable", "TableFile"]
 
 
 class TableFile(TableStream):
     """Edges of a Parquet or Arrow file."""
 
     def __init__(self, path: Path, options: IngestOptions, format: str):
-        self.path = path
-        self.format = format
+        self.path, self.reading = path, Reading(format=format)
         open_file(path).close()
         try:
             str(path).encode()
@@ -37,67 +37,46 @@ class TableFile(TableStream):
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty; name a file that holds edges")
         try:
-            schema = self.open()
-            self.names = list(schema.names)
+            self.schema = self.open()
+            self.names = list(self.schema.names)
         except REFUSALS as error:
             raise self.damaged(reason_of(error)) from error
-        refuse_lone_list(str(path), schema)
-        order, n_index = index_first(schema)
-        shown = [self.names[k] for k in order]
-        choice = choose(str(path), options, shown, len(shown), format, n_index)
+        refuse_lone_list(str(path), self.schema)
+        self.order, n_index = index_first(self.schema)
         frame = f"pandas.read_{'parquet' if format == 'parquet' else 'feather'}({str(path)!r})"
-        super().__init__(str(path), format, options, "row", choice, shown, frame)
-        left, right, *weight = (order[k] for k in choice.wanted)
-        self.columns, self.weight = (left, right), (weight[0] if weight else None)
-        self.integers = integers_of(schema, self.columns)
-        self.kinds = kinds_of(schema, self.columns, options.label_type)
-        #: Positions of the columns that are read.
-        self.wanted = (left, right, *weight)
-        self.has_lists = any(is_list(schema.types[k]) for k in self.columns)
-        self._others = [k for k in order if k not in self.wanted and fit_for_cells(schema.types[k])]
-        try:
-            self.select()
-        except REFUSALS as error:
-            raise self.damaged(reason_of(error)) from error
+        names = [self.names[k] for k in self.order]
+        super().__init__(str(path), format, options, Table(names, self._take, self._first, frame, n_index))
 
     @abstractmethod
     def open(self) -> pa.Schema:
         """Open the file. Returns its columns."""
 
     @abstractmethod
-    def select(self) -> None:
-        """Open it again for the label columns, which are known now."""
+    def read(self, columns: list[int]) -> Iterable[pa.RecordBatch]:
+        """Open the file for these columns. Returns batches of them, in this order."""
 
-    @abstractmethod
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Batches of the file, with at least its label columns."""
+    def first_rows(self, columns: list[int]) -> Iterable[pa.RecordBatch]:
+        """Batches of other columns, of which the first one is enough."""
+        return self.read(columns)
 
-    def further(self) -> Iterable[Iterable[object]]:
-        """See `TableStream`. It yields nothing if the columns cannot be read."""
+    def _take(self, wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+        #: Positions in the file of the columns that are read.
+        self.columns = [self.order[k] for k in wanted]
         try:
-            batch = self.first_rows(self._others) if self._others else None
-            for column in batch.columns if batch is not None else ():
-                column.validate(full=True)
-                yield column.to_pylist()
+            return pa.schema([self.schema.field(k) for k in self.columns]), self.read(self.columns)
+        except REFUSALS as error:
+            raise self.damaged(reason_of(error)) from error
+
+    def _first(self, positions: list[int]) -> Iterator[Iterable[object]]:
+        """See `Table`. It yields nothing if the columns cannot be read."""
+        columns = [k for k in (self.order[k] for k in positions) if fit_for_cells(self.schema.types[k])]
+        try:
+            for batch in islice(self.first_rows(columns) if columns else (), 1):
+                for column in batch.slice(0, FURTHER_ROWS).columns:
+                    column.validate(full=True)
+                    yield column.to_pylist()
         except REFUSALS:
             return
-
-    @abstractmethod
-    def first_rows(self, columns: list[int]) -> pa.RecordBatch | None:
-        """`FURTHER_ROWS` of some columns. None if there are no rows."""
-
-    @abstractmethod
-    def places(self, batch: pa.RecordBatch) -> tuple[int, ...]:
-        """Positions of the wanted columns in a batch."""
-
-    def pairs(self) -> Iterator[Pair]:
-        """See `TableStream`."""
-        return map(self.pair, self.batches())
-
-    def pair(self, batch: pa.RecordBatch) -> Pair:
-        """The wanted columns of a batch."""
-        batch.validate()
-        return tuple(batch.column(k) for k in self.places(batch))
 
     def digest(self) -> str | None:
         """Digest of the file as stored. See `EdgeStream.digest`."""
@@ -111,5 +90,39 @@ class TableFile(TableStream):
                 "cannot read; install PyArrow 26, or write lists of any length"
             )
         return InputError(
-            f"{self.path} is not a whole {self.format} file ({reason}); copy it again, or name its --format"
+            f"{self.path} is not a whole {self.reading.format} file ({reason}); copy it again, or name its --format"
         )
+
+
+class ArrowTable(TableFile):
+    """Edges of an Arrow IPC file or stream (Feather version 2 is the former).
+
+    It is memory-mapped, and only the label columns of each batch are decompressed.
+    """
+
+    def open(self) -> pa.Schema:
+        """Read the schema."""
+        with pa.memory_map(str(self.path)) as file:
+            return _reader(file).schema
+
+    def read(self, columns: list[int]) -> Iterable[pa.RecordBatch]:
+        """Batches of the mapped file. Only pages that are read are in memory."""
+        file = pa.memory_map(str(self.path))
+        return _batches(file, _reader(file, columns), columns)
+
+
+def _reader(file: pa.NativeFile, columns: Iterable[int] = ()) -> pa.RecordBatchReader | pa.ipc.RecordBatchFileReader:
+    """A reader of some columns, or of all. It has them in the order of the file."""
+    options = pa.ipc.IpcReadOptions(included_fields=sorted(columns))
+    try:
+        return pa.ipc.open_file(file, options=options)
+    except pa.ArrowInvalid:
+        file.seek(0)
+        return pa.ipc.open_stream(file, options=options)
+
+
+def _batches(file: pa.NativeFile, reader: pa.RecordBatchReader, columns: list[int]) -> Iterator[pa.RecordBatch]:
+    is_file = isinstance(reader, pa.ipc.RecordBatchFileReader)
+    with file:
+        for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+            yield batch.select([sorted(columns).index(k) for k in columns])

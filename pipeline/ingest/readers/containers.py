@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from pipeline.ingest.readers.base import ON_LABELS, SIDES, EdgeStream, refuse_unused, to_batch
 from pipeline.ingest.readers.columns import matrix_remedy
-from pipeline.ingest.readers.in_memory import COLUMNS, InMemory, labels_of, pairs_of, weights_of
-from pipeline.ingest.readers.tables import ROWS
+from pipeline.ingest.readers.in_memory import COLUMNS, labels_of, pairs_of, weights_of
+from pipeline.ingest.readers.tables import ROWS, TableStream
 from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -27,23 +27,23 @@ _ENTRIES = 1 << 24
 
 def open_pairs(pairs: Iterable[Any], name: str, options: IngestOptions) -> EdgeStream:
     """Open an iterable of pairs, with weights behind them if these matter. A generator is consumed by the million."""
-    columns = _columns(options)
+    n = _width(options)
     if isinstance(pairs, tuple) and all(isinstance(each, np.ndarray) and each.ndim == 1 for each in pairs):
         lengths = {len(pairs), *map(len, pairs)}
-        if lengths == {len(columns)}:
+        if lengths == {n}:
             raise InputError(
-                f"{name}: {len(columns)} arrays of {len(columns)} may be columns or edges; give list(zip(*arrays)) if "
+                f"{name}: {n} arrays of {n} may be columns or edges; give list(zip(*arrays)) if "
                 "they are columns, or list(map(tuple, arrays)) if each is an edge"
             )
-        if len(pairs) == len(columns) and len(set(map(len, pairs))) == 1:
+        if len(pairs) == n and len(set(map(len, pairs))) == 1:
             pairs = zip(*(each.tolist() for each in pairs), strict=True)
-    batches = pairs_of(name, pairs, "pair", _CONVERT, len(columns), options.label_type == "string")
-    return InMemory(name, "python", options, batches, columns, unit="pair")
+    batches = pairs_of(name, pairs, "pair", _CONVERT, n, options.label_type == "string")
+    return TableStream(name, "python", options, batches, unit="pair")
 
 
-def _columns(options: IngestOptions) -> tuple[int, ...]:
-    """The columns of edges without a table: two sides, and weights if these matter."""
-    return (0, 1) if options.min_weight is None else (0, 1, 2)
+def _width(options: IngestOptions) -> int:
+    """Columns of edges without a table: two sides, and weights if these matter."""
+    return 2 if options.min_weight is None else 3
 
 
 def open_mapping(neighbours: Mapping[Any, Any], name: str, options: IngestOptions) -> EdgeStream:
@@ -76,16 +76,16 @@ def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStre
             f"{name} has {number(array.ndim, 'dimension')} of {array.dtype}; give two columns of labels, or a table of "
             "booleans"
         )
-    is_flags, columns = array.dtype == np.bool_, _columns(options)
+    is_flags = array.dtype == np.bool_
     if options.min_weight is not None:
         _refuse_matrix(array, name, options.min_weight)
-    if array.shape[1] == len(columns) and not is_flags:
+    if array.shape[1] == _width(options) and not is_flags:
         if array.dtype.kind in "fc" or _has_only_flags(array):
             raise InputError(
                 f"{name} may be columns of labels or a table of 0 and 1; convert labels to integers or strings "
                 "(a list of tuples always means edges), or the table with .astype(bool)"
             )
-        return InMemory(name, "numpy", options, _rows(array, name, options.label_type == "string"), columns)
+        return TableStream(name, "numpy", options, _rows(array, name, options.label_type == "string"))
     refuse_unused(name, frozenset(), options)
     if not is_flags and not _has_only_flags(array):
         raise InputError(
@@ -99,7 +99,7 @@ def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStre
             rows, columns = np.nonzero(array[start : start + step])
             yield to_batch(pa.array(rows + start), pa.array(columns))
 
-    return InMemory(name, "numpy", options, batches())
+    return TableStream(name, "numpy", options, batches())
 
 
 def _refuse_matrix(array: np.ndarray, name: str, least: float) -> None:
@@ -148,22 +148,7 @@ def one_hot(
     right: list[Any],
     columns: Iterable[np.ndarray],
 ) -> EdgeStream:
-    """Open a table of booleans with a column per right vertex.
-
-    Parameters
-    ----------
-    name, format : str
-    options : IngestOptions
-    left, right : list
-        Labels of the rows and of the columns.
-    columns : iterable of ndarray
-        The columns, of bool.
-
-    Raises
-    ------
-    InputError
-        A label is neither an integer nor a string, or occurs twice.
-    """
+    """Open a table of booleans with a column per right vertex. `left` and `right` label the rows and the columns."""
     refuse_unused(name, ON_LABELS, options)
     sides, as_text = [], options.label_type == "string"
     for what, labels in (("index", left), ("row of column names", right)):
@@ -177,4 +162,4 @@ def one_hot(
             rows = np.flatnonzero(column)
             yield to_batch(sides[0].take(pa.array(rows)), sides[1].take(pa.array(np.full(len(rows), k))))
 
-    return InMemory(name, format, options, batches())
+    return TableStream(name, format, options, batches())

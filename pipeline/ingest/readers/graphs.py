@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice, repeat
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, EdgeStream, to_batch
-from pipeline.ingest.readers.in_memory import InMemory, is_whole, labels_of, pairs_of, refuse_odd
+from pipeline.ingest.readers.base import NAN_REMEDY, SIDES, EdgeStream, to_batch
+from pipeline.ingest.readers.in_memory import is_whole, pairs_of, refuse_odd
 from pipeline.ingest.readers.labels import INTEGER
-from pipeline.ingest.readers.tables import ROWS
+from pipeline.ingest.readers.tables import ROWS, TableStream
 from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -39,7 +39,7 @@ def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
                 kept &= enough
             yield to_batch(*(pa.array(ids[part][kept], INTEGER) for ids in (entries.row, entries.col)))
 
-    stream = InMemory(name, "scipy", options, batches())
+    stream = TableStream(name, "scipy", options, batches())
     return stream
 
 
@@ -49,8 +49,7 @@ def _refuse_nan(name: str, entries: Any, part: slice) -> None:
     if missing.any():
         k = part.start + int(missing.argmax())
         raise InputError(
-            f"{name} has NaN in row {entries.row[k]}, column {entries.col[k]}, counted from 0; if there is no edge, "
-            "make it 0 (numpy.nan_to_num), or say from which weight on there is one with --min-weight"
+            f"{name} has NaN in row {entries.row[k]}, column {entries.col[k]}, counted from 0; {NAN_REMEDY}"
         )
 
 
@@ -67,29 +66,33 @@ def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
         if not (as_text and all(map(is_whole, labels))):
             refuse_odd(f"{name}: the {word} side", labels, "node", "relabel the nodes")
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        edges = iter(graph.edges(data=options.weight or "weight"))
-        while part := list(islice(edges, ROWS)):
-            kept = [(u, v) for u, v, weight in part if _is_heavy(stream, (u, v), weight)]
-            ends = [(u, v) if side[u] == 0 else (v, u) for u, v in kept]
-            for u, v in ends:
-                if side[u] == side[v]:
-                    raise InputError(
-                        f"{name}: the edge between {u!r} and {v!r} joins two nodes with bipartite={side[u]}; "
-                        "remove it or correct the attribute"
-                    )
-            yield to_batch(
-                *(
-                    labels_of(name, [end[k] for end in ends], "edge", "relabel the nodes", as_text=as_text)
-                    for k in (0, 1)
-                )
-            )
-
-    stream = InMemory(name, "networkx", options, batches(), unit="edge")
+    edges = graph.edges(data=options.weight or "weight")
+    ends = _joined(edges, side, lambda node: node, lambda: stream, "two nodes with bipartite")
+    batches = pairs_of(name, ends, "edge", "relabel the nodes", as_text=as_text)
+    stream = TableStream(name, "networkx", options, batches, unit="edge")
     return stream
 
 
-def _is_heavy(stream: InMemory, edge: tuple[Any, Any], weight: Any) -> bool:
+def _joined(
+    edges: Iterable[tuple[Any, Any, Any]],
+    side: Any,
+    label: Callable[[Any], Any],
+    stream: Callable[[], TableStream],
+    what: str,
+) -> Iterator[tuple[Any, Any]]:
+    """The left and the right label of every edge whose weight is at least the smallest one."""
+    for u, v, weight in edges:
+        if not _is_heavy(stream(), (label(u), label(v)), weight):
+            continue
+        if side[u] == side[v]:
+            raise InputError(
+                f"{stream().source}: the edge between {label(u)!r} and {label(v)!r} joins {what}={side[u]}; "
+                "remove it or correct the attribute"
+            )
+        yield (label(v), label(u)) if side[u] else (label(u), label(v))
+
+
+def _is_heavy(stream: TableStream, edge: tuple[Any, Any], weight: Any) -> bool:
     """Whether the weight of an edge is at least the smallest one, if weights matter. Light edges are counted."""
     least = stream.options.min_weight
     if least is None:
@@ -132,19 +135,10 @@ def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
     label = graph.vs["name"] if "name" in known else range(len(side))
     _refuse_names_twice(name, label, side)
 
-    def pairs() -> Iterator[tuple[Any, Any]]:
-        known = options.weight or "weight"
-        weights = graph.es[known] if known in graph.es.attributes() else repeat(None)
-        for (u, v), weight in zip(graph.get_edgelist(), weights, strict=False):
-            if not _is_heavy(stream, (label[u], label[v]), weight):
-                continue
-            if side[u] == side[v]:
-                raise InputError(
-                    f"{name}: the edge between {label[u]!r} and {label[v]!r} joins two vertices with type={side[u]}; "
-                    "remove it or correct the attribute"
-                )
-            yield (label[v], label[u]) if side[u] else (label[u], label[v])
-
-    batches = pairs_of(name, pairs(), "edge", "rename the vertices", as_text=options.label_type == "string")
-    stream = InMemory(name, "igraph", options, batches, unit="edge")
+    what = options.weight or "weight"
+    weights = graph.es[what] if what in graph.es.attributes() else repeat(None)
+    edges = ((u, v, weight) for (u, v), weight in zip(graph.get_edgelist(), weights, strict=False))
+    ends = _joined(edges, side, label.__getitem__, lambda: stream, "two vertices with type")
+    batches = pairs_of(name, ends, "edge", "rename the vertices", as_text=options.label_type == "string")
+    stream = TableStream(name, "igraph", options, batches, unit="edge")
     return stream

@@ -1,9 +1,8 @@
-"""Objects in memory as tables of labels, and the checks of labels that are Python objects."""
+"""Edges and labels that are Python objects, and the checks of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from itertools import islice
 from numbers import Real
@@ -13,25 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import SIDES, shorten
-from pipeline.ingest.readers.columns import Choice
 from pipeline.ingest.readers.labels import MAX_INTEGER
-from pipeline.ingest.readers.sieve import integers_of
-from pipeline.ingest.readers.tables import ROWS, Pair, TableStream
+from pipeline.ingest.readers.tables import ROWS
 from schemas.errors import InputError
-from schemas.options import IngestOptions
 
-__all__ = [
-    "COLUMNS",
-    "InMemory",
-    "TableFacts",
-    "is_whole",
-    "labels_of",
-    "odd_value",
-    "pairs_of",
-    "refuse_odd",
-    "weights_of",
-    "whole_as_text",
-]
+__all__ = ["COLUMNS", "is_whole", "labels_of", "odd_value", "pairs_of", "refuse_odd", "weights_of", "whole_as_text"]
 
 #: The types that a pair may have. Text of two letters and sets are none.
 _PAIRS = (tuple, list, np.ndarray)
@@ -39,76 +24,6 @@ _PAIRS = (tuple, list, np.ndarray)
 _EDGES = {2: "give pairs of a left and a right one", 3: "give (left, right, weight), or leave --min-weight out"}
 #: Names of the columns of a batch of edges.
 COLUMNS = (*SIDES, "weight")
-
-
-@dataclass(frozen=True)
-class TableFacts:
-    """Facts about a table in memory.
-
-    Parameters
-    ----------
-    schema : Schema
-        Schema of the batches.
-    choice : Choice
-    names : sequence
-        Names of all columns.
-    further : callable
-        See `TableStream.further`.
-    frame : str
-        Python code for a pandas frame of it.
-    """
-
-    schema: pa.Schema
-    choice: Choice
-    names: Sequence[object]
-    further: Callable[[], Iterable[Iterable[object]]]
-    frame: str
-
-
-class InMemory(TableStream):
-    """Edges of an object in memory.
-
-    Parameters
-    ----------
-    batches : iterable of RecordBatch
-        Consumed once.
-    columns : tuple of int
-        Positions of the left and right labels in each batch, and of the weights if these matter.
-    table : TableFacts or None
-        Given if the batches come from a table with columns.
-    """
-
-    def __init__(
-        self,
-        source: str,
-        format: str,
-        options: IngestOptions,
-        batches: Iterable[pa.RecordBatch],
-        columns: tuple[int, ...] = (0, 1),
-        table: TableFacts | None = None,
-        unit: str = "row",
-    ):
-        super().__init__(source, format, options, unit)
-        self.batches = batches
-        self.columns = columns
-        self.table = table
-        if table is not None:
-            super().__init__(source, format, options, unit, table.choice, table.names, table.frame)
-            self.integers = integers_of(table.schema, columns[:2])
-
-    def further(self) -> Iterable[Iterable[object]]:
-        """See `TableStream`."""
-        return self.table.further() if self.table is not None else ()
-
-    def pairs(self) -> Iterator[Pair]:
-        """See `TableStream`."""
-        for batch in self.batches:
-            batch.validate()
-            yield tuple(batch.column(k) for k in self.columns)
-
-    def damaged(self, reason: str) -> InputError:
-        """See `TableStream`."""
-        return InputError(f"{self.source} cannot be read ({reason}); make it anew")
 
 
 def labels_of(
@@ -144,13 +59,7 @@ def labels_of(
 
 
 def weights_of(name: str, values: Iterable[Any], unit: str, n_before: int = 0) -> pa.Array:
-    """Weights that are Python objects as a column of numbers. None is a null.
-
-    Raises
-    ------
-    InputError
-        A weight is no number.
-    """
+    """Weights that are Python objects as a column of numbers. None is a null."""
     found = []
     for place, weight in enumerate(values, n_before + 1):
         is_number = isinstance(weight, (Real, Decimal)) and not isinstance(weight, bool)
@@ -171,18 +80,10 @@ def pairs_of(
     name : str
         The object, for the message.
     pairs : iterable
-    unit, remedy : str
+    unit, remedy, as_text
         As of `labels_of`.
     n : int
         Length of an edge: 2, or 3 with weights. So many columns has a batch.
-    as_text : bool
-        As of `labels_of`.
-
-    Raises
-    ------
-    InputError
-        Something is no pair, or a label is neither an integer nor a string, or a side mixes both, or a weight is no
-        number.
     """
     pairs, n_before = iter(pairs), 0
     kinds: list[pa.DataType | None] = [None, None]

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers.validity import as_bytes, check_rows, check_values
+from pipeline.ingest.readers.sieve import as_bytes, check_rows, check_values, is_list
 from schemas.errors import InputError
 
-__all__ = ["Slice", "is_list", "label_type_of", "refuse_lone_list", "slices"]
+__all__ = ["Slice", "refuse_lone_list", "slices"]
 
 
 @dataclass(frozen=True)
@@ -50,32 +50,8 @@ class Slice:
         return self.start + (edge if self.rows is None else int(self.rows[edge]))
 
 
-def is_list(kind: pa.DataType) -> bool:
-    """Whether values of this type are lists, in any layout."""
-    kinds = pa.types
-    return bool(
-        kinds.is_list(kind)
-        or kinds.is_large_list(kind)
-        or kinds.is_fixed_size_list(kind)
-        or kinds.is_list_view(kind)
-        or kinds.is_large_list_view(kind)
-    )
-
-
-def label_type_of(kind: pa.DataType) -> pa.DataType:
-    """The type of the labels in a column: of its values, of what its lists hold, or of what its dictionary holds."""
-    if is_list(kind):
-        kind = kind.value_type
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def refuse_lone_list(place: str, schema: pa.Schema) -> None:
-    """Refuse a table whose only column holds lists.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a table whose only column holds lists."""
     if len(schema) == 1 and is_list(schema.types[0]):
         raise InputError(
             f"{place}: column {schema.names[0]!r} holds lists, but there is no column of labels beside it; add one "

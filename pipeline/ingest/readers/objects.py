@@ -14,16 +14,19 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES, EdgeStream, refuse_unused
-from pipeline.ingest.readers.columns import choose, index_first
+from pipeline.ingest.readers.columns import index_first
 from pipeline.ingest.readers.containers import one_hot, open_array, open_mapping, open_pairs
 from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
-from pipeline.ingest.readers.in_memory import InMemory, TableFacts, odd_value, whole_as_text
+from pipeline.ingest.readers.in_memory import odd_value, whole_as_text
 from pipeline.ingest.readers.lists import refuse_lone_list
-from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, fit_for_cells
+from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Table, TableStream, fit_for_cells
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
 __all__ = ["open_object"]
+
+#: What `Table.take` returns.
+_Taken = tuple[pa.Schema, Iterable[pa.RecordBatch]]
 
 
 def open_object(source: Any, options: IngestOptions) -> EdgeStream:
@@ -52,56 +55,13 @@ def open_object(source: Any, options: IngestOptions) -> EdgeStream:
 
 def _reader_of(source: Any) -> tuple[_Opener, frozenset[str]] | None:
     """What opens an object, and the options that apply to it."""
+    modules = [f"{base.__module__}." for base in type(source).__mro__]
     for library, member, opener, used in _LIBRARIES:
-        if _comes_from(source, library) and hasattr(source, member):
+        if any(module.startswith(library) for module in modules) and hasattr(source, member):
             return opener, used
     if isinstance(source, (bytes, bytearray, memoryview)):  # which are sequences of numbers, too
         return None
-    for kind, open_it, used in _CONTAINERS:
-        if isinstance(source, kind):
-            return open_it, used
-    return None
-
-
-def _comes_from(source: Any, library: str) -> bool:
-    modules = [base.__module__ for base in type(source).__mro__]
-    return library == "" or any(module == library or module.startswith(f"{library}.") for module in modules)
-
-
-def _open_table(
-    name: str,
-    format: str,
-    options: IngestOptions,
-    names: list[Any],
-    take: Callable[[tuple[int, ...]], tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]],
-    first: Callable[[int], Iterable[object]],
-    frame: str,
-    n_index: int = 0,
-) -> EdgeStream:
-    """Open a table with columns.
-
-    Parameters
-    ----------
-    names : list
-        Names of its columns.
-    take : callable
-        It gets the positions of the wanted columns, and returns the schema of the batches, the batches, and the
-        positions in them.
-    first : callable
-        The first values of a column, by its position.
-    frame : str
-        Python code for a pandas frame of the table.
-    n_index : int
-        How many of the first columns are named levels of an index.
-    """
-    choice = choose(name, options, names, len(names), format, n_index)
-    schema, batches, places = take(choice.wanted)
-
-    def further() -> Iterator[Iterable[object]]:
-        return (first(k) for k in range(len(names)) if k not in choice.wanted)
-
-    known = TableFacts(schema, choice, names, further, frame)
-    return InMemory(name, format, options, batches, places, known)
+    return next(((opener, used) for kind, opener, used in _CONTAINERS if isinstance(source, kind)), None)
 
 
 def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -112,14 +72,14 @@ def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     if whole.shape[1] == 1:
         refuse_lone_list(name, pa.Table.from_pandas(whole.head(FURTHER_ROWS), preserve_index=False).schema)
 
-    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+    def take(wanted: tuple[int, ...]) -> _Taken:
         table = _chosen(whole, name, wanted, options.label_type == "string")
-        return table.schema, table.to_batches(max_chunksize=ROWS), tuple(range(table.num_columns))
+        return table.schema, table.to_batches(max_chunksize=ROWS)
 
-    def first(k: int) -> Iterable[object]:
-        return whole.iloc[:FURTHER_ROWS, k].tolist()
+    def first(positions: list[int]) -> Iterable[list[object]]:
+        return (whole.iloc[:FURTHER_ROWS, k].tolist() for k in positions)
 
-    return _open_table(name, "pandas", options, list(whole.columns), take, first, "frame", n_index)
+    return TableStream(name, "pandas", options, Table(list(whole.columns), take, first, "frame", n_index))
 
 
 def _with_index(frame: Any) -> tuple[Any, int]:
@@ -147,15 +107,14 @@ def _as_arrow(series: Any, as_text: bool) -> pa.Array:
 
 def _chosen(frame: Any, name: str, wanted: tuple[int, ...], as_text: bool) -> pa.Table:
     """The two columns of labels, and that of weights if there is one."""
-    arrays = []
-    words = (*SIDES, "weight")
-    for k, side in zip(wanted, words, strict=False):
+    arrays = {}
+    for k, side in zip(wanted, (*SIDES, "weight"), strict=False):
         series = frame.iloc[:, k]
         try:
-            arrays.append(_as_arrow(series, as_text and side != "weight"))
+            arrays[side] = _as_arrow(series, as_text and side != "weight")
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
             raise odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
-    return pa.table(arrays, names=words[: len(arrays)])
+    return pa.table(arrays)
 
 
 def _booleans(frame: Any, name: str) -> Iterator[np.ndarray]:
@@ -170,9 +129,8 @@ def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open a Dask frame. A partition at a time is computed, and of it the two columns."""
     frame, n_index = _with_index(frame)
     as_text = options.label_type == "string"
-    partition = frame.partitions[0]
 
-    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+    def take(wanted: tuple[int, ...]) -> _Taken:
         chosen, places = frame.iloc[:, list(wanted)], tuple(range(len(wanted)))
 
         def batches() -> Iterator[pa.RecordBatch]:
@@ -180,15 +138,13 @@ def _open_dask(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
                 part = _chosen(chosen.partitions[k].compute(), f"{name}, partition {k}", places, as_text)
                 yield from part.to_batches(max_chunksize=ROWS)
 
-        return _chosen(frame._meta, name, wanted, as_text).schema, batches(), places
+        return _chosen(frame._meta, name, wanted, as_text).schema, batches()
 
-    rows: list[Any] = []
+    def first(positions: list[int]) -> Iterable[list[object]]:
+        rows = frame.partitions[0].head(FURTHER_ROWS)
+        return (rows.iloc[:, k].tolist() for k in positions)
 
-    def first(k: int) -> Iterable[object]:
-        rows.extend([] if rows else [partition.head(FURTHER_ROWS)])
-        return rows[0].iloc[:, k].tolist()
-
-    return _open_table(name, "dask", options, list(frame.columns), take, first, "frame.compute()", n_index)
+    return TableStream(name, "dask", options, Table(list(frame.columns), take, first, "frame.compute()", n_index))
 
 
 def _refuse_dask(collection: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -210,19 +166,20 @@ def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     if len(names) == 1:
         refuse_lone_list(name, lazy.head(1).collect().to_arrow().schema)
 
-    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
+    def take(wanted: tuple[int, ...]) -> _Taken:
         try:
             table = lazy.select([names[k] for k in wanted]).collect().to_arrow()
         except pa.ArrowException as error:  # as for a column of 128 bits
             kept = " and ".join(f"{names[k]!r} ({kinds[k]})" for k in wanted)
             raise InputError(f"{name}: Arrow cannot take {kept}; cast them to 64-bit integers or strings") from error
-        return table.schema, table.to_batches(max_chunksize=ROWS), tuple(range(len(wanted)))
+        return table.schema, table.to_batches(max_chunksize=ROWS)
 
-    def first(k: int) -> Iterable[object]:
-        return lazy.select(names[k]).head(FURTHER_ROWS).collect().to_series().to_list()
+    def first(positions: list[int]) -> Iterable[list[object]]:
+        rows = lazy.select([names[k] for k in positions]).head(FURTHER_ROWS).collect()
+        return (column.to_list() for column in rows)
 
     code = f"frame{'.collect()' if hasattr(frame, 'collect') else ''}.to_pandas()"
-    return _open_table(name, "polars", options, names, take, first, code)
+    return TableStream(name, "polars", options, Table(names, take, first, code))
 
 
 def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -233,56 +190,65 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
             f"{name} is one column and no table; give a table with a column for each side (of a pandas series, "
             "series.reset_index())"
         ) from error
-    refuse_lone_list(name, reader.schema)
-    order, n_index = index_first(reader.schema)
-    rows: list[pa.RecordBatch] = []
+    rows: list[pa.RecordBatch] = []  # the first ones, because a reader can be read only once
 
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in reader:  # a reader can be read only once
-            rows.extend([batch.slice(0, FURTHER_ROWS)] if not rows else [])
-            yield batch
+    def read(columns: list[int]) -> Iterator[pa.RecordBatch]:
+        for batch in reader:
+            rows.append(batch.slice(0, 0 if rows else FURTHER_ROWS))
+            yield batch.select(columns)
 
-    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
-        return reader.schema, batches(), tuple(order[k] for k in wanted)
-
-    def first(k: int) -> Iterable[object]:
-        return rows[0].column(order[k]).to_pylist() if fit_for_cells(reader.schema.types[order[k]]) else ()
-
-    names = [reader.schema.names[k] for k in order]
-    return _open_table(name, "arrow", options, names, take, first, "pyarrow.table(table).to_pandas()", n_index)
+    return _open_fields(name, options, reader.schema, read, lambda fit: rows[0].select(fit), "pyarrow.table(table)")
 
 
 def _open_dataset(dataset: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open an Arrow dataset. Of its files only the columns are read that are needed."""
-    schema = dataset.schema
+    names = dataset.schema.names
+
+    def read(columns: list[int]) -> Iterator[pa.RecordBatch]:
+        return iter(dataset.scanner(columns=[names[k] for k in columns]).to_batches())
+
+    def head(columns: list[int]) -> pa.Table:
+        return dataset.head(FURTHER_ROWS, columns=[names[k] for k in columns])
+
+    return _open_fields(name, options, dataset.schema, read, head, "dataset.to_table()")
+
+
+def _open_fields(
+    name: str,
+    options: IngestOptions,
+    schema: pa.Schema,
+    read: Callable[[list[int]], Iterator[pa.RecordBatch]],
+    head: Callable[[list[int]], Any],
+    table: str,
+) -> EdgeStream:
+    """Open what has the types of Arrow. `read` and `head` get positions of columns, for all rows and the first."""
     refuse_lone_list(name, schema)
     order, n_index = index_first(schema)
+
+    def take(wanted: tuple[int, ...]) -> _Taken:
+        columns = [order[k] for k in wanted]
+        return pa.schema([schema.field(k) for k in columns]), read(columns)
+
+    def first(positions: list[int]) -> Iterable[list[object]]:
+        fit = [order[k] for k in positions if fit_for_cells(schema.types[order[k]])]
+        return (column.to_pylist() for column in head(fit).columns) if fit else ()
+
     names = [schema.names[k] for k in order]
-
-    def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch], tuple[int, ...]]:
-        chosen = pa.schema([schema.field(order[k]) for k in wanted])
-        batches = dataset.scanner(columns=chosen.names).to_batches()
-        return chosen, batches, tuple(range(len(wanted)))
-
-    def first(k: int) -> Iterable[object]:
-        is_fit = fit_for_cells(schema.types[order[k]])
-        return dataset.head(FURTHER_ROWS, columns=[names[k]]).column(0).to_pylist() if is_fit else ()
-
-    return _open_table(name, "arrow", options, names, take, first, "dataset.to_table().to_pandas()", n_index)
+    return TableStream(name, "arrow", options, Table(names, take, first, f"{table}.to_pandas()", n_index))
 
 
 _Opener = Callable[[Any, str, IngestOptions], EdgeStream]
 
-#: Library, an attribute that only its tables or graphs have, opener, and options that apply.
+#: Beginning of a module's name, an attribute that only its tables or graphs have, opener, and options that apply.
 _LIBRARIES: tuple[tuple[str, str, _Opener, frozenset[str]], ...] = (
-    ("pandas", "itertuples", _open_pandas, ON_TABLES),
-    ("polars", "lazy", _open_polars, ON_TABLES),
-    ("dask", "itertuples", _open_dask, ON_TABLES),
-    ("dask", "__dask_graph__", _refuse_dask, ON_TABLES),
-    ("scipy.sparse", "tocoo", open_scipy, ON_WEIGHTS),
-    ("networkx", "nodes", open_networkx, ON_LABELS | ON_WEIGHTS | {"weight"}),
-    ("igraph", "get_edgelist", open_igraph, ON_LABELS | ON_WEIGHTS | {"weight"}),
-    ("pyarrow", "scanner", _open_dataset, ON_TABLES),
+    ("pandas.", "itertuples", _open_pandas, ON_TABLES),
+    ("polars.", "lazy", _open_polars, ON_TABLES),
+    ("dask.", "itertuples", _open_dask, ON_TABLES),
+    ("dask.", "__dask_graph__", _refuse_dask, ON_TABLES),
+    ("scipy.sparse.", "tocoo", open_scipy, ON_WEIGHTS),
+    ("networkx.", "nodes", open_networkx, ON_LABELS | ON_WEIGHTS | {"weight"}),
+    ("igraph.", "get_edgelist", open_igraph, ON_LABELS | ON_WEIGHTS | {"weight"}),
+    ("pyarrow.", "scanner", _open_dataset, ON_TABLES),
     ("", "__arrow_c_stream__", _open_arrow, ON_TABLES),
 )
 

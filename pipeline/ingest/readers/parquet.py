@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pipeline.ingest.readers.columnar import TableFile
+from pipeline.ingest.readers.sieve import is_list, is_text
 from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS
-from pipeline.ingest.readers.validity import is_text
 from schemas.errors import InputError
 
 __all__ = ["WIDE_GROUP", "ParquetTable"]
@@ -37,20 +37,21 @@ class ParquetTable(TableFile):
         self.file = pq.ParquetFile(self.path)
         return self.file.schema_arrow
 
-    def select(self) -> None:
+    def read(self, columns: list[int]) -> Iterable[pa.RecordBatch]:
         """Find the label columns among the stored columns. Structs and lists are several stored columns."""
-        kinds, metadata = self.file.schema_arrow.types, self.file.metadata
+        kinds, metadata = self.schema.types, self.file.metadata
         leaves = [metadata.schema.column(k).path for k in range(metadata.num_columns)]
         # For Arrow, a dot in a name is a path into a struct, and a name that occurs twice means both columns.
-        leaves_of = {
-            n: [k for k, leaf in enumerate(leaves) if leaf == n or leaf.startswith(f"{n}.")] for n in self._wanted
-        }
-        self.is_exact = all(self.names.count(n) == 1 == len(leaves_of[n]) and "." not in n for n in self._wanted)
-        read = [leaves_of[name][0] for name in self._wanted] if self.is_exact else []
-        self._texts = [leaf for leaf, k in zip(read, self.columns, strict=False) if is_text(kinds[k])]
+        wanted = [self.names[k] for k in columns]
+        leaves_of = {n: [k for k, leaf in enumerate(leaves) if leaf == n or leaf.startswith(f"{n}.")] for n in wanted}
+        self.is_exact = all(self.names.count(n) == 1 == len(leaves_of[n]) and "." not in n for n in wanted)
+        read = [leaves_of[name][0] for name in wanted] if self.is_exact else []
+        self._texts = [leaf for leaf, k in zip(read, columns[:2], strict=False) if is_text(kinds[k])]
         self._refuse_wide(metadata, read)
+        self.has_lists = any(is_list(kinds[k]) for k in columns[:2])
         self.batch_rows = _rows_of(metadata)
         self.is_small = metadata.num_rows <= SMALL_ROWS and not self.has_lists and self._states_few_bytes(metadata)
+        return self._batches()
 
     def _states_few_bytes(self, metadata: pq.FileMetaData) -> bool:
         """Whether all of the file has few bytes. Where text is differences, it does not say how many."""
@@ -69,40 +70,31 @@ class ParquetTable(TableFile):
                         f"rows of row group {number}, and {_WIDE_ROW:,} bytes per row are the most; give shorter labels"
                     )
 
-    def places(self, batch: pa.RecordBatch) -> tuple[int, ...]:
-        """Positions of the wanted columns, which are selected by name if names are unique."""
-        return tuple(map(batch.schema.get_field_index, self._wanted)) if self.is_exact else self.wanted
-
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """Batches of only the label columns, if their names are unique."""
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         with self.file:
-            yield from self._iterate()
+            yield from self._iterate(range(self.file.metadata.num_row_groups))
 
-    def first_rows(self, columns: list[int]) -> pa.RecordBatch | None:
+    def first_rows(self, columns: list[int]) -> Iterable[pa.RecordBatch]:
         """See `TableFile`."""
         names = [self.names[k] for k in columns if self.names.count(self.names[k]) == 1]
         with pq.ParquetFile(self.path) as file:
-            batch = next(file.iter_batches(FURTHER_ROWS, columns=names), None)
-        return None if batch is None else batch.select([batch.schema.get_field_index(name) for name in names])
+            for batch in file.iter_batches(FURTHER_ROWS, columns=names):
+                yield batch.select(names)
 
     def groups(self, row_groups: list[int], n_before: int) -> Iterator[pa.RecordBatch]:
         """Batches of edges of some row groups, which begin behind `n_before` rows. It needs `is_exact`."""
-        return self.labelled(map(self.pair, self._iterate(row_groups)), n_before)
+        return self.labelled(self._iterate(row_groups), n_before)
 
-    def _iterate(self, row_groups: Iterable[int] | None = None) -> Iterator[pa.RecordBatch]:
-        columns = self._wanted if self.is_exact else None
-        groups = range(self.file.metadata.num_row_groups) if row_groups is None else row_groups
-        if self.has_lists:  # Arrow joins no lists of dictionaries of different row groups
-            each: Iterable[tuple[tuple[tuple[int, ...], int], Iterable[int]]] = (
-                (self.layout_of(k), [k]) for k in groups
-            )
-        else:
-            each = groupby(groups, self.layout_of)
-        for (behind, rows), run in each:
+    def _iterate(self, row_groups: Iterable[int]) -> Iterator[pa.RecordBatch]:
+        """Batches of the label columns. If their names are not unique, all columns are read."""
+        names = [self.names[k] for k in self.columns] if self.is_exact else None
+        # Arrow joins no lists of dictionaries of different row groups
+        for (behind, rows, _), run in groupby(row_groups, lambda k: (*self.layout_of(k), k if self.has_lists else 0)):
             # With a buffer size Arrow reads a column chunk in pieces.
             how = {"metadata": self.file.metadata, "buffer_size": 1 << 20, "read_dictionary": list(behind)}
             with pq.ParquetFile(self.path, **how) as file:
-                yield from file.iter_batches(rows, list(run), columns)
+                for batch in file.iter_batches(rows, list(run), names):
+                    yield batch.select(names or self.columns)
 
     def layout_of(self, number: int) -> tuple[tuple[int, ...], int]:
         """The columns of a row group whose text has dictionaries, and the rows of a batch."""
@@ -110,15 +102,11 @@ class ParquetTable(TableFile):
         if not self._texts or group.num_rows == 0:
             return (), self.batch_rows
         # pyarrow ends the process at damaged facts of a column. Reading one row before that raises an error.
-        next(self.file.iter_batches(1, [number], self._wanted), None)
+        next(self.file.iter_batches(1, [number], [self.names[k] for k in self.columns]), None)
         encodings = {leaf: set(group.column(leaf).encodings) for leaf in self._texts}
         behind = tuple(leaf for leaf in self._texts if can_stay_behind(encodings[leaf]))
         shares = any("DELTA_BYTE_ARRAY" in own for own in encodings.values())
         return behind, min(self.batch_rows, DIFFERENCE_ROWS) if shares else self.batch_rows
-
-    @property
-    def _wanted(self) -> list[str]:
-        return [self.names[k] for k in self.wanted]
 
 
 def can_stay_behind(encodings: set[str]) -> bool:

@@ -1,4 +1,7 @@
-"""Labels of typed columns (Parquet, Arrow, data frames), and which rows have none.
+"""Labels of typed columns (Parquet, Arrow, data frames): what may hold them, and which rows have none.
+
+Arrow does not check columns from files and from other libraries. A damaged offset makes it read outside of a buffer,
+and text may not be UTF-8. So columns are checked before any offset or index in them is used.
 
 Text that repeats keeps its dictionary. So two thousand labels of one megabyte, of which four are different, take four
 megabytes of memory.
@@ -13,42 +16,110 @@ import pyarrow.compute as pc
 from pipeline.ingest.readers.base import BadLineError, shorten
 from pipeline.ingest.readers.blocks import LINE_BYTES
 from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
-from pipeline.ingest.readers.lists import label_type_of
-from pipeline.ingest.readers.validity import as_bytes, is_text, not_utf8
 from schemas.errors import InputError
 from schemas.options import LabelType
 
-__all__ = ["integers_of", "kinds_of", "only_used", "sieve", "why_bad"]
+__all__ = [
+    "as_bytes",
+    "check_rows",
+    "check_values",
+    "integers_of",
+    "is_list",
+    "is_text",
+    "kinds_of",
+    "not_utf8",
+    "only_used",
+    "sieve",
+    "why_bad",
+]
+
+_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
+_LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 
 
-def integers_of(schema: pa.Schema, columns: tuple[int, ...]) -> tuple[pa.DataType, pa.DataType]:
-    """`EdgeStream.integers` of a table whose label columns are at these positions."""
-    left, right = (_integer_of(schema.field(k).type) for k in columns)
-    return left, right
+def is_text(kind: pa.DataType) -> bool:
+    """Whether values of this type are strings, in any layout."""
+    return kind in _BYTES
 
 
-def kinds_of(
-    schema: pa.Schema, columns: tuple[int, int], label_type: LabelType
-) -> tuple[pa.DataType | None, pa.DataType | None]:
-    """`EdgeStream.kinds` of a table whose label columns are at these positions."""
-    left, right = (_kind_of(schema.field(k).type, label_type) for k in columns)
-    return left, right
+def is_list(kind: pa.DataType) -> bool:
+    """Whether values of this type are lists, in any layout."""
+    return isinstance(kind, _LISTS)
 
 
-def _kind_of(column: pa.DataType, label_type: LabelType) -> pa.DataType | None:
-    column = label_type_of(column)
-    if not pa.types.is_integer(column) and not is_text(column):
-        return None
-    if label_type != "auto":
-        return INTEGER if label_type == "int" else TEXT
-    return INTEGER if pa.types.is_integer(column) else TEXT
+def _label_type_of(kind: pa.DataType) -> pa.DataType:
+    """The type of the labels in a column: of its values, of what its lists hold, or of what its dictionary holds."""
+    kind = kind.value_type if is_list(kind) else kind
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
-def _integer_of(column: pa.DataType) -> pa.DataType:
-    """int32 if all numbers of the type fit into it, and int64 otherwise."""
-    column = label_type_of(column)
-    narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)
-    return pa.int32() if narrow else INTEGER
+def integers_of(schema: pa.Schema) -> tuple[pa.DataType, pa.DataType]:
+    """`EdgeStream.integers` of a left and a right column: int32 if all numbers of the type fit into it."""
+
+    def integer_of(column: pa.DataType) -> pa.DataType:
+        narrow = pa.types.is_integer(column) and column.bit_width < (33 if pa.types.is_signed_integer(column) else 32)
+        return pa.int32() if narrow else INTEGER
+
+    return integer_of(_label_type_of(schema.types[0])), integer_of(_label_type_of(schema.types[1]))
+
+
+def kinds_of(schema: pa.Schema, label_type: LabelType) -> tuple[pa.DataType | None, pa.DataType | None]:
+    """`EdgeStream.kinds` of a left and a right column."""
+
+    def kind_of(column: pa.DataType) -> pa.DataType | None:
+        is_integer = pa.types.is_integer(column)
+        if not is_integer and not is_text(column):
+            return None
+        return INTEGER if label_type == "int" or (label_type == "auto" and is_integer) else TEXT
+
+    return kind_of(_label_type_of(schema.types[0])), kind_of(_label_type_of(schema.types[1]))
+
+
+def as_bytes(column: pa.Array) -> pa.Array:
+    """The same column as bytes, which need not be UTF-8. It shares all buffers."""
+    return column.view(_BYTES[column.type]) if column.type in _BYTES else column
+
+
+def check_values(column: pa.Array) -> None:
+    """Refuse damaged values of a dictionary. Then `check_rows` need not check them again for every slice."""
+    if pa.types.is_dictionary(column.type):
+        check_values(column.dictionary)
+        check_rows(column.dictionary)
+
+
+def check_rows(column: pa.Array) -> None:
+    """Refuse damaged rows. UTF-8 is not checked, and of a dictionary column only the indices are.
+
+    Raises
+    ------
+    ArrowInvalid
+        An offset, an index or a length is out of range.
+    """
+    if not pa.types.is_dictionary(column.type):
+        as_bytes(column).validate(full=True)
+        return
+    column.indices.validate(full=True)
+    bounds = pc.min_max(column.indices).as_py()
+    if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < len(column.dictionary):
+        raise pa.ArrowInvalid(f"an index is outside of its dictionary of {len(column.dictionary)} values")
+
+
+def not_utf8(texts: pa.Array) -> pa.Array | None:
+    """Which rows are not UTF-8, of type bool. None when all are. `check_rows` must have passed the rows."""
+    try:
+        texts.validate(full=True)
+    except pa.ArrowInvalid:
+        values = as_bytes(texts).to_pylist()
+        return pa.array([value is not None and not _is_utf8(value) for value in values], pa.bool_())
+    return None
+
+
+def _is_utf8(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
@@ -57,8 +128,7 @@ def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array,
     Parameters
     ----------
     column : Array
-        Integers of any width, strings of any layout, or a dictionary of either. `pipeline.ingest.readers.validity` has
-        checked its structure.
+        Integers of any width, strings of any layout, or a dictionary of either. `check_rows` has passed it.
     what : str
         The source and the side, for the message.
     label_type : "auto", "int" or "string"
@@ -147,16 +217,7 @@ def _integers_in(texts: pa.Array, bad: pa.Array) -> tuple[pa.Array, pa.Array]:
 
 
 def why_bad(column: pa.Array, row: int, side: str) -> BadLineError:
-    """The reason for a row that `sieve` marked.
-
-    Parameters
-    ----------
-    column : Array
-        The column that `sieve` got.
-    row : int
-    side : str
-        "left" or "right".
-    """
+    """The reason for a row that `sieve` marked. It got the column, and the side is "left" or "right"."""
     value = _stored(column, row)
     if value is None:
         return BadLineError(f"the {side} label is null", "fill it in")

@@ -6,9 +6,9 @@ strings. The two label columns are the first two unless others are named. Messag
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,16 +16,15 @@ from pyarrow.types import is_decimal
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
 from pipeline.ingest.readers.cells import is_cell, refuse_cells, refuse_marks
-from pipeline.ingest.readers.columns import Choice, column_of_field
-from pipeline.ingest.readers.lists import Slice, is_list, slices
+from pipeline.ingest.readers.columns import choose, column_of_field
+from pipeline.ingest.readers.lists import Slice, slices
 from pipeline.ingest.readers.look import are_numbered, are_shared
-from pipeline.ingest.readers.sieve import only_used, sieve, why_bad
-from pipeline.ingest.readers.validity import is_text
+from pipeline.ingest.readers.sieve import integers_of, is_list, is_text, kinds_of, only_used, sieve, why_bad
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Pair", "TableStream", "fit_for_cells", "reason_of"]
+__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Table", "TableStream", "fit_for_cells", "reason_of"]
 
 #: Rows that are handled at a time.
 ROWS = 1 << 20
@@ -36,8 +35,31 @@ FURTHER_ROWS, _MOST_COLUMNS = 100, 256
 #: Errors that Arrow raises at a damaged table. pyarrow itself decodes the names of columns.
 REFUSALS = (pa.ArrowException, OSError, UnicodeDecodeError)
 
-#: The left and the right column of some rows, as they are stored, and their weights if these matter.
-Pair = tuple[pa.Array, ...]
+
+@dataclass(frozen=True)
+class Table:
+    """A table with columns, as its file or its library has it.
+
+    Parameters
+    ----------
+    names : sequence
+        Names of all columns. They may be other types than strings.
+    take : callable
+        It gets the positions of the columns that are read: left, right, and weights if these matter. It returns a
+        schema of them, and batches of them in this order.
+    first : callable
+        It gets positions of columns, and returns their `FURTHER_ROWS` first values.
+    frame : str
+        Python code for a pandas frame of the table.
+    n_index : int
+        How many of the first columns are named levels of an index.
+    """
+
+    names: Sequence[Any]
+    take: Callable[[tuple[int, ...]], tuple[pa.Schema, Iterable[pa.RecordBatch]]]
+    first: Callable[[list[int]], Iterable[Iterable[object]]]
+    frame: str
+    n_index: int = 0
 
 
 class TableStream(EdgeStream):
@@ -47,50 +69,38 @@ class TableStream(EdgeStream):
     ----------
     source, format : str
     options : IngestOptions
+    found : Table or iterable of RecordBatch
+        A table of which two columns are to be found, or batches with nothing but edges, which are consumed once.
     unit : str
         Word for a row in messages.
-    choice : Choice or None
-        The columns that are read, if the table has columns.
-    names : sequence
-        Their names.
-    frame : str
-        Python code for a pandas frame of the table.
     """
 
     #: The first values of the columns: the two that are read, and, where it matters, the others.
     first: Sequence[Sequence[object]] = ((), ())
+    objection: str | None = None
 
     def __init__(
         self,
         source: str,
         format: str,
         options: IngestOptions,
+        found: Table | Iterable[pa.RecordBatch],
         unit: str = "row",
-        choice: Choice | None = None,
-        names: Sequence[object] = (),
-        frame: str = "frame",
     ):
-        self.source = source
-        self.options = options
-        self.unit = unit
-        self.frame = frame
-        self.as_table = self.as_cells = f"in Python, give bq.from_table({frame})"
-        self.has_numbered_names = are_numbered(names)
-        self.reading = Reading(format=format)
-        if choice is not None:
-            self.choice, self.reading, self.is_named = choice, choice.reading, choice.is_named
+        self.source, self.options, self.unit = source, options, unit
+        if not isinstance(found, Table):
+            self.reading, self.batches = Reading(format=format), found
+            return
+        choice = choose(source, options, found.names, len(found.names), format, found.n_index)
+        self.table, self.reading, self.wanted = found, choice.reading, choice.wanted
+        self.is_named, self.objection = choice.is_named, choice.objection
+        self.as_table = self.as_cells = f"in Python, give bq.from_table({found.frame})"
+        schema, self.batches = found.take(choice.wanted)
+        self.integers, self.kinds = integers_of(schema), kinds_of(schema, options.label_type)
 
-    @abstractmethod
-    def pairs(self) -> Iterator[Pair]:
-        """The two columns as they are stored, in the batches of the table."""
-
-    def further(self) -> Iterable[Iterable[object]]:
-        """The first values of the columns that are not read, if their type allows cells of a table or labels."""
-        return ()
-
-    @abstractmethod
     def damaged(self, reason: str) -> InputError:
         """The error for a table that Arrow cannot read."""
+        return InputError(f"{self.source} cannot be read ({reason}); make it anew")
 
     def check_table(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Refuse a table with a column per right vertex."""
@@ -99,20 +109,22 @@ class TableStream(EdgeStream):
 
     def _look(self, left: pa.Array, right: pa.Array) -> None:
         """Look at the first rows, and refuse what is no list of edges, or may be another one."""
-        columns = [_values(column) for column in (left, right)]
-        if self.choice.objection or self.has_numbered_names or all(map(is_cell, columns[1])):
-            columns += map(list, islice(self.further(), _MOST_COLUMNS))
+        columns, table = [_values(column) for column in (left, right)], self.table
+        has_numbered_names = are_numbered(table.names)
+        if self.objection or has_numbered_names or all(map(is_cell, columns[1])):
+            others = [k for k in range(len(table.names)) if k not in self.wanted]
+            columns += map(list, table.first(others[:_MOST_COLUMNS]))
         self.first = columns
         are_no_labels = any(pa.types.is_floating(column.type) for column in (left, right))
-        refuse_marks(self, self.first, ("flags", "counts") if are_no_labels or self.choice.objection else ())
-        if self.choice.objection:
-            raise InputError(f"{self.source}: {self.choice.objection}")
+        refuse_marks(self, self.first, ("flags", "counts") if are_no_labels or self.objection else ())
+        if self.objection:
+            raise InputError(f"{self.source}: {self.objection}")
         words = [["" if value is None else str(value) for value in column] for column in columns]
-        if self.has_numbered_names and len(words) > 2 and are_shared(words):
+        if has_numbered_names and len(words) > 2 and are_shared(words):
             raise InputError(
                 f"{self.source}: {len(words)} columns without names of their own may be the items of a basket, or the "
                 "two sides and more; say left=0, right=1 if the first two are the sides, or give a row per item if "
-                f"they are a basket: {self.frame}.melt(ignore_index=False).dropna().reset_index().iloc[:, [0, 2]]"
+                f"they are a basket: {table.frame}.melt(ignore_index=False).dropna().reset_index().iloc[:, [0, 2]]"
             )
         if pa.types.is_boolean(left.type) and pa.types.is_boolean(right.type):
             raise InputError(
@@ -122,12 +134,14 @@ class TableStream(EdgeStream):
 
     def chunks(self) -> Iterator[pa.RecordBatch]:
         """Batches of edges. See `EdgeStream.chunks`."""
-        return self.labelled(self.pairs())
+        return self.labelled(self.batches)
 
-    def labelled(self, pairs: Iterable[Pair], n_before: int = 0) -> Iterator[pa.RecordBatch]:
+    def labelled(self, batches: Iterable[pa.RecordBatch], n_before: int = 0) -> Iterator[pa.RecordBatch]:
         """Batches of edges of columns that begin behind `n_before` rows. Each has at most `ROWS` rows."""
         try:
-            for left, right, *weights in pairs:
+            for batch in batches:
+                batch.validate()
+                left, right, *weights = batch.columns
                 for column, name in zip((left, right), self.reading.columns, strict=True):
                     self._refuse_structs(name, column.type)
                 for part in slices(self.source, left, right, ROWS):
@@ -143,7 +157,7 @@ class TableStream(EdgeStream):
         has_lists = is_list(kind)
         kind = kind.value_type if has_lists else kind
         if pa.types.is_struct(kind) and kind.num_fields:
-            remedy = column_of_field(name, kind.field(0).name, self.frame, has_lists)
+            remedy = column_of_field(name, kind.field(0).name, self.table.frame, has_lists)
             raise InputError(f"{self.source}: column {name!r} has structs, and labels are integers or text; {remedy}")
 
     def _heavy(self, part: Slice, weights: pa.Array, n_before: int) -> Slice:

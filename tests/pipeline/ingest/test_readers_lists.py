@@ -100,7 +100,7 @@ def test_only_the_two_columns_of_a_parquet_file_are_read(tmp_path: Path, monkeyp
     stream = open_source(tmp_path / "x.parquet", IngestOptions())
     assert isinstance(stream, parquet.ParquetTable)
     assert stream.is_exact
-    assert [batch.schema.names for batch in stream.batches()] == [["id", "items"]]
+    assert [batch.schema.names for batch in stream.batches] == [["id", "items"]]
 
 
 def test_a_bad_item_is_told_with_its_row(monkeypatch: pytest.MonkeyPatch) -> None:

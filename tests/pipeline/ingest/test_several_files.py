@@ -94,14 +94,14 @@ def test_files_of_parquet_are_read_side_by_side_in_their_order(
     files(tmp_path / "in", **{f"{k}__parquet": table for k, table in enumerate(tables)})
     monkeypatch.setattr(several, "count_cores", lambda: 8)
     monkeypatch.setattr(parquet, "SMALL_ROWS", small_rows)
-    meeting, batches = threading.Barrier(2), parquet.ParquetTable.batches
+    meeting, chunks = threading.Barrier(2), parquet.ParquetTable.chunks
 
     def together(self: parquet.ParquetTable) -> Iterator[pa.RecordBatch]:
         if small_rows > 5 and self.path.stem in "01":
             meeting.wait(120)
-        yield from batches(self)
+        yield from chunks(self)
 
-    monkeypatch.setattr(parquet.ParquetTable, "batches", together)
+    monkeypatch.setattr(parquet.ParquetTable, "chunks", together)
     stream = open_source(find(str(tmp_path / "in"), ()), IngestOptions())
     read = pa.Table.from_batches(stream.chunks())
     assert read.to_pydict() == {
