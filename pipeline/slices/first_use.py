@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from kernels import engines
 from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
-from pipeline.ingest.readers.digits import compiled_plain_integers
-from pipeline.ingest.readers.text import LARGE_BYTES
+from pipeline.ingest.readers.text import LARGE_BYTES, plain_integers
 from pipeline.ingest.sources.names import n_bytes_of
 from pipeline.run.progress import OnProgress, Progress
 from schemas.options import BuildOptions
@@ -39,7 +38,7 @@ def before_reading(source: Any, ingest_on: IngestOn, where: Sequence[str] = ()) 
         n_bytes = n_bytes_of(source, where)
         reader = choose_reader(ingest_on, n_bytes)[0]
         if reader is None and n_bytes >= LARGE_BYTES:
-            compiled_plain_integers(b"1 2\n", " ", (0, 1), 2)
+            plain_integers(b"1 2\n", " ", (0, 1), 2)
 
 
 @cache

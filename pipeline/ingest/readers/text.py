@@ -1,8 +1,8 @@
 """The common part of all text formats: a fast pass over blocks, and a slow pass that finds bad lines.
 
-`pipeline.ingest.readers.digits` or Arrow parses a block first. Arrow may refuse the block because of another number of
-columns, text for a number, or an open quote. Then the block is cut into pieces, and pieces that fail again into smaller
-ones. The smallest are read line by line in Python. Only this slow pass decides which lines are bad.
+Compiled code or Arrow parses a block first. Arrow may refuse the block because of another number of columns, text for a
+number, or an open quote. Then the block is cut into pieces, and pieces that fail again into smaller ones. The smallest
+are read line by line in Python. Only this slow pass decides which lines are bad.
 
 Blocks are parsed on all cores, and their edges come in the order of the file. So does the first error.
 """
@@ -24,14 +24,22 @@ import pyarrow.csv as pa_csv
 
 from pipeline.ingest.readers.base import SIDES, SKIP, BadLineError, EdgeStream, shorten, to_batch
 from pipeline.ingest.readers.blocks import Block, blocks
-from pipeline.ingest.readers.digits import compiled_plain_integers, plain_integers
 from pipeline.ingest.readers.labels import INTEGER, parse_label, to_integers, without_empty
 from pipeline.ingest.readers.opening import FileHash, hashed
 from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS, ahead, in_order
 from schemas.options import IngestOptions
 
-__all__ = ["LARGE_BYTES", "SLOW_BYTES", "TextStream", "check_number", "is_large", "parse_table", "split_blanks", "tidy"]
+__all__ = [
+    "LARGE_BYTES",
+    "SLOW_BYTES",
+    "TextStream",
+    "check_number",
+    "parse_table",
+    "plain_integers",
+    "split_blanks",
+    "tidy",
+]
 
 #: Number of pieces that a refused block is cut into. 2 MiB become 64 KiB, then 2 KiB (and the rest of a line), which
 #: the slow pass reads.
@@ -41,16 +49,13 @@ SLOW_BYTES = 16 << 10
 #: A block is not encoded if of every `_SAMPLE`-th of it so large a share is different.
 _SAMPLE, _MOSTLY = 8, 0.9
 
-#: Bytes of a file from which on compiled code parses plain integers. Loading a compiler takes up to 0.5 s, and NumPy
-#: parses as much in that time. Its arrays keep many threads waiting for the interpreter's lock.
+#: Bytes of a file from which on compiled code parses plain integers. Arrow takes several times as long, and for fewer
+#: bytes as long as loading the code.
 LARGE_BYTES = 64 << 20
+#: Most digits of a number that compiled code reads.
+_MOST_DIGITS = 16
 
 _TAB_TO_BLANK = bytes.maketrans(b"\t", b" ")
-
-
-def is_large(path: Path) -> bool:
-    """Whether compiled code parses the plain integers of a text file."""
-    return path.stat().st_size >= LARGE_BYTES
 
 
 class TextStream(EdgeStream):
@@ -85,7 +90,7 @@ class TextStream(EdgeStream):
         self.as_cells = f"in Python, give bq.from_table(numpy.loadtxt({str(path)!r}))"
         self.kinds, self.lowest, self.first_line = kinds, lowest, first_line
         self.rows = 0
-        self.is_large = is_large(path)
+        self.is_large = path.stat().st_size >= LARGE_BYTES
         #: Digest of the file as stored, after it is read. It may still be being computed.
         self.stored: str | Future[str] | None = None
 
@@ -154,10 +159,9 @@ class TextStream(EdgeStream):
 
     def plain(self, data: bytes, delimiter: str, columns: tuple[int, int], n_columns: int) -> pa.RecordBatch | None:
         """Labels of a block of plain integers. None for any other block, and when a label is below the lowest."""
-        if self.kinds != (INTEGER, INTEGER) or self.options.min_weight is not None:
+        if self.kinds != (INTEGER, INTEGER) or self.options.min_weight is not None or not self.is_large:
             return None
-        parse = compiled_plain_integers if self.is_large else plain_integers
-        found = parse(data, delimiter, columns, n_columns)
+        found = plain_integers(data, delimiter, columns, n_columns)
         if found is None or min(int(numbers.min()) for numbers in found) < self.lowest:
             return None
         return to_batch(*map(pa.array, found))
@@ -196,6 +200,23 @@ class TextStream(EdgeStream):
             for text, side, kind in zip(labels, SIDES, self.kinds, strict=False)
         )
         return left, right
+
+
+def plain_integers(data: bytes, delimiter: str, columns: Sequence[int], n_columns: int) -> list[np.ndarray] | None:
+    """Some columns of a plain block, by compiled code, while other threads work. None when the block is not plain.
+
+    It is plain if all lines have `n_columns` fields of digits, with one ASCII delimiter between two, and the wanted
+    ones have no leading zero and at most 16 digits.
+    """
+    from kernels.compiled.digits import read_columns  # not before it pays: it loads machine code
+
+    wanted = np.full(n_columns, -1)
+    distinct = list(dict.fromkeys(columns))
+    wanted[distinct] = np.arange(len(distinct))
+    most = len(data) // (2 * n_columns)
+    found = np.empty(len(distinct) * most, np.int64)
+    n = read_columns(np.frombuffer(data, np.uint8), ord(delimiter), wanted, _MOST_DIGITS, found, most)
+    return [found[start : start + n] for start in (wanted[list(columns)] * most).tolist()] if n > 0 else None
 
 
 def _encoded(labels: pa.Array) -> pa.Array:

@@ -16,8 +16,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.ingest.readers import blocks, fimi, open_source, opening, text
-from pipeline.ingest.readers.digits import compiled_plain_integers, plain_integers
-from pipeline.ingest.readers.text import TextStream
+from pipeline.ingest.readers.text import TextStream, plain_integers
 from pipeline.process.in_order import in_order
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -156,10 +155,9 @@ FIELDS = st.one_of(
 def test_plain_integers_are_read_as_they_are(rows: list[tuple[int, ...]]) -> None:
     data = "".join(" ".join(map(str, row)) + "\n" for row in rows).encode()
     columns = range(len(rows[0]))
-    for parse in (plain_integers, compiled_plain_integers):
-        found = parse(data, " ", columns, len(rows[0]))
-        assert found is not None
-        assert [column.tolist() for column in found] == [[row[k] for row in rows] for k in columns]
+    found = plain_integers(data, " ", columns, len(rows[0]))
+    assert found is not None
+    assert [column.tolist() for column in found] == [[row[k] for row in rows] for k in columns]
 
 
 @pytest.mark.parametrize(
@@ -171,14 +169,15 @@ def test_plain_integers_are_read_as_they_are(rows: list[tuple[int, ...]]) -> Non
 )
 def test_other_text_is_not_plain(data: str) -> None:
     assert plain_integers(data.encode(), " ", (0, 1), 2) is None
-    assert compiled_plain_integers(data.encode(), " ", (0, 1), 2) is None
 
 
 @settings(max_examples=examples(300))
 @given(st.text("0123456789 \n,", max_size=40), st.sampled_from([(0, 1), (1, 0), (2, 2), (1,)]))
-def test_compiled_code_takes_the_same_text_for_plain(data: str, columns: tuple[int, ...]) -> None:
-    text = data.encode() + b"\n"
-    one, other = (parse(text, " ", columns, 3) for parse in (plain_integers, compiled_plain_integers))
-    assert (one is None) == (other is None)
-    if one is not None and other is not None:
-        assert [column.tolist() for column in one] == [column.tolist() for column in other]
+def test_compiled_code_reads_plain_text_and_no_other(data: str, columns: tuple[int, ...]) -> None:
+    rows = [line.split(" ") for line in data.split("\n")]
+    digits = all(len(row) == 3 and all(map(str.isdecimal, row)) for row in rows)
+    plain = digits and all(str(int(row[k])) == row[k] and len(row[k]) <= 16 for row in rows for k in columns)
+    found = plain_integers(f"{data}\n".encode(), " ", columns, 3)
+    assert (found is not None) == plain
+    if found is not None:
+        assert [column.tolist() for column in found] == [[int(row[k]) for row in rows] for k in columns]
