@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import blocks, infer, open_source
+from pipeline.ingest.readers import blocks, infer, open_source, text
 from pipeline.ingest.readers.text import TextStream, tidy
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -292,6 +292,7 @@ def test_fast_and_slow_pass_agree(format, data):
     with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         path = Path(folder) / "x"
         path.write_bytes(content.encode())
+        patch.setattr(text, "LARGE_BYTES", data.draw(st.sampled_from([0, 1 << 40])))
         fast = outcome(path, options)
         slow(patch)
         assert fast == outcome(path, options)

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cli import main
-from pipeline.ingest.readers import blocks, containers, in_memory, tables
+from pipeline.ingest.readers import blocks, containers, in_memory, tables, text
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from tests.support.examples import examples
@@ -91,6 +91,7 @@ def test_an_edge_needs_a_row_of_the_smallest_weight(
         for module in (tables, in_memory, containers):
             patch.setattr(module, "ROWS", most)
         patch.setattr(blocks, "BLOCK_BYTES", 30)
+        patch.setattr(text, "LARGE_BYTES", 0 if most == 1 else 1 << 40)
         for name, (source, options) in sources(rows, place / "in").items():
             found, summary = read_edges(source, place / "out", min_weight=least, **options)
             assert found == wanted, name
