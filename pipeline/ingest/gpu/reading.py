@@ -15,9 +15,9 @@ from pipeline.ingest.gpu.arrays import Arrays
 from pipeline.ingest.gpu.text import text_batches
 from pipeline.ingest.readers.base import EdgeStream
 from pipeline.ingest.readers.blocks import LINE_BYTES
+from pipeline.ingest.readers.columnar import ParquetTable
 from pipeline.ingest.readers.delimited import Delimited
 from pipeline.ingest.readers.edge_list import EdgeList
-from pipeline.ingest.readers.parquet import ParquetTable
 from pipeline.ingest.readers.several import SeveralFiles
 
 __all__ = ["device_batches"]

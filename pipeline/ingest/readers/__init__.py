@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
 from pipeline.ingest.readers.blocks import beginning
-from pipeline.ingest.readers.columnar import ArrowTable
+from pipeline.ingest.readers.columnar import ArrowTable, ParquetTable
 from pipeline.ingest.readers.crossed import Context, CrossTable
 from pipeline.ingest.readers.delimited import Delimited
 from pipeline.ingest.readers.edge_list import EdgeList, Konect
@@ -17,7 +17,6 @@ from pipeline.ingest.readers.fimi import Fimi
 from pipeline.ingest.readers.matrix_market import MatrixMarket
 from pipeline.ingest.readers.objects import open_object
 from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, plain_name, reading_errors, suffix_of
-from pipeline.ingest.readers.parquet import ParquetTable
 from pipeline.ingest.readers.several import SeveralFiles
 from pipeline.process import shell
 from schemas.errors import InputError

@@ -12,18 +12,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from pipeline.ingest.readers import look
 from pipeline.ingest.readers.base import SIDES, BadLineError, shorten
 from pipeline.ingest.readers.blocks import numbered_lines
 from pipeline.ingest.readers.cells import cells_of, has_edge
 from pipeline.ingest.readers.labels import INTEGER, TEXT, looks_integer, parse_label
-from pipeline.ingest.readers.look import (
-    fields_of,
-    find_delimiter,
-    is_number,
-    lines_above,
-    sample_of,
-    shown_separator,
-)
 from pipeline.ingest.readers.text import TextStream, check_number
 from pipeline.run.progress import number as number_of
 from schemas.errors import InputError
@@ -40,19 +33,19 @@ class CrossTable(TextStream):
     """Edges of a table of text with a column per right vertex. Its first column has the labels of the left side."""
 
     def __init__(self, path: Path, options: IngestOptions, format: str):
-        sample = sample_of(path, options)
-        sample = sample[len(lines_above(options, sample)) :]
+        sample = look.sample_of(path, options)
+        sample = sample[len(look.lines_above(options, sample)) :]
         if not sample:
             raise InputError(f"{path} holds blank lines only; name a file that holds a table")
-        self.delimiter = options.delimiter or find_delimiter(path, sample)
-        rows = [fields_of(line, self.delimiter) for _, line in sample]
+        self.delimiter = options.delimiter or look.find_delimiter(path, sample)
+        rows = [look.fields_of(line, self.delimiter) for _, line in sample]
         n = max(map(len, rows))
         place = f"{path}, line {sample[0][0]}"
         if n < 2:
             raise InputError(f"{place}: 1 column where 2 are needed; name what separates them with --delimiter")
         cells = list(zip(*(row[1:] for row in rows if len(row) == n), strict=True))
         corner, *labels = (row[0] for row in rows if row)
-        is_name = not corner.strip() or (not is_number(corner) and all(map(is_number, labels)))
+        is_name = not corner.strip() or (not look.is_number(corner) and all(map(look.is_number, labels)))
         if options.header is None and not is_name and cells_of(cells) and len(rows[0]) == n:
             raise InputError(
                 f"{place}: the first row may name the columns, or have cells, as those below; "
@@ -68,7 +61,7 @@ class CrossTable(TextStream):
         self.seen: dict[str, int] = {}
         self.reading = Reading(
             format=format,
-            separator=shown_separator(self.delimiter),
+            separator=look.shown_separator(self.delimiter),
             header=has_header,
             columns_why="a row per left vertex, and a column per right one",
             lines_above=sample[0][0] - 1,
@@ -78,7 +71,7 @@ class CrossTable(TextStream):
         """Parse a line into an edge per cell that says so."""
         if not line.strip(" \t"):
             return []
-        label, *cells = fields_of(line, self.delimiter) or [""]
+        label, *cells = look.fields_of(line, self.delimiter) or [""]
         if len(cells) != len(self.right):
             found = number_of(len(cells), "cell")
             raise BadLineError(f"{found} where there are {len(self.right)} columns of them", "mend the line")

@@ -17,27 +17,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from pipeline.ingest.readers import look
 from pipeline.ingest.readers.base import BadLineError, shorten
 from pipeline.ingest.readers.blocks import MARK, Block
 from pipeline.ingest.readers.cells import cells_of, refuse_cells, refuse_marks
 from pipeline.ingest.readers.columns import choose, is_usual
 from pipeline.ingest.readers.labels import INTEGER, TEXT, looks_integer
-from pipeline.ingest.readers.look import (
-    MOST_COLUMNS,
-    Line,
-    are_numbered,
-    are_shared,
-    are_usual,
-    fields_of,
-    find_delimiter,
-    has_names,
-    lines_above,
-    option_of,
-    refuse_comment_or_edge,
-    sample_of,
-    shown_separator,
-    split_fields,
-)
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table
 from pipeline.process import shell
 from pipeline.run.progress import number as number_of
@@ -74,16 +59,16 @@ class Delimited(TextStream):
 
     def __init__(self, path: Path, options: IngestOptions, format: str):
         separator = options.delimiter or ("\t" if format == "tsv" else None)
-        sample = sample_of(path, options)
+        sample = look.sample_of(path, options)
         if not sample:
             raise InputError(f"{path} holds blank lines only; name a file that holds edges")
         if options.skip_lines is None and (found := _EXCEL.match(sample[0][1])) and len(sample) > 1:
             separator, sample = separator or found[1], sample[1:]
-        above = lines_above(options, sample)
+        above = look.lines_above(options, sample)
         body = sample[len(above) :]
         number, text = body[0]
-        self.separator = separator = separator or find_delimiter(path, body)
-        rows = [fields_of(line, separator) for _, line in body]
+        self.separator = separator = separator or look.find_delimiter(path, body)
+        rows = [look.fields_of(line, separator) for _, line in body]
         self.n_columns = n = len(rows[0])
         place = f"{path}, line {number}"
         _refuse_title(path, body, rows)
@@ -101,14 +86,14 @@ class Delimited(TextStream):
         self.is_named = bool(self.header) and choice.is_named
         self.reading = replace(
             choice.reading,
-            separator=shown_separator(separator),
+            separator=look.shown_separator(separator),
             header=bool(self.header),
             header_why=_why_header(options, bool(self.header), self.is_named),
             lines_above=top - 1,
         )
         self.delimiter = separator if len(separator) == 1 else _UNIT
         self.repeated = 0
-        items = option_of(separator)
+        items = look.option_of(separator)
         self.torn = f"mend the line, or say --format fimi {items} if a line has the items of a transaction"
         header = "" if self.header else ", header=None"
         self.as_cells = f"in Python, give bq.from_table(pandas.read_csv({str(path)!r}{header}), labels=False)"
@@ -126,7 +111,8 @@ class Delimited(TextStream):
         numbers = _row_numbers(names, self.sample[0]) if self.n_columns > 2 else None
         objection = None
         if self.n_columns > 2 and not self.is_named:
-            objection = numbers or (_baskets(self.separator, self.sample, names, top) if are_numbered(names) else None)
+            has_numbers = look.are_numbered(names)
+            objection = numbers or (_baskets(self.separator, self.sample, names, top) if has_numbers else None)
         refuse_marks(self, self.sample, () if not objection else ("flags",) if numbers else ("flags", "counts"))
         if objection:
             table = "--format table" if self.header else "--format table --no-header"
@@ -180,7 +166,7 @@ class Delimited(TextStream):
     @property
     def may_repeat_header(self) -> bool:
         """Whether a line that repeats the header could be read as an edge."""
-        names = fields_of(self.header, self.separator)
+        names = look.fields_of(self.header, self.separator)
         return bool(self.header) and all(
             kind != INTEGER or looks_integer(names[k]) for k, kind in zip(self.columns, self.kinds, strict=True)
         )
@@ -201,7 +187,7 @@ class Delimited(TextStream):
             self.repeated += 1
             return []
         try:
-            fields = split_fields(line, self.separator, strict=True)
+            fields = look.split_fields(line, self.separator, strict=True)
         except csv.Error as error:
             reason = f"{shorten(line)} has a quote out of place ({error})"
             raise BadLineError(reason, "mend it (a label cannot hold a line break)") from None
@@ -221,30 +207,31 @@ class Delimited(TextStream):
 def _header(
     path: Path,
     options: IngestOptions,
-    above: Sequence[Line],
-    body: Sequence[Line],
+    above: Sequence[look.Line],
+    body: Sequence[look.Line],
     rows: list[list[str]],
     delimiter: str,
-) -> tuple[Line, list[str] | None]:
+) -> tuple[look.Line, list[str] | None]:
     """The line of the header, with its names. Without a header, the number of the first edge and an empty text."""
     number, text = body[0]
     chosen = [name for name in (options.left, options.right, options.weight) if isinstance(name, str)]
     if options.header is False and chosen:
         raise InputError(f"column {chosen[0]!r} cannot be found by name with --no-header; give its position from 0")
     is_said = options.header is not None or bool(chosen)
-    has = options.header is not False if is_said else has_names(options, rows)
+    has = options.header is not False if is_said else look.has_names(options, rows)
     if above:
-        names = fields_of(above[-1][1].lstrip("#%/").strip(), delimiter) if options.header is not False else []
-        if len(names) == len(rows[0]) and has_names(options, [names, *rows]) and not are_usual(options, rows[0]):
+        names = look.fields_of(above[-1][1].lstrip("#%/").strip(), delimiter) if options.header is not False else []
+        is_usual_row = look.are_usual(options, rows[0])
+        if len(names) == len(rows[0]) and not is_usual_row and look.has_names(options, [names, *rows]):
             return above[-1], names
         if not has:
-            refuse_comment_or_edge(path, above, lambda text: len(fields_of(text, delimiter)) == len(rows[0]))
+            look.refuse_comment_or_edge(path, above, lambda text: len(look.fields_of(text, delimiter)) == len(rows[0]))
     if has is not None:
         return ((number, text), rows[0]) if has else ((number, ""), None)
     columns = tuple(zip(*(row for row in rows if len(row) == len(rows[0])), strict=True))
     if cells_of([column[1:] for column in columns[1:]]) == "marks":
         return (number, text), rows[0]  # which is refused as a table with a column per vertex
-    if len(rows[0]) > 2 and options.left is None and are_shared(columns):
+    if len(rows[0]) > 2 and options.left is None and look.are_shared(columns):
         raise InputError(f"{path}, line {number}: {_baskets(delimiter, columns, None, number)}")
     raise InputError(
         f"{path}, line {number}: {shorten(text)} may be column names or an edge; say --header or --no-header"
@@ -264,7 +251,7 @@ def _one_column(text: str, format: str) -> str:
     if text.strip() == "B":
         return "say --format cxt if this is a context of Burmeister"
     if "::" in text:
-        return f"name the separator with {option_of('::')}"
+        return f"name the separator with {look.option_of('::')}"
     if format == "tsv" and any(separator in text for separator in (",", ";", "|")):
         return "say --format csv"
     if text.strip().replace("\t", " ").count(" "):
@@ -272,7 +259,7 @@ def _one_column(text: str, format: str) -> str:
     return "name the character between columns with --delimiter, or another --format (`bicliques look` shows the lines)"
 
 
-def _refuse_title(path: Path, body: Sequence[Line], rows: list[list[str]]) -> None:
+def _refuse_title(path: Path, body: Sequence[look.Line], rows: list[list[str]]) -> None:
     """Refuse first lines that have another number of columns than all others, which agree."""
     counts = [len(row) for row in rows]
     usual = max(set(counts), key=counts.count)
@@ -300,12 +287,12 @@ def _row_numbers(names: Sequence[str] | None, column: Sequence[str]) -> str | No
 
 def _baskets(delimiter: str, each: Sequence[Sequence[str]], names: Sequence[str] | None, top: int) -> str | None:
     """The objection that several columns without names may be the items of transactions."""
-    if not are_shared(each) and (names or len(each) <= MOST_COLUMNS):
+    if not look.are_shared(each) and (names or len(each) <= look.MOST_COLUMNS):
         return None
     skip = f" --skip-lines {top}" if names else ""
     return (
         f"{len(each)} columns without names may be the items of a transaction, or the two sides and more; "
-        f"say --format fimi {option_of(delimiter)}{skip} if they are, or "
+        f"say --format fimi {look.option_of(delimiter)}{skip} if they are, or "
         "--left 0 --right 1 if the first two are the sides"
     )
 

@@ -25,23 +25,12 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.ingest.readers import look
 from pipeline.ingest.readers.base import SIDES, BadLineError, shorten
 from pipeline.ingest.readers.blocks import Block, numbered_lines
 from pipeline.ingest.readers.cells import refuse_cells
 from pipeline.ingest.readers.columns import side_names
 from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, header_number, looks_integer
-from pipeline.ingest.readers.look import (
-    MOST_COLUMNS,
-    Line,
-    as_edges,
-    has_names,
-    is_number,
-    lines_above,
-    may_be,
-    refuse_comment_or_edge,
-    sample_of,
-    separators_in,
-)
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from pipeline.run.progress import number as number_of
 from schemas.errors import InputError
@@ -73,12 +62,12 @@ class EdgeList(TextStream):
     def __init__(self, path: Path, options: IngestOptions, format: str, lowest: int = 0):
         kind = TEXT if options.label_type == "string" else INTEGER
         self.commented = 0
-        sample = sample_of(path, options, lambda text: text.startswith(self.comment))
-        above = lines_above(options, sample)
+        sample = look.sample_of(path, options, lambda text: text.startswith(self.comment))
+        above = look.lines_above(options, sample)
         sample = sample[len(above) :]
         rows = [_columns(text)[0] for _, text in sample]
-        n = next((len(row) for row in rows if 2 <= len(row) <= MOST_COLUMNS), 0)
-        refuse_comment_or_edge(path, above, lambda text: kind == TEXT and len(_columns(text)[0]) == n)
+        n = next((len(row) for row in rows if 2 <= len(row) <= look.MOST_COLUMNS), 0)
+        look.refuse_comment_or_edge(path, above, lambda text: kind == TEXT and len(_columns(text)[0]) == n)
         has_comments = bool(above) or (bool(sample) and sample[0][0] > 1)
         self.first, below = sample[0] if sample else (0, ""), {len(row) for row in rows[1:]}
         self.is_above, self.counts = False, tuple[int, ...]()
@@ -86,13 +75,13 @@ class EdgeList(TextStream):
             self.is_above = below in ({2}, {3}) and len(rows[0]) not in below
             # those of comments would be in them
             self.counts = tuple(map(int, rows[0])) if self.is_above or not has_comments else ()
-            has_numbers = any(is_number(text) for row in rows[1:] for text in row[:2])
+            has_numbers = any(look.is_number(text) for row in rows[1:] for text in row[:2])
             if kind == TEXT and not self.is_above and not has_numbers:
-                raise may_be(path, self.first, "the numbers of vertices and edges, or an edge")
+                raise look.may_be(path, self.first, "the numbers of vertices and edges, or an edge")
         is_header = len(rows) > 1 and not self.is_above and len(rows[0]) == n and options.skip_lines is None
-        has_header = is_header and not is_number(rows[0][0]) and bool(has_names(options, rows))
+        has_header = is_header and not look.is_number(rows[0][0]) and bool(look.has_names(options, rows))
         edges, lines = rows[self.is_above or has_header :], sample[self.is_above or has_header :]
-        self.n_columns = len(edges[0]) if edges and 2 <= len(edges[0]) <= MOST_COLUMNS else n or 2
+        self.n_columns = len(edges[0]) if edges and 2 <= len(edges[0]) <= look.MOST_COLUMNS else n or 2
         super().__init__(path, options, (kind, kind), lowest, first_line=lines[0][0] if lines else 1)
         if edges and not options.skip_bad_lines and "\ufffd" not in lines[0][1]:
             if n == 0:
@@ -155,7 +144,7 @@ class EdgeList(TextStream):
             if len(fields) < self.n_columns == 2:
                 raise BadLineError(found, "mend the line")
             is_table = {*fields} <= {"0", "1"}
-            remedy = self.as_cells if is_table else f"mend the line, or {as_edges(self.path)}"
+            remedy = self.as_cells if is_table else f"mend the line, or {look.as_edges(self.path)}"
             raise BadLineError(found, remedy, is_lone=False)
         numbers = [check_number(text, what) for what, text in zip(_EXTRA, fields[2:], strict=False)]
         if weight is not None:
@@ -190,12 +179,11 @@ class EdgeList(TextStream):
             if len(self.counts) == len(sides):
                 agree |= all(_counts(said, labels, own) for said, labels in zip(self.counts, sides, strict=True))
         if agree and not self.is_above and self.n_edges > _FEW:
-            raise may_be(self.path, self.first, "the numbers of vertices and edges, or an edge")
+            raise look.may_be(self.path, self.first, "the numbers of vertices and edges, or an edge")
         if not agree and self.is_above:
             place, text = self.first
-            remedy = (
-                as_edges(self.path) if len(self.counts) == len(SIDES) else f"leave it out with --skip-lines {place}"
-            )
+            is_list = len(self.counts) == len(SIDES)
+            remedy = look.as_edges(self.path) if is_list else f"leave it out with --skip-lines {place}"
             raise InputError(
                 f"{self.path}, line {place}: {shorten(text)} has another number of columns than the lines below, and "
                 f"does not count what they have; mend the line, or {remedy}"
@@ -223,20 +211,20 @@ def _columns(line: str) -> tuple[list[str], float | None]:
     return split_blanks(line), weight
 
 
-def _other_columns(path: Path, line: Line, rows: list[list[str]]) -> InputError:
+def _other_columns(path: Path, line: look.Line, rows: list[list[str]]) -> InputError:
     """The error for a file whose first edge does not have two to four columns between blanks."""
     place, text = line
-    if separators_in(rows[0]):
+    if look.separators_in(rows[0]):
         remedy = "say --format csv"
     elif all(set(row) <= {"0", "1"} for row in rows):
         remedy = f"if it is a table of 0 and 1, in Python, give bq.from_table(numpy.loadtxt({str(path)!r}))"
     elif len(rows[0]) > 1 and len(rows) > 1:
-        remedy = f"mend the line, or {as_edges(path)}"
+        remedy = f"mend the line, or {look.as_edges(path)}"
     else:
         remedy = f"say --skip-lines {place} if it is no edge, or another --format (`bicliques look` shows the lines)"
     return InputError(
-        f"{path}, line {place}: {number_of(len(rows[0]), 'column')} where 2 to {MOST_COLUMNS} are expected, separated "
-        f"by blanks or tabs ({shorten(text)}); {remedy}"
+        f"{path}, line {place}: {number_of(len(rows[0]), 'column')} where 2 to {look.MOST_COLUMNS} are expected, "
+        f"separated by blanks or tabs ({shorten(text)}); {remedy}"
     )
 
 

@@ -19,23 +19,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers import blocks
+from pipeline.ingest.readers import blocks, look
 from pipeline.ingest.readers.base import shorten, to_batch
 from pipeline.ingest.readers.blocks import Block
 from pipeline.ingest.readers.cells import cells_of
 from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, looks_integer, parse_label, to_integers
-from pipeline.ingest.readers.look import (
-    MOST_COLUMNS,
-    as_edges,
-    fields_of,
-    lines_above,
-    may_be,
-    option_of,
-    refuse_comment_or_edge,
-    sample_of,
-    separators_in,
-    shown_separator,
-)
 from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
 from pipeline.run.progress import number as number_of
@@ -64,7 +52,7 @@ class Fimi(TextStream):
 
     def __init__(self, path: Path, options: IngestOptions, format: str):
         self.delimiter = options.delimiter or " "
-        sample = sample_of(path, options)
+        sample = look.sample_of(path, options)
         above = 0
         while options.skip_lines is None and above < len(sample) - 1 and _ABOVE.match(sample[above][1]):
             above += 1
@@ -80,7 +68,7 @@ class Fimi(TextStream):
             self._refuse_others(format)
         self.reading = Reading(
             format=format,
-            separator=shown_separator(self.delimiter),
+            separator=look.shown_separator(self.delimiter),
             columns_why="the number of the line, and what is on it",
             lines_above=first - 1,
         )
@@ -89,23 +77,23 @@ class Fimi(TextStream):
         """The items of a line."""
         if self.delimiter == " ":
             return split_blanks(line.removesuffix("\r"))
-        return [item for field in fields_of(line, self.delimiter) if (item := field.strip(" \t\r"))]
+        return [item for field in look.fields_of(line, self.delimiter) if (item := field.strip(" \t\r"))]
 
     def _refuse_others(self, format: str) -> None:
         """Refuse a file whose first lines are no transactions, or have items between other characters."""
         (place, text), options = self.lines[0], self.options
         where, shown = f"{self.path}, line {place}", shorten(text)
         if options.delimiter is None:
-            found = separators_in(item for row in self.items for item in row)
+            found = look.separators_in(item for row in self.items for item in row)
             if any("\t" in line and " " in line.strip() for _, line in self.lines):
                 found = ["\t"]
             if found:
-                option = option_of(found[0])
-                is_table = _width({len(fields_of(line, found[0])) for _, line in self.lines})
+                option = look.option_of(found[0])
+                is_table = _width({len(look.fields_of(line, found[0])) for _, line in self.lines})
                 edges = f"--format csv {option} if a line is an edge, or " if is_table else ""
                 raise InputError(
-                    f"{where}: {shown_separator(found[0])} may stand between the items ({shown}); say {edges}--format "
-                    f"{format} {option} if it is a transaction, or --delimiter ' ' if blanks stand between them"
+                    f"{where}: {look.shown_separator(found[0])} may stand between the items ({shown}); say {edges}--"
+                    f"format {format} {option} if it is a transaction, or --delimiter ' ' if blanks stand between them"
                 )
         is_guess = options.format is None and format == "fimi" and not options.delimiter
         if is_guess and len(self.items) > 1 and (width := _width(set(map(len, self.items)))):
@@ -115,14 +103,15 @@ class Fimi(TextStream):
                 f"say --format {kind} if a line is an edge, or --format fimi if it is a transaction"
             )
         if options.skip_lines is None:
-            refuse_comment_or_edge(self.path, lines_above(options, self.lines), lambda _: self.kinds[1] == TEXT)
+            above = look.lines_above(options, self.lines)
+            look.refuse_comment_or_edge(self.path, above, lambda _: self.kinds[1] == TEXT)
             starts = [row[0] if row else "" for row in self.items]
             first = int(starts[0]) if starts[0] in ("0", "1") else 0
             is_numbered = len(starts) >= _LISTS and starts == [str(first + k) for k in range(len(starts))]
             if (is_numbered and max(map(len, self.items)) > 1) or all(start.endswith(":") for start in starts):
                 raise InputError(
                     f"{where}: every line begins with its own vertex ({shown}), which would be one of its items; "
-                    f"{as_edges(self.path)}, or say --skip-lines 0 if it is an item"
+                    f"{look.as_edges(self.path)}, or say --skip-lines 0 if it is an item"
                 )
         if self.kinds[1] == INTEGER and not all(map(looks_integer, self.items[0])):
             rest = [item for row in self.items[1:] for item in row]
@@ -149,7 +138,7 @@ class Fimi(TextStream):
         if right is not None and right.type == INTEGER:
             n_right = (*n_right, pc.max(right).as_py())
         if said[-1] == self.rows - len(said) or said[1] in n_right:
-            raise may_be(self.path, line, "the numbers of vertices and edges, or a list")
+            raise look.may_be(self.path, line, "the numbers of vertices and edges, or a list")
 
     def check_table(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Refuse lines with nothing but 0 and 1, of which most are there several times."""
@@ -186,4 +175,4 @@ class Fimi(TextStream):
 
 def _width(widths: set[int]) -> int:
     """The one number of columns of some lines, if edges have so many. 0 if there is none."""
-    return next(iter(widths)) if len(widths) == 1 and 2 <= min(widths) <= MOST_COLUMNS else 0
+    return next(iter(widths)) if len(widths) == 1 and 2 <= min(widths) <= look.MOST_COLUMNS else 0

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from itertools import repeat
+from numbers import Real
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import NAN_REMEDY, SIDES, EdgeStream, to_batch
+from pipeline.ingest.readers.base import NAN_REMEDY, SIDES, EdgeStream
 from pipeline.ingest.readers.in_memory import is_whole, pairs_of, refuse_odd
 from pipeline.ingest.readers.labels import INTEGER
 from pipeline.ingest.readers.tables import ROWS, TableStream
@@ -30,17 +33,15 @@ def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
     def batches() -> Iterator[pa.RecordBatch]:
         for start in range(0, len(entries.data), ROWS):
             part = slice(start, start + ROWS)
-            kept = entries.data[part] != 0
             if options.min_weight is None:
                 _refuse_nan(name, entries, part)
-            else:
-                enough = entries.data[part] >= options.min_weight
-                stream.light += int((kept & ~enough).sum())
-                kept &= enough
-            yield to_batch(*(pa.array(ids[part][kept], INTEGER) for ids in (entries.row, entries.col)))
+            kept = entries.data[part] != 0
+            columns = [pa.array(ids[part][kept], INTEGER) for ids in (entries.row, entries.col)]
+            if options.min_weight is not None:
+                columns.append(pa.array(entries.data[part][kept].astype(np.float64)))
+            yield pa.RecordBatch.from_arrays(columns, names=[*SIDES, "weight"][: len(columns)])
 
-    stream = TableStream(name, "scipy", options, batches())
-    return stream
+    return TableStream(name, "scipy", options, batches())
 
 
 def _refuse_nan(name: str, entries: Any, part: slice) -> None:
@@ -67,46 +68,38 @@ def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
             refuse_odd(f"{name}: the {word} side", labels, "node", "relabel the nodes")
 
     edges = graph.edges(data=options.weight or "weight")
-    ends = _joined(edges, side, lambda node: node, lambda: stream, "two nodes with bipartite")
-    batches = pairs_of(name, ends, "edge", "relabel the nodes", as_text=as_text)
-    stream = TableStream(name, "networkx", options, batches, unit="edge")
-    return stream
+    return _open_edges(
+        name, "networkx", options, edges, side, lambda node: node, "nodes with bipartite", "relabel the nodes"
+    )
 
 
-def _joined(
+def _open_edges(
+    name: str,
+    format: str,
+    options: IngestOptions,
     edges: Iterable[tuple[Any, Any, Any]],
     side: Any,
     label: Callable[[Any], Any],
-    stream: Callable[[], TableStream],
     what: str,
-) -> Iterator[tuple[Any, Any]]:
-    """The left and the right label of every edge whose weight is at least the smallest one."""
-    for u, v, weight in edges:
-        if not _is_heavy(stream(), (label(u), label(v)), weight):
-            continue
-        if side[u] == side[v]:
-            raise InputError(
-                f"{stream().source}: the edge between {label(u)!r} and {label(v)!r} joins {what}={side[u]}; "
-                "remove it or correct the attribute"
-            )
-        yield (label(v), label(u)) if side[u] else (label(u), label(v))
+    remedy: str,
+) -> EdgeStream:
+    """Open edges with their weights. `side` tells which side a vertex is of, and `label` what it is called."""
 
+    def pairs() -> Iterator[tuple[Any, ...]]:
+        for u, v, weight in edges:
+            wrong = ""
+            if options.min_weight is not None and not isinstance(weight, (Real, Decimal)):
+                wrong = f"has {options.weight or 'weight'}={weight!r}, which is no number; set it on every edge"
+            elif side[u] == side[v]:
+                wrong = f"joins two {what}={side[u]}; remove it or correct the attribute"
+            if wrong:
+                raise InputError(f"{name}: the edge between {label(u)!r} and {label(v)!r} {wrong}")
+            ends = (label(v), label(u)) if side[u] else (label(u), label(v))
+            yield ends if options.min_weight is None else (*ends, weight)
 
-def _is_heavy(stream: TableStream, edge: tuple[Any, Any], weight: Any) -> bool:
-    """Whether the weight of an edge is at least the smallest one, if weights matter. Light edges are counted."""
-    least = stream.options.min_weight
-    if least is None:
-        return True
-    try:
-        enough = bool(weight >= least)
-    except TypeError:
-        what = stream.options.weight or "weight"
-        raise InputError(
-            f"{stream.source}: the edge between {edge[0]!r} and {edge[1]!r} has {what}={weight!r}, which is no number; "
-            "set it on every edge"
-        ) from None
-    stream.light += not enough
-    return enough
+    n = 2 if options.min_weight is None else 3
+    batches = pairs_of(name, pairs(), "edge", remedy, n, options.label_type == "string")
+    return TableStream(name, format, options, batches, unit="edge")
 
 
 def _refuse_names_twice(name: str, label: Sequence[Any], side: Sequence[Any]) -> None:
@@ -138,7 +131,6 @@ def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
     what = options.weight or "weight"
     weights = graph.es[what] if what in graph.es.attributes() else repeat(None)
     edges = ((u, v, weight) for (u, v), weight in zip(graph.get_edgelist(), weights, strict=False))
-    ends = _joined(edges, side, label.__getitem__, lambda: stream, "two vertices with type")
-    batches = pairs_of(name, ends, "edge", "rename the vertices", as_text=options.label_type == "string")
-    stream = TableStream(name, "igraph", options, batches, unit="edge")
-    return stream
+    return _open_edges(
+        name, "igraph", options, edges, side, label.__getitem__, "vertices with type", "rename the vertices"
+    )

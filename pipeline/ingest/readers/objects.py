@@ -13,13 +13,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from pipeline.ingest.readers import in_memory
 from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES, EdgeStream, refuse_unused
-from pipeline.ingest.readers.columns import index_first
-from pipeline.ingest.readers.containers import one_hot, open_array, open_mapping, open_pairs
 from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
-from pipeline.ingest.readers.in_memory import odd_value, whole_as_text
-from pipeline.ingest.readers.lists import refuse_lone_list
-from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Table, TableStream, fit_for_cells
+from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Table, TableStream
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
@@ -67,10 +64,8 @@ def _reader_of(source: Any) -> tuple[_Opener, frozenset[str]] | None:
 def _open_pandas(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
     if options.left is None and frame.shape[1] and all(kind.kind == "b" for kind in frame.dtypes):
         index, columns = frame.index.tolist(), frame.columns.tolist()
-        return one_hot(name, "pandas", options, index, columns, _booleans(frame, name))
+        return in_memory.one_hot(name, "pandas", options, index, columns, _booleans(frame, name))
     whole, n_index = _with_index(frame)
-    if whole.shape[1] == 1:
-        refuse_lone_list(name, pa.Table.from_pandas(whole.head(FURTHER_ROWS), preserve_index=False).schema)
 
     def take(wanted: tuple[int, ...]) -> _Taken:
         table = _chosen(whole, name, wanted, options.label_type == "string")
@@ -102,7 +97,7 @@ def _as_arrow(series: Any, as_text: bool) -> pa.Array:
     except OverflowError:
         if not as_text:
             raise
-        return pa.array(series.map(whole_as_text), from_pandas=True)
+        return pa.array(series.map(in_memory.whole_as_text), from_pandas=True)
 
 
 def _chosen(frame: Any, name: str, wanted: tuple[int, ...], as_text: bool) -> pa.Table:
@@ -113,7 +108,7 @@ def _chosen(frame: Any, name: str, wanted: tuple[int, ...], as_text: bool) -> pa
         try:
             arrays[side] = _as_arrow(series, as_text and side != "weight")
         except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
-            raise odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
+            raise in_memory.odd_value(f"{name}: the {side} column", series, "row", str(error)) from error
     return pa.table(arrays)
 
 
@@ -162,9 +157,7 @@ def _open_polars(frame: Any, name: str, options: IngestOptions) -> EdgeStream:
         if (nulls := [column.name for column in frame if column.null_count()]) != []:
             raise InputError(f"{name}: column {nulls[0]!r} has a null; say whether it is true (frame.fill_null)")
         rows = list(range(frame.height))
-        return one_hot(name, "polars", options, rows, names, (column.to_numpy() for column in frame))
-    if len(names) == 1:
-        refuse_lone_list(name, lazy.head(1).collect().to_arrow().schema)
+        return in_memory.one_hot(name, "polars", options, rows, names, (column.to_numpy() for column in frame))
 
     def take(wanted: tuple[int, ...]) -> _Taken:
         try:
@@ -197,7 +190,10 @@ def _open_arrow(table: Any, name: str, options: IngestOptions) -> EdgeStream:
             rows.append(batch.slice(0, 0 if rows else FURTHER_ROWS))
             yield batch.select(columns)
 
-    return _open_fields(name, options, reader.schema, read, lambda fit: rows[0].select(fit), "pyarrow.table(table)")
+    frame = "pyarrow.table(table).to_pandas()"
+    return TableStream(
+        name, "arrow", options, Table.of_arrow(reader.schema, read, lambda fit: rows[0].select(fit), frame)
+    )
 
 
 def _open_dataset(dataset: Any, name: str, options: IngestOptions) -> EdgeStream:
@@ -210,31 +206,8 @@ def _open_dataset(dataset: Any, name: str, options: IngestOptions) -> EdgeStream
     def head(columns: list[int]) -> pa.Table:
         return dataset.head(FURTHER_ROWS, columns=[names[k] for k in columns])
 
-    return _open_fields(name, options, dataset.schema, read, head, "dataset.to_table()")
-
-
-def _open_fields(
-    name: str,
-    options: IngestOptions,
-    schema: pa.Schema,
-    read: Callable[[list[int]], Iterator[pa.RecordBatch]],
-    head: Callable[[list[int]], Any],
-    table: str,
-) -> EdgeStream:
-    """Open what has the types of Arrow. `read` and `head` get positions of columns, for all rows and the first."""
-    refuse_lone_list(name, schema)
-    order, n_index = index_first(schema)
-
-    def take(wanted: tuple[int, ...]) -> _Taken:
-        columns = [order[k] for k in wanted]
-        return pa.schema([schema.field(k) for k in columns]), read(columns)
-
-    def first(positions: list[int]) -> Iterable[list[object]]:
-        fit = [order[k] for k in positions if fit_for_cells(schema.types[order[k]])]
-        return (column.to_pylist() for column in head(fit).columns) if fit else ()
-
-    names = [schema.names[k] for k in order]
-    return TableStream(name, "arrow", options, Table(names, take, first, f"{table}.to_pandas()", n_index))
+    table = Table.of_arrow(dataset.schema, read, head, "dataset.to_table().to_pandas()")
+    return TableStream(name, "arrow", options, table)
 
 
 _Opener = Callable[[Any, str, IngestOptions], EdgeStream]
@@ -254,7 +227,7 @@ _LIBRARIES: tuple[tuple[str, str, _Opener, frozenset[str]], ...] = (
 
 #: What needs no library but NumPy, opener, and options that apply.
 _CONTAINERS: tuple[tuple[type, _Opener, frozenset[str]], ...] = (
-    (np.ndarray, open_array, ON_LABELS | ON_WEIGHTS),
-    (Mapping, open_mapping, ON_LABELS),
-    (Iterable, open_pairs, ON_LABELS | ON_WEIGHTS),
+    (np.ndarray, in_memory.open_array, ON_LABELS | ON_WEIGHTS),
+    (Mapping, in_memory.open_mapping, ON_LABELS),
+    (Iterable, in_memory.open_pairs, ON_LABELS | ON_WEIGHTS),
 )

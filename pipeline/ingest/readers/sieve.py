@@ -1,5 +1,8 @@
 """Labels of typed columns (Parquet, Arrow, data frames): what may hold them, and which rows have none.
 
+A column may hold lists, as of a table with a row per transaction: every item of a list is an edge to the label beside
+it. An empty list and a null in the place of a list have no edges. A null in a list is a bad label.
+
 Arrow does not check columns from files and from other libraries. A damaged offset makes it read outside of a buffer,
 and text may not be UTF-8. So columns are checked before any offset or index in them is used.
 
@@ -8,6 +11,9 @@ megabytes of memory.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +26,7 @@ from schemas.errors import InputError
 from schemas.options import LabelType
 
 __all__ = [
-    "as_bytes",
-    "check_rows",
-    "check_values",
+    "Slice",
     "integers_of",
     "is_list",
     "is_text",
@@ -30,6 +34,7 @@ __all__ = [
     "not_utf8",
     "only_used",
     "sieve",
+    "slices",
     "why_bad",
 ]
 
@@ -75,19 +80,19 @@ def kinds_of(schema: pa.Schema, label_type: LabelType) -> tuple[pa.DataType | No
     return kind_of(_label_type_of(schema.types[0])), kind_of(_label_type_of(schema.types[1]))
 
 
-def as_bytes(column: pa.Array) -> pa.Array:
+def _as_bytes(column: pa.Array) -> pa.Array:
     """The same column as bytes, which need not be UTF-8. It shares all buffers."""
     return column.view(_BYTES[column.type]) if column.type in _BYTES else column
 
 
-def check_values(column: pa.Array) -> None:
-    """Refuse damaged values of a dictionary. Then `check_rows` need not check them again for every slice."""
+def _check_values(column: pa.Array) -> None:
+    """Refuse damaged values of a dictionary. Then `_check_rows` need not check them again for every slice."""
     if pa.types.is_dictionary(column.type):
-        check_values(column.dictionary)
-        check_rows(column.dictionary)
+        _check_values(column.dictionary)
+        _check_rows(column.dictionary)
 
 
-def check_rows(column: pa.Array) -> None:
+def _check_rows(column: pa.Array) -> None:
     """Refuse damaged rows. UTF-8 is not checked, and of a dictionary column only the indices are.
 
     Raises
@@ -96,7 +101,7 @@ def check_rows(column: pa.Array) -> None:
         An offset, an index or a length is out of range.
     """
     if not pa.types.is_dictionary(column.type):
-        as_bytes(column).validate(full=True)
+        _as_bytes(column).validate(full=True)
         return
     column.indices.validate(full=True)
     bounds = pc.min_max(column.indices).as_py()
@@ -105,11 +110,11 @@ def check_rows(column: pa.Array) -> None:
 
 
 def not_utf8(texts: pa.Array) -> pa.Array | None:
-    """Which rows are not UTF-8, of type bool. None when all are. `check_rows` must have passed the rows."""
+    """Which rows are not UTF-8, of type bool. None when all are. `_check_rows` must have passed the rows."""
     try:
         texts.validate(full=True)
     except pa.ArrowInvalid:
-        values = as_bytes(texts).to_pylist()
+        values = _as_bytes(texts).to_pylist()
         return pa.array([value is not None and not _is_utf8(value) for value in values], pa.bool_())
     return None
 
@@ -128,7 +133,7 @@ def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array,
     Parameters
     ----------
     column : Array
-        Integers of any width, strings of any layout, or a dictionary of either. `check_rows` has passed it.
+        Integers of any width, strings of any layout, or a dictionary of either. `_check_rows` has passed it.
     what : str
         The source and the side, for the message.
     label_type : "auto", "int" or "string"
@@ -243,4 +248,101 @@ def _stored(column: pa.Array, row: int) -> object:
     if pa.types.is_dictionary(column.type):
         place = column.indices[row].as_py()
         return None if place is None else _stored(column.dictionary, place)
-    return as_bytes(column)[row].as_py()
+    return _as_bytes(column)[row].as_py()
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Some edges of a table.
+
+    Parameters
+    ----------
+    left, right : Array
+        Of the same length, without lists.
+    start, stop : int
+        The rows of the table that they are of.
+    rows : ndarray or None
+        The row of every edge, counted from `start`. None if every row is an edge.
+    """
+
+    left: pa.Array
+    right: pa.Array
+    start: int
+    stop: int
+    rows: np.ndarray | None = None
+
+    def only(self, rows: np.ndarray) -> Slice:
+        """The edges of some rows, which are marked by bools."""
+        of = np.arange(self.stop - self.start) if self.rows is None else self.rows
+        edges = np.flatnonzero(rows[of])
+        places = pa.array(edges, pa.int64())
+        return Slice(_taken(self.left, places), _taken(self.right, places), self.start, self.stop, of[edges])
+
+    def row(self, edge: int) -> int:
+        """The row of the table that has an edge of the slice."""
+        return self.start + (edge if self.rows is None else int(self.rows[edge]))
+
+
+def slices(place: str, left: pa.Array, right: pa.Array, most: int) -> Iterator[Slice]:
+    """The edges of two columns, at most about `most` at a time, checked for damage.
+
+    Raises
+    ------
+    ArrowInvalid
+        A column is damaged, or one has more rows than the other.
+    InputError
+        Both columns hold lists.
+    """
+    if len(left) != len(right):
+        raise pa.ArrowInvalid(f"one column has {len(left)} rows and the other one {len(right)}")
+    lists = [is_list(column.type) for column in (left, right)]
+    if all(lists):
+        raise InputError(f"{place}: both columns hold lists; one of the two needs a label per row")
+    if any(lists):
+        yield from _of_lists(left, right, most, lists[0])
+        return
+    for column in (left, right):
+        _check_values(column)
+    for start in range(0, len(left), most):
+        rows = left.slice(start, most), right.slice(start, most)
+        for column in rows:
+            _check_rows(column)
+        yield Slice(*rows, start, start + len(rows[0]))
+
+
+def _of_lists(left: pa.Array, right: pa.Array, most: int, left_has_lists: bool) -> Iterator[Slice]:
+    lists, labels = (left, right) if left_has_lists else (right, left)
+    _check_lists(lists)
+    _check_values(labels)
+    _check_rows(labels)
+    if not pa.types.is_dictionary(labels.type) and not pa.types.is_integer(labels.type):
+        labels = labels.dictionary_encode()  # a label is needed once per item
+    lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
+    until = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    start = 0
+    while start < len(lists):
+        stop = max(int(np.searchsorted(until, until[start] + most, side="right")) - 1, start + 1)
+        rows = np.repeat(np.arange(stop - start), lengths[start:stop])
+        items = lists.slice(start, stop - start).flatten()
+        beside = _taken(labels.slice(start, stop - start), pa.array(rows, pa.int64()))
+        yield Slice(*((items, beside) if left_has_lists else (beside, items)), start, stop, rows)
+        start = stop
+
+
+def _check_lists(lists: pa.Array) -> None:
+    """Refuse damaged offsets, and damaged items as `_check_rows` does, whether or not text is UTF-8."""
+    lists.validate()
+    if pa.types.is_list(lists.type) or pa.types.is_large_list(lists.type):
+        type(lists).from_arrays(lists.offsets, _as_bytes(lists.values)).validate(full=True)
+    else:
+        lists.validate(full=True)
+    _check_values(lists.values)
+    _check_rows(lists.flatten())
+
+
+def _taken(labels: pa.Array, places: pa.Array) -> pa.Array:
+    if labels.type == pa.string_view():  # Arrow's `take` does not support it
+        labels = labels.dictionary_encode()
+    if not pa.types.is_dictionary(labels.type):
+        return labels.take(places)
+    return pa.DictionaryArray.from_arrays(labels.indices.take(places), labels.dictionary)

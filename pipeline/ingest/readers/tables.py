@@ -7,6 +7,7 @@ strings. The two label columns are the first two unless others are named. Messag
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,15 +17,24 @@ from pyarrow.types import is_decimal
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
 from pipeline.ingest.readers.cells import is_cell, refuse_cells, refuse_marks
-from pipeline.ingest.readers.columns import choose, column_of_field
-from pipeline.ingest.readers.lists import Slice, slices
+from pipeline.ingest.readers.columns import choose, column_of_field, index_first
 from pipeline.ingest.readers.look import are_numbered, are_shared
-from pipeline.ingest.readers.sieve import integers_of, is_list, is_text, kinds_of, only_used, sieve, why_bad
+from pipeline.ingest.readers.sieve import (
+    Slice,
+    integers_of,
+    is_list,
+    is_text,
+    kinds_of,
+    only_used,
+    sieve,
+    slices,
+    why_bad,
+)
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Table", "TableStream", "fit_for_cells", "reason_of"]
+__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Table", "TableStream", "reason_of"]
 
 #: Rows that are handled at a time.
 ROWS = 1 << 20
@@ -61,6 +71,29 @@ class Table:
     frame: str
     n_index: int = 0
 
+    @classmethod
+    def of_arrow(
+        cls,
+        schema: pa.Schema,
+        read: Callable[[list[int]], Iterable[pa.RecordBatch]],
+        head: Callable[[list[int]], pa.RecordBatch | pa.Table],
+        frame: str,
+    ) -> Table:
+        """A table with the types of Arrow. `read` and `head` get positions of columns, for all rows and the first."""
+        order, n_index = index_first(schema)
+
+        def take(wanted: tuple[int, ...]) -> tuple[pa.Schema, Iterable[pa.RecordBatch]]:
+            columns = [order[k] for k in wanted]
+            return pa.schema([schema.field(k) for k in columns]), read(columns)
+
+        def first(positions: list[int]) -> Iterator[list[object]]:
+            fit = [order[k] for k in positions if _fit_for_cells(schema.types[order[k]])]
+            for column in head(fit).columns if fit else ():
+                column.validate(full=True)
+                yield column.to_pylist()
+
+        return cls([schema.names[k] for k in order], take, first, frame, n_index)
+
 
 class TableStream(EdgeStream):
     """Edges of a table with typed columns.
@@ -91,11 +124,19 @@ class TableStream(EdgeStream):
         if not isinstance(found, Table):
             self.reading, self.batches = Reading(format=format), found
             return
+        if len(found.names) == 1 and is_list(found.take((0,))[0].types[0]):
+            raise InputError(
+                f"{source}: column {found.names[0]!r} holds lists, but there is no column of labels beside it; add one "
+                "that numbers the rows (pandas: frame.reset_index())"
+            )
         choice = choose(source, options, found.names, len(found.names), format, found.n_index)
         self.table, self.reading, self.wanted = found, choice.reading, choice.wanted
         self.is_named, self.objection = choice.is_named, choice.objection
         self.as_table = self.as_cells = f"in Python, give bq.from_table({found.frame})"
-        schema, self.batches = found.take(choice.wanted)
+        try:
+            schema, self.batches = found.take(choice.wanted)
+        except REFUSALS as error:
+            raise self.damaged(reason_of(error)) from error
         self.integers, self.kinds = integers_of(schema), kinds_of(schema, options.label_type)
 
     def damaged(self, reason: str) -> InputError:
@@ -113,7 +154,8 @@ class TableStream(EdgeStream):
         has_numbered_names = are_numbered(table.names)
         if self.objection or has_numbered_names or all(map(is_cell, columns[1])):
             others = [k for k in range(len(table.names)) if k not in self.wanted]
-            columns += map(list, table.first(others[:_MOST_COLUMNS]))
+            with suppress(*REFUSALS):
+                columns += map(list, table.first(others[:_MOST_COLUMNS]))
         self.first = columns
         are_no_labels = any(pa.types.is_floating(column.type) for column in (left, right))
         refuse_marks(self, self.first, ("flags", "counts") if are_no_labels or self.objection else ())
@@ -195,7 +237,7 @@ class TableStream(EdgeStream):
         return to_batch(*kept)
 
 
-def fit_for_cells(kind: pa.DataType) -> bool:
+def _fit_for_cells(kind: pa.DataType) -> bool:
     """Whether a column of this type may have cells of a table: numbers, booleans or marks."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind) or is_text(kind)

@@ -19,7 +19,7 @@ import pytest
 
 import bicliques as bq
 import pipeline
-from pipeline.ingest.readers import containers, in_memory, open_source
+from pipeline.ingest.readers import in_memory, open_source
 from pipeline.ingest.step import ingest
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -65,7 +65,6 @@ def same_edges() -> dict[str, Any]:
 @pytest.mark.parametrize("at_a_time", [1, 1 << 20])
 def test_every_form_gives_the_same_edges(kind: str, at_a_time: int, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(in_memory, "ROWS", at_a_time)
-    monkeypatch.setattr(containers, "ROWS", at_a_time)
     assert read_edges(same_edges()[kind], tmp_path)[0] == EDGES
 
 
@@ -88,7 +87,7 @@ def test_an_array_of_0_and_1_is_a_matrix(dtype: type, tmp_path: Path, monkeypatc
     matrix = np.random.default_rng(3).random((40, 7)) < 0.3
     wanted = [(int(u), int(v)) for u, v in np.argwhere(matrix)]
     assert read_edges(matrix.astype(dtype), tmp_path)[0] == wanted
-    monkeypatch.setattr(containers, "_ENTRIES", 20)
+    monkeypatch.setattr(in_memory, "_ENTRIES", 20)
     assert read_edges(np.asfortranarray(matrix.astype(dtype)), tmp_path)[0] == wanted
     assert read_edges(matrix[:, :2], tmp_path)[0] == [edge for edge in wanted if edge[1] < 2], "of two columns, too"
 

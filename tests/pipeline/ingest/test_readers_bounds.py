@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.ingest.gpu import reading, text
-from pipeline.ingest.readers import blocks, fimi, look, open_source, parquet, sieve
+from pipeline.ingest.readers import blocks, columnar, fimi, look, open_source, sieve
 from pipeline.ingest.readers import text as text_reader
 from pipeline.ingest.step import ingest
 from pipeline.ingest.table import normalise, numbering
@@ -160,7 +160,7 @@ def test_unused_dictionary_values_are_no_labels(tmp_path: Path) -> None:
 def test_batches_of_parquet_are_cut_by_the_bytes_that_the_file_states(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet, "BATCH_BYTES", 100_000)
+    monkeypatch.setattr(columnar, "BATCH_BYTES", 100_000)
     labels = [f"{k:>01000}" for k in range(600)]
     for k, how in enumerate(({}, {"use_dictionary": False}, {"row_group_size": 150})):
         path = tmp_path / f"{k}.parquet"
@@ -174,7 +174,7 @@ def test_batches_of_parquet_are_cut_by_the_bytes_that_the_file_states(
 def test_text_that_is_stored_as_differences_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    monkeypatch.setattr(parquet, "DIFFERENCE_ROWS", 7)
+    monkeypatch.setattr(columnar, "DIFFERENCE_ROWS", 7)
     table = pa.table({"a": [f"label {k % 9}" for k in range(50)], "b": range(50)})
     pq.write_table(table, tmp_path / "x.parquet", use_dictionary=False, column_encoding={"a": encoding})
     batches = batches_of(tmp_path / "x.parquet")
@@ -184,11 +184,11 @@ def test_text_that_is_stored_as_differences_is_read(
 
 def test_dictionaries_and_differences_in_one_column_are_read_as_text() -> None:
     """Some writers do this when a dictionary has become too large. pyarrow cannot write such a file."""
-    assert parquet.can_stay_behind({"PLAIN", "RLE", "RLE_DICTIONARY"})
-    assert parquet.can_stay_behind({"PLAIN_DICTIONARY"})
-    assert not parquet.can_stay_behind({"RLE_DICTIONARY", "DELTA_BYTE_ARRAY"})
-    assert not parquet.can_stay_behind({"RLE_DICTIONARY", "DELTA_LENGTH_BYTE_ARRAY"})
-    assert not parquet.can_stay_behind({"PLAIN", "RLE"})
+    assert columnar.can_stay_behind({"PLAIN", "RLE", "RLE_DICTIONARY"})
+    assert columnar.can_stay_behind({"PLAIN_DICTIONARY"})
+    assert not columnar.can_stay_behind({"RLE_DICTIONARY", "DELTA_BYTE_ARRAY"})
+    assert not columnar.can_stay_behind({"RLE_DICTIONARY", "DELTA_LENGTH_BYTE_ARRAY"})
+    assert not columnar.can_stay_behind({"PLAIN", "RLE"})
 
 
 def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
@@ -203,14 +203,14 @@ def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
         kinds = {batch["left"].type for batch in stream.chunks()}
         assert all(pa.types.is_dictionary(kind) for kind in kinds) == (how == {})
     assert [two[0] for two in layouts] == [two[1] for two in layouts]
-    assert layouts == [[((0,), 1 << 20)] * 2, [((), 1 << 20)] * 2, [((), parquet.DIFFERENCE_ROWS)] * 2]
+    assert layouts == [[((0,), 1 << 20)] * 2, [((), 1 << 20)] * 2, [((), columnar.DIFFERENCE_ROWS)] * 2]
 
 
 def test_a_column_of_parquet_whose_rows_are_very_wide_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page of a column is decompressed as a whole, and may have a thousand rows."""
-    monkeypatch.setattr(parquet, "WIDE_GROUP", 1 << 20)
+    monkeypatch.setattr(columnar, "WIDE_GROUP", 1 << 20)
     pq.write_table(pa.table({"a": long_labels(8), "b": range(8)}), tmp_path / "x.parquet", use_dictionary=False)
     with pytest.raises(
         InputError, match=r"x\.parquet: column 'a' holds 8,\d{3},\d{3} bytes in 8 rows .*shorter labels"

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import lists, open_source, parquet, tables
+from pipeline.ingest.readers import columnar, open_source, sieve, tables
 from pipeline.ingest.step import ingest
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -98,7 +98,7 @@ def test_lists_in_frames(tmp_path: Path) -> None:
 def test_only_the_two_columns_of_a_parquet_file_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pq.write_table(pa.table({"id": [1], "items": [["a"]], "text": ["x"]}), tmp_path / "x.parquet")
     stream = open_source(tmp_path / "x.parquet", IngestOptions())
-    assert isinstance(stream, parquet.ParquetTable)
+    assert isinstance(stream, columnar.ParquetTable)
     assert stream.is_exact
     assert [batch.schema.names for batch in stream.batches] == [["id", "items"]]
 
@@ -155,5 +155,5 @@ def test_text_that_is_not_utf8_is_a_bad_item() -> None:
 
 def test_a_long_list_is_one_slice_and_short_ones_share_it() -> None:
     column = pa.array([[1], [2, 3], list(range(9)), [], [4]])
-    found = [(part.start, part.stop, len(part.right)) for part in lists.slices("x", pa.array(range(5)), column, 3)]
+    found = [(part.start, part.stop, len(part.right)) for part in sieve.slices("x", pa.array(range(5)), column, 3)]
     assert found == [(0, 2, 3), (2, 3, 9), (3, 5, 1)]

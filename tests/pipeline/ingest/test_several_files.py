@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 import pipeline
 from pipeline.api import steps
 from pipeline.cli import main
-from pipeline.ingest.readers import open_source, parquet, several
+from pipeline.ingest.readers import columnar, open_source, several
 from pipeline.ingest.readers.files import find
 from pipeline.ingest.sources.at_hand import digest_of
 from pipeline.ingest.sources.names import recorded
@@ -81,7 +81,7 @@ def test_a_file_is_small_if_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
         return open_source(tmp_path / f"{name}.parquet", IngestOptions()).is_small
 
     assert [small(name) for name in ("plain", "short", "lists")] == [True, False, False]
-    monkeypatch.setattr(parquet, "SMALL_BYTES", 30)
+    monkeypatch.setattr(columnar, "SMALL_BYTES", 30)
     assert not small("plain")
 
 
@@ -93,15 +93,15 @@ def test_files_of_parquet_are_read_side_by_side_in_their_order(
     tables = [pa.table({"u": range(k, k + 4 + k % 3), "v": [k] * (4 + k % 3)}) for k in range(9)]
     files(tmp_path / "in", **{f"{k}__parquet": table for k, table in enumerate(tables)})
     monkeypatch.setattr(several, "count_cores", lambda: 8)
-    monkeypatch.setattr(parquet, "SMALL_ROWS", small_rows)
-    meeting, chunks = threading.Barrier(2), parquet.ParquetTable.chunks
+    monkeypatch.setattr(columnar, "SMALL_ROWS", small_rows)
+    meeting, chunks = threading.Barrier(2), columnar.ParquetTable.chunks
 
-    def together(self: parquet.ParquetTable) -> Iterator[pa.RecordBatch]:
+    def together(self: columnar.ParquetTable) -> Iterator[pa.RecordBatch]:
         if small_rows > 5 and self.path.stem in "01":
             meeting.wait(120)
         yield from chunks(self)
 
-    monkeypatch.setattr(parquet.ParquetTable, "chunks", together)
+    monkeypatch.setattr(columnar.ParquetTable, "chunks", together)
     stream = open_source(find(str(tmp_path / "in"), ()), IngestOptions())
     read = pa.Table.from_batches(stream.chunks())
     assert read.to_pydict() == {

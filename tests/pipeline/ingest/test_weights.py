@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.cli import main
-from pipeline.ingest.readers import blocks, containers, in_memory, tables, text
+from pipeline.ingest.readers import blocks, in_memory, tables, text
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from tests.support.examples import examples
@@ -88,7 +88,7 @@ def test_an_edge_needs_a_row_of_the_smallest_weight(
     rows = [*rows, (1, 1, 1e9)]  # so that there is an edge
     wanted = sorted({(u, v) for u, v, w in rows if w >= least})
     with pytest.MonkeyPatch.context() as patch:
-        for module in (tables, in_memory, containers):
+        for module in (tables, in_memory):
             patch.setattr(module, "ROWS", most)
         patch.setattr(blocks, "BLOCK_BYTES", 30)
         patch.setattr(text, "LARGE_BYTES", 0 if most == 1 else 1 << 40)
@@ -203,7 +203,6 @@ def test_what_has_no_weights_is_refused(source: Any, options: dict[str, Any], sa
 
 def test_the_place_of_a_weight_is_told_in_later_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(in_memory, "ROWS", 2)
-    monkeypatch.setattr(containers, "ROWS", 2)
     rows = [(1, 2, 3), (1, 3, 3), (2, 2, 3), (2, 3, "x")]
     for source, unit in ((rows, "pair"), (np.array(rows, object), "row")):
         with pytest.raises(InputError, match=f"the weight at {unit} 4 is"):
