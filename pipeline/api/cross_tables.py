@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipeline.ingest.readers.base import shorten
-from pipeline.ingest.readers.cells import cells_of, has_edge, is_cell, is_empty
+from pipeline.ingest.readers.cells import cells_of, has_edge, is_empty
 from pipeline.ingest.readers.columns import find_column
 from pipeline.ingest.readers.in_memory import is_whole, labels_of
 from schemas.errors import InputError
@@ -121,7 +121,7 @@ def _parts(frame: Any, name: str, labels: str | int | None) -> tuple[list[Any] |
 def _has_labels(name: str, names: Sequence[Any], columns: Sequence[Any], is_array: bool) -> bool:
     """Whether the first column has labels and no cells. Numbers that are all different may be both."""
     first = _values(columns[0])
-    if not all(map(is_cell, dict.fromkeys(map(str, first)))):
+    if None in map(has_edge, dict.fromkeys(map(str, first))):
         return True
     fit = all(isinstance(value, str) or (is_whole(value) and value >= 0) for value in first)
     is_alone = is_array or len(columns) == 1 or not first

@@ -28,37 +28,24 @@ _LINES = ON_LABELS | {"skip_lines"}
 _EDGES = _LINES | ON_WEIGHTS
 _LISTS = _LINES | {"delimiter"}
 _CSV = ON_TABLES | {"delimiter", "header", "skip_lines"}
+_CROSSED = _LISTS | {"header", "min_weight"}
 
 _FORMATS = (
     Format("konect", ("out.*",), "left and right in blanks or tabs, both from 1, comments %", _EDGES, Konect),
-    Format("snap", ("*.el", "*.edges", "*.edgelist"), "left and right in blanks or tabs, comments #", _EDGES, EdgeList),
+    Format("snap", ("*.el", "*.edges", "*.edgelist"), "left, right in blanks or tabs, comments #", _EDGES, EdgeList),
     Format("csv", ("*.csv",), "columns between commas, semicolons, bars or tabs; named or counted", _CSV, Delimited),
     Format("tsv", ("*.tsv", "*.tab"), "the same with tabs", _CSV, Delimited),
-    Format("matrix-market", ("*.mtx",), "coordinate matrix: rows are left, columns right", ON_WEIGHTS, MatrixMarket),
+    Format("matrix-market", ("*.mtx",), "coordinate matrix: rows left, columns right", ON_WEIGHTS, MatrixMarket),
     Format("fimi", ("*.dat",), "line k lists the items (right) of transaction k (left)", _LISTS, Fimi),
     Format("adjacency", ("*.adj",), "line k lists the right neighbours of left vertex k, from 0", _LISTS, Fimi),
-    Format(
-        "table",
-        (),
-        "a row per left vertex, named in front, and a column per right one",
-        _LISTS | {"header", "min_weight"},
-        CrossTable,
-    ),
+    Format("table", (), "a row per left vertex, named in front, and a column per right one", _CROSSED, CrossTable),
     Format("cxt", ("*.cxt",), "Burmeister's context: objects are left, attributes right", ON_LABELS, Context),
     Format("parquet", ("*.parquet", "*.pq"), "two columns, named or the first two", ON_TABLES, ParquetTable),
-    Format(
-        "arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC file or stream, columns as above", ON_TABLES, ArrowTable
-    ),
+    Format("arrow", ("*.arrow", "*.feather", "*.ipc"), "Arrow IPC, columns as above", ON_TABLES, ArrowTable),
 )
 
 #: How files of a format begin, for files whose name does not show the format.
-_BEGINNINGS = (
-    (b"%%MatrixMarket", "matrix-market"),
-    (b"%", "konect"),
-    (b"#", "snap"),
-    (b"PAR1", "parquet"),
-    (b"ARROW1", "arrow"),
-)
+_BEGINNINGS = {b"%%MatrixMarket": "matrix-market", b"%": "konect", b"#": "snap", b"PAR1": "parquet", b"ARROW1": "arrow"}
 
 _TABLE = "write it as CSV or Parquet, as with pandas"
 #: How files begin that none of the readers takes, what they are, and what to do with them.
@@ -80,40 +67,30 @@ def formats() -> tuple[Format, ...]:
     return _FORMATS
 
 
-def infer(path: Path) -> str:
-    """Name of the format of a file, by the file's name, or else by its beginning.
-
-    Raises
-    ------
-    InputError
-        Neither shows the format, or the file is empty.
-    """
+def infer(path: Path, n_files: int = 1) -> str:
+    """Name of the format of a file, by the file's name, or else by its beginning. It is refused if neither shows it."""
     name = plain_name(path)
     named = [format.name for format in _FORMATS if any(fnmatch(name, pattern) for pattern in format.patterns)]
     if len(named) == 1:
         return named[0]
     start = beginning(path).lstrip()
-    for mark, format_name in _BEGINNINGS:
+    for mark, format_name in _BEGINNINGS.items():
         if start.startswith(mark) and (not named or format_name in named):
             return format_name
     if named:
         return named[-1]  # out.NAME.csv: the suffix says more than the prefix
+    more = ", or choose among the files with a pattern such as 'in/*.csv'" if n_files > 1 else ""
     if not start:
-        raise InputError(f"{path} is empty; name a file that holds edges")
+        raise InputError(f"{path} is empty; name a file that holds edges{more}")
     names = ", ".join(format.name for format in _FORMATS)
     raise InputError(
         f"neither the name nor the first line of {path} tells its format; say --format, one of {names} "
-        "(`bicliques look` shows the lines)"
+        f"(`bicliques look` shows the lines){more}"
     )
 
 
 def open_source(source: Any, options: IngestOptions) -> EdgeStream:
-    """The stream of raw edges of files or of an object in memory.
-
-    Parameters
-    ----------
-    source : path, sequence of paths, Files or object
-        See `pipeline.ingest.readers.files.find`.
+    """The stream of raw edges of `Files`, of what `files.find` takes for them, or of an object in memory.
 
     Raises
     ------
@@ -146,21 +123,12 @@ def _refuse_other(path: Path) -> None:
         raise InputError(f"{path} is compressed with {COMPRESSIONS[suffix]}; call it {path.name}{suffix}")
 
 
-def _infer_among(files: Files, path: Path) -> str:
-    """`infer` with another remedy for one of several files."""
-    try:
-        return infer(path)
-    except InputError as error:
-        if len(files.paths) == 1:
-            raise
-        raise InputError(f"{error}, or choose among the files with a pattern such as 'in/*.csv'") from error
-
-
 def _format_of(files: Files, given: str | None) -> Format:
     """The format of all files. `given` is its name, if the user says it."""
-    name = _infer_among(files, files.paths[0]) if given is None else given
+    n = len(files.paths)
+    name = infer(files.paths[0], n) if given is None else given
     for path in files.paths[1:] if given is None else ():
-        if (other := _infer_among(files, path)) != name:
+        if (other := infer(path, n)) != name:
             raise InputError(
                 f"the files of {files.title} have two formats: {files.paths[0]} is {name}, and {path} is {other}; "
                 "choose files with a pattern such as '*.csv', or say --format"

@@ -72,12 +72,8 @@ _ESCAPES = re.compile(r"(\\\\)|\\udc([89a-f][0-9a-f])")
 class BadLineError(Exception):
     """A line that is not an edge of its format. The caller adds the file and the line number.
 
-    Parameters
-    ----------
-    reason, remedy : str
-        What is wrong, with the offending text, and what the user can do, besides leaving the line out.
-    is_lone : bool
-        Whether the line alone may be wrong. If many are, leaving them out does not help.
+    `reason` has the offending text, and `remedy` what the user can do, besides leaving the line out. That does not
+    help if many lines may be wrong, and not one (`is_lone`).
     """
 
     def __init__(self, reason: str, remedy: str, is_lone: bool = True):
@@ -136,13 +132,7 @@ class EdgeStream(ABC):
 
     @abstractmethod
     def chunks(self) -> Iterator[pa.RecordBatch]:
-        """Batches with the columns left and right. It can be used once.
-
-        Raises
-        ------
-        InputError
-            A line cannot be read, and ``skip_bad_lines`` is off.
-        """
+        """Batches with the columns left and right. It can be used once. A bad line is refused unless it is skipped."""
 
     def told_kinds(self) -> tuple[pa.DataType | None, pa.DataType | None]:
         """`kinds`, as far as the source tells them before it is read."""
@@ -165,12 +155,7 @@ class EdgeStream(ABC):
     def check(self, left: pa.Array, right: pa.Array, n_rows: int) -> None:
         """Compare what the source says about itself with what was read, and refuse a table with a column per vertex.
 
-        Parameters
-        ----------
-        left, right : Array
-            The distinct labels of each side, in any order.
-        n_rows : int
-            Edges that were read, with duplicates.
+        `left` and `right` are the distinct labels in any order, and `n_rows` the edges that were read, with duplicates.
         """
         self.check_counts(left, right)
         self.check_table(left, right, n_rows)
@@ -188,18 +173,9 @@ class EdgeStream(ABC):
 class Format:
     """A row of the table of formats.
 
-    Parameters
-    ----------
-    name : str
-        Name, as ``--format`` takes it.
-    patterns : tuple of str
-        Shell patterns of the file names of this format, without a compression suffix.
-    description : str
-        One line for ``bicliques formats``.
-    options : frozenset of str
-        The fields of `IngestOptions` that this format can use. Any other field that is set is an error.
-    open : callable
-        (path, options, name of the format) -> stream.
+    `patterns` are shell patterns of file names without a compression suffix, and `options` the fields of
+    `IngestOptions` that the format can use; any other one that is set is an error. `open` makes a stream of a path,
+    options and the name.
     """
 
     name: str
@@ -228,6 +204,6 @@ def shorten(text: str | bytes, most: int = 60) -> str:
     return _ESCAPES.sub(lambda found: found[1] or rf"\x{found[2]}", quoted)
 
 
-def to_batch(left: pa.Array, right: pa.Array) -> pa.RecordBatch:
-    """The two columns as one batch."""
-    return pa.RecordBatch.from_arrays([left, right], names=["left", "right"])
+def to_batch(*columns: pa.Array) -> pa.RecordBatch:
+    """The two columns, and that of weights if there is one, as one batch."""
+    return pa.RecordBatch.from_arrays(list(columns), names=[*SIDES, "weight"][: len(columns)])

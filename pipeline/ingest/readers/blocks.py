@@ -105,11 +105,7 @@ def numbered_lines(path: Path) -> Generator[tuple[int, bytes]]:
 def blocks(path: Path, file: FileHash, size: int | None = None, tear: bool = False) -> Generator[Block]:
     """Blocks of about `size` bytes (`BLOCK_BYTES`), in order. With `tear`, long lines are cut at blanks into parts.
 
-    Raises
-    ------
-    InputError
-        The file is empty, its compressed stream is truncated or damaged, it is UTF-16, or a line (with `tear`, a
-        word) is longer than `LINE_BYTES`.
+    InputError: the file is empty, UTF-16, or damaged, or a line (with `tear`, a word) is longer than `LINE_BYTES`.
     """
     size = size or BLOCK_BYTES
     with decompressed(path, file) as stream:

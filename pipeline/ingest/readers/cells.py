@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from pipeline.ingest.readers.base import EdgeStream, shorten
 from pipeline.ingest.readers.labels import INTEGER
-from pipeline.ingest.readers.look import MOST_COLUMNS
+from pipeline.ingest.readers.look import MOST_COLUMNS, number_in
 from schemas.errors import InputError
 
-__all__ = ["cells_of", "has_edge", "is_cell", "is_empty", "refuse_cells", "refuse_marks"]
+__all__ = ["cells_of", "has_edge", "is_empty", "refuse_cells", "refuse_marks"]
 
 #: Marks for an edge and for none, in any capitals. A table has those of one line, and empty cells.
 _MARKS = (
@@ -35,21 +35,9 @@ def _text(cell: object) -> str:
     return str(cell).strip().lower()
 
 
-def is_cell(cell: object) -> bool:
-    """Whether a value may be a cell of such a table."""
-    return has_edge(cell) is not None
-
-
 def is_empty(cell: object) -> bool:
     """Whether a cell has nothing, or what stands for it."""
     return _text(cell) in _EMPTY
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
 
 
 def has_edge(cell: object, above: float = 0) -> bool | None:
@@ -57,7 +45,7 @@ def has_edge(cell: object, above: float = 0) -> bool | None:
     text = _text(cell)
     if text in _EMPTY:
         return False
-    number = _number(text)
+    number = number_in(text)
     if number is not None:
         return number > above
     return next((text in yes for yes, no in _MARKS if text in yes | no), None)
@@ -69,20 +57,15 @@ def cells_of(columns: Iterable[Iterable[object]]) -> str:
     for k, (yes, no) in enumerate(_MARKS):
         if seen & yes and seen <= yes | no:
             return "marks" if k else "flags"
-    numbers = [_number(text) for text in seen]
+    numbers = [number_in(text) for text in seen]
     return "counts" if numbers and all(number is not None and number >= 0 for number in numbers) else ""
 
 
 def refuse_marks(stream: EdgeStream, columns: Sequence[Sequence[object]], kinds: Sequence[str] = ()) -> None:
     """Refuse a table whose first rows have marks, as X, or nothing in the second column and in another one.
 
-    Parameters
-    ----------
-    stream : EdgeStream
-    columns : sequence of sequence
-        The first values of the columns: the two that are read, and the others.
-    kinds : sequence of str
-        The kinds of cells for which the table is refused before its labels are known to the end.
+    `columns` are the first values of the columns: the two that are read, and the others. Cells of some `kinds` are
+    refused before all labels are known.
     """
     if alike := _alike(columns, "marks"):
         marks = dict.fromkeys(str(cell).strip() for column in alike for cell in column if not is_empty(cell))

@@ -12,14 +12,7 @@ import pyarrow.parquet as pq
 
 from pipeline.ingest.readers.opening import COMPRESSIONS, file_digest, open_file
 from pipeline.ingest.readers.sieve import is_list, is_text
-from pipeline.ingest.readers.tables import (
-    FURTHER_ROWS,
-    REFUSALS,
-    ROWS,
-    Table,
-    TableStream,
-    reason_of,
-)
+from pipeline.ingest.readers.tables import FURTHER_ROWS, REFUSALS, ROWS, Table, TableStream, reason_of
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading

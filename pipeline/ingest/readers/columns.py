@@ -28,27 +28,12 @@ __all__ = [
 
 #: Pairs of names that are known as the two sides, at any position (docs/formats.md). Capitals do not matter, and "id"
 #: may follow.
-_PAIRS = (
-    ("left", "right"),
-    ("user", "item"),
-    ("user", "movie"),
-    ("user", "film"),
-    ("user", "product"),
-    ("customer", "product"),
-    ("customer", "item"),
-    ("author", "paper"),
-    ("actor", "movie"),
-    ("document", "term"),
-    ("document", "word"),
-    ("gene", "condition"),
-    ("package", "tag"),
-    ("source", "target"),
-    ("src", "dst"),
-    ("from", "to"),
-    ("row", "column"),
-    ("row", "col"),
-    ("u", "v"),
-)
+_PAIRS = [
+    tuple(pair.split("/"))
+    for pair in "left/right user/item user/movie user/film user/product customer/product customer/item author/paper "
+    "actor/movie document/term document/word gene/condition package/tag source/target src/dst from/to row/column "
+    "row/col u/v".split()
+]
 
 #: Columns that the rows of a run have, in whatever format.
 _OF_ROWS = ("id", "left", "right", "n_left", "n_right")
@@ -65,19 +50,11 @@ _UNNAMED = re.compile(r"__index_level_\d+__$")
 
 @dataclass(frozen=True)
 class Choice:
-    """The columns of a table that are read.
+    """The columns of a table that are read: positions of the left and of the right labels, and of weights if they
+    matter.
 
-    Parameters
-    ----------
-    columns : (int, int)
-        Positions of the left and of the right labels.
-    weight : int or None
-        Position of the weights, if they matter.
-    reading : Reading
-    is_named : bool
-        See `EdgeStream.is_named`.
-    objection : str or None
-        Why the first two columns may not be the sides, and what to say, if nobody has named them.
+    `is_named` is that of `EdgeStream`. `objection` says why the first two columns may not be the sides, and what to
+    say, if nobody has named them.
     """
 
     columns: tuple[int, int]
@@ -95,12 +72,16 @@ class Choice:
 def choose(
     place: str, options: IngestOptions, names: Sequence[object] | None, n: int, format: str, n_index: int = 0
 ) -> Choice:
-    """Choose the columns of a table. `n_index` of the first ones are named levels of a pandas index.
+    """Choose the columns of a table, or refuse it.
 
-    Raises
-    ------
-    InputError
-        As of `_find_columns` and `_find_weight`.
+    Parameters
+    ----------
+    place : str
+        The file (and line) or the object, for the message.
+    names : sequence or None
+        The columns' names, if they have any. Names in a data frame may be other types than strings.
+    n, n_index : int
+        Number of columns, and how many of the first ones are named levels of a pandas index.
     """
     columns = _find_columns(place, options, names, n)
     weight = _find_weight(place, options, names, n, columns)
@@ -145,23 +126,7 @@ def index_first(schema: pa.Schema) -> tuple[list[int], int]:
 
 
 def _find_columns(place: str, options: IngestOptions, names: Sequence[object] | None, n: int) -> tuple[int, int]:
-    """Positions of the two label columns of a table.
-
-    Parameters
-    ----------
-    place : str
-        The file (and line) or the object, for the message.
-    names : sequence or None
-        The columns' names, if they have any. Names in a data frame may be other types than strings.
-    n : int
-        Number of columns.
-
-    Raises
-    ------
-    InputError
-        A column does not exist, its name occurs twice, or both options mean the same column. Or no column is named,
-        and two columns that are known as the two sides are not the first two.
-    """
+    """Positions of the two label columns of a table. Parameters are those of `choose`."""
     if n < 2:
         raise InputError(f"{place}: {number(n, 'column')} where 2 are needed; give a table of edges")
     if options.left is None or options.right is None:
@@ -176,13 +141,7 @@ def _find_columns(place: str, options: IngestOptions, names: Sequence[object] | 
 def _find_weight(
     place: str, options: IngestOptions, names: Sequence[object] | None, n: int, columns: tuple[int, int]
 ) -> int | None:
-    """Position of the column of weights. None if weights do not matter. Other parameters as of `_find_columns`.
-
-    Raises
-    ------
-    InputError
-        There is no such column, or it holds labels.
-    """
+    """Position of the column of weights. None if weights do not matter."""
     if options.min_weight is None:
         return None
     if options.weight is None:
@@ -227,9 +186,7 @@ def find_column(place: str, chosen: str | int, names: Sequence[object] | None, n
 
 def column_of_field(column: str, field: str, frame: str = "frame", has_lists: bool | None = None) -> str:
     """How to make a column of a field of structs, which may be in lists. None: nobody knows whether they are."""
-    explode = ("", f".explode({column!r})", f".explode({column!r}) if it has lists")[
-        2 if has_lists is None else has_lists
-    ]
+    explode = "" if has_lists is False else f".explode({column!r})" + (" if it has lists" if has_lists is None else "")
     return (
         f"make a column of a field, such as {field!r}, and name it: frame = {frame}{explode}, then frame[{field!r}] = "
         f"frame[{column!r}].str[{field!r}] (pandas), or unnest in DuckDB"
@@ -263,12 +220,7 @@ def _word(name: str) -> str:
 def is_usual(name: str) -> bool:
     """Whether a name is one that columns of labels usually have."""
     name = name.strip().lower()
-    return name in _USUAL_NAMES or name.endswith("_id") or _is_side(name)
-
-
-def _is_side(name: str) -> bool:
-    """Whether a name is one of those that are known of a side."""
-    return any(_word(name) in pair for pair in _PAIRS)
+    return name in _USUAL_NAMES or name.endswith("_id") or any(_word(name) in pair for pair in _PAIRS)
 
 
 def _options(names: Sequence[object], places: Iterable[int]) -> str:

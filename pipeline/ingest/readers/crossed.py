@@ -16,7 +16,7 @@ from pipeline.ingest.readers import look
 from pipeline.ingest.readers.base import SIDES, BadLineError, shorten
 from pipeline.ingest.readers.blocks import numbered_lines
 from pipeline.ingest.readers.cells import cells_of, has_edge
-from pipeline.ingest.readers.labels import INTEGER, TEXT, looks_integer, parse_label
+from pipeline.ingest.readers.labels import kind_of, parse_label
 from pipeline.ingest.readers.text import TextStream, check_number
 from pipeline.run.progress import number as number_of
 from schemas.errors import InputError
@@ -56,7 +56,13 @@ class CrossTable(TextStream):
         names = names[len(names) - n + 1 :]  # the corner above the labels may be missing
         _refuse_twice(f"{place}: two columns", names)
         left = [row[0] for row in rows[has_header:] if row]
-        super().__init__(path, options, (_kind(options, left), _kind(options, names)), 0, sample[0][0] + has_header)
+        super().__init__(
+            path,
+            options,
+            (kind_of(options.label_type, left), kind_of(options.label_type, names)),
+            0,
+            sample[0][0] + has_header,
+        )
         self.right = _labels(place, names, 1, self.kinds)
         self.seen: dict[str, int] = {}
         self.reading = Reading(
@@ -110,7 +116,7 @@ class Context(TextStream):
             raise InputError(f"{path} has fewer names than the {n + m:,} that its head says; it may be cut short")
         _refuse_twice(f"{path}: two objects", objects)
         _refuse_twice(f"{path}: two attributes", attributes)
-        kinds = (_kind(options, objects), _kind(options, attributes))
+        kinds = (kind_of(options.label_type, objects), kind_of(options.label_type, attributes))
         super().__init__(path, options, kinds, 0, len(above) + n + m + 1)
         self.reading = Reading(format=format, columns_why="a row per object, and a column per attribute")
         self.sides = [_labels(str(path), own, k, kinds) for k, own in enumerate((objects, attributes))]
@@ -126,11 +132,6 @@ class Context(TextStream):
                 f"{shorten(line)} is not one of {len(left):,} rows of {len(right):,} X and .", "mend the line"
             )
         return [(left[k], attribute) for attribute, cell in zip(right, cells, strict=True) if cell == "X"]
-
-
-def _kind(options: IngestOptions, labels: Sequence[str]) -> pa.DataType:
-    is_integer = options.label_type == "int" or (options.label_type == "auto" and all(map(looks_integer, labels)))
-    return INTEGER if is_integer else TEXT
 
 
 def _is_count(text: str) -> bool:

@@ -22,7 +22,7 @@ from pipeline.ingest.readers.base import BadLineError, shorten
 from pipeline.ingest.readers.blocks import MARK, Block
 from pipeline.ingest.readers.cells import cells_of, refuse_cells, refuse_marks
 from pipeline.ingest.readers.columns import choose, is_usual
-from pipeline.ingest.readers.labels import INTEGER, TEXT, looks_integer
+from pipeline.ingest.readers.labels import INTEGER, TEXT, kind_of, looks_integer
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table
 from pipeline.process import shell
 from pipeline.run.progress import number as number_of
@@ -42,16 +42,8 @@ _NUMBERED_ROWS = 3
 class Delimited(TextStream):
     """Edges of a CSV or TSV file.
 
-    Attributes
-    ----------
-    separator : str
-        What separates columns. For Arrow a `delimiter` of one character stands for it.
-    n_columns : int
-        Columns that every line must have.
-    columns : (int, int)
-        Positions of the left and of the right labels.
-    header : str
-        The line of the header. Empty if there is none.
+    `separator` stands between its columns; for Arrow a `delimiter` of one character stands for it. Every line has
+    `n_columns`, of which `columns` are the left and the right labels. `header` is the line of the header, or empty.
     """
 
     as_table = "read it with --format table"
@@ -82,7 +74,8 @@ class Delimited(TextStream):
         order = (*self.columns, *(k for k in range(n) if k not in self.columns))
         self.sample = [[row[k] for row in below] for k in order]
         self.first_labels = [next((label for label in self.sample[k] if label.strip()), "") for k in (0, 1)]
-        super().__init__(path, options, self._kinds(options), first_line=first)
+        left, right = (kind_of(options.label_type, [label]) for label in self.first_labels)
+        super().__init__(path, options, (left, right), first_line=first)
         self.is_named = bool(self.header) and choice.is_named
         self.reading = replace(
             choice.reading,
@@ -99,12 +92,6 @@ class Delimited(TextStream):
         self.as_cells = f"in Python, give bq.from_table(pandas.read_csv({str(path)!r}{header}), labels=False)"
         if self.reading.is_guess:
             self._refuse_others(names, top)
-
-    def _kinds(self, options: IngestOptions) -> tuple[pa.DataType, pa.DataType]:
-        """Types of labels, by the first ones. Empty ones tell nothing."""
-        is_integer = [options.label_type == "int" or looks_integer(label) for label in self.first_labels]
-        left, right = (INTEGER if each and options.label_type != "string" else TEXT for each in is_integer)
-        return left, right
 
     def _refuse_others(self, names: Sequence[str] | None, top: int) -> None:
         """Refuse a table whose first two columns are probably not the sides."""
@@ -239,11 +226,9 @@ def _header(
 
 
 def _why_header(options: IngestOptions, has_header: bool, is_named: bool) -> str:
-    if options.header is not None:
-        return "as it was said"
-    if has_header:
-        return "the two names are usual ones" if is_named else "the first line has words above other values"
-    return "the first line is as those below"
+    if options.header is not None or not has_header:
+        return "the first line is as those below" if options.header is None else "as it was said"
+    return "the two names are usual ones" if is_named else "the first line has words above other values"
 
 
 def _one_column(text: str, format: str) -> str:

@@ -1,11 +1,10 @@
-"""KONECT and SNAP: one edge per line, columns separated by blanks or tabs.
+"""KONECT and SNAP: one edge per line, two to four columns between blanks or tabs: left, right, weight, time.
 
 KONECT (``out.NAME``): comments begin with ``%``. The first says what the network is (``% bip unweighted``), and
-the second may have the counts (``% edges left right``). The sides have two name spaces, both from 1. There are
-two to four columns: left, right, weight, time. An edge with weight zero counts, too.
+the second may have the counts (``% edges left right``). The sides have two name spaces, both from 1.
 
 SNAP: comments begin with ``#``. The file has one name space. Its first column becomes left and its second right,
-so vertex 7 on both sides is two vertices. There are two to four columns, as above.
+so vertex 7 on both sides is two vertices.
 
 All lines of a file have as many columns as the first edge, because a further one may be a neighbour and no weight. What
 programs write above the edges is recognised: names of the columns, other comments, and the numbers of vertices and
@@ -30,7 +29,7 @@ from pipeline.ingest.readers.base import SIDES, BadLineError, shorten
 from pipeline.ingest.readers.blocks import Block, numbered_lines
 from pipeline.ingest.readers.cells import refuse_cells
 from pipeline.ingest.readers.columns import side_names
-from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, header_number, looks_integer
+from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, header_number, kind_of, looks_integer
 from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from pipeline.run.progress import number as number_of
 from schemas.errors import InputError
@@ -48,19 +47,15 @@ _MOST, _FEW = 3, 2
 class EdgeList(TextStream):
     """Edges of a SNAP file, or one of KONECT.
 
-    Attributes
-    ----------
-    counts : tuple of int
-        The first line, if it may have counts. None are there if it may not.
-    is_above : bool
-        Whether that line has another number of columns than those below. Then it is not read as an edge.
+    `counts` is the first line, if it may have counts. If it has another number of columns than those below
+    (`is_above`), it is not read as an edge.
     """
 
     tallies: ClassVar[tuple[str, ...]] = (*TextStream.tallies, "commented")
     comment = "#"
 
     def __init__(self, path: Path, options: IngestOptions, format: str, lowest: int = 0):
-        kind = TEXT if options.label_type == "string" else INTEGER
+        kind = kind_of(options.label_type, ())
         self.commented = 0
         sample = look.sample_of(path, options, lambda text: text.startswith(self.comment))
         above = look.lines_above(options, sample)

@@ -79,15 +79,8 @@ _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 class Files:
     """Files of this machine, in the order in which they are read.
 
-    Parameters
-    ----------
-    title : str
-        The source in words.
-    paths : tuple of Path
-    names : tuple of str
-        Their names below what they have in common, with slashes, as the digest has them.
-    is_one : bool
-        Whether the source is a file itself, so that its digest is that of its bytes.
+    `title` is the source in words. `names` are those below what they have in common, with slashes, as the digest
+    has them. If the source is a file itself (`is_one`), its digest is that of its bytes.
     """
 
     title: str
@@ -151,19 +144,10 @@ def refuse_run(place: str, names: Iterable[str]) -> None:
 
 
 def find(source: Named, where: Sequence[str] = ()) -> Files:
-    """The files that a source stands for.
+    """The files that a source stands for. It is refused if there are none, or a folder may not be read.
 
-    Parameters
-    ----------
-    source : path or sequence of paths
-        A folder is all files in it and below it, but for hidden ones (`is_hidden`). A pattern is all that fits it.
-    where : sequence of str
-        Conditions on the folders of the files; see `chosen`.
-
-    Raises
-    ------
-    InputError
-        A folder has no files, no file fits a pattern or the conditions, or a folder may not be read.
+    A folder is all files in it and below it, but for hidden ones (`is_hidden`). A pattern is all that fits it. `where`
+    are conditions on their folders (`chosen`).
     """
     files = _all_of(items_of(source))
     if not where:
@@ -173,13 +157,7 @@ def find(source: Named, where: Sequence[str] = ()) -> Files:
 
 
 def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> tuple[str, list[int]]:
-    """The files at whole paths in whose partitions all conditions hold: a title for them, and their positions.
-
-    Raises
-    ------
-    InputError
-        A file is in no folder of a key, or no file fits.
-    """
+    """The files at whole paths in whose partitions all conditions hold: a title for them, and their positions."""
     conditions = [Condition.parse(each) for each in where]
     values = [_values(place) for place in places]
     for place, own in zip(places, values, strict=True):

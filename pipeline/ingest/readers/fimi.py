@@ -1,12 +1,10 @@
 """Lines of neighbours: line k lists the right labels of left vertex k, so it has one edge per label.
 
 FIMI counts lines, which are transactions, from 1. The adjacency lists (``.adj``) that the published programs for
-bicliques take count them from 0.
-
-A blank line is a transaction without items. It has a number, but no edges. Items stand between blanks, or what
-``--delimiter`` names. They are integers, or text with ``--label-type string``. With ``--delimiter`` the first lines
-tell. A transaction may have any length; one that is longer than a block is read in parts. Lines above the first
-transaction that begin with ``@``, as SPMF writes them, or that are comments, are not counted.
+bicliques take count them from 0. A blank line has a number, but no edges. Items stand between blanks, or what
+``--delimiter`` names; then the first lines tell whether they are integers. A transaction may have any length; one that
+is longer than a block is read in parts. Lines above the first transaction that begin with ``@``, as SPMF writes them,
+or that are comments, are not counted.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ from pipeline.ingest.readers import blocks, look
 from pipeline.ingest.readers.base import shorten, to_batch
 from pipeline.ingest.readers.blocks import Block
 from pipeline.ingest.readers.cells import cells_of
-from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, looks_integer, parse_label, to_integers
+from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, kind_of, looks_integer, parse_label, to_integers
 from pipeline.ingest.readers.opening import FileHash
 from pipeline.ingest.readers.text import TextStream, split_blanks
 from pipeline.run.progress import number as number_of
@@ -60,9 +58,8 @@ class Fimi(TextStream):
         self.shift = _FIRST[format] - first
         self.lines = sample[above:]
         self.items = [self._split(text) for _, text in self.lines]
-        kind = TEXT if options.label_type == "string" else INTEGER
-        if options.label_type == "auto" and options.delimiter is not None:
-            kind = INTEGER if all(looks_integer(item) for row in self.items for item in row) else TEXT
+        told = self.items if options.delimiter is not None else []
+        kind = kind_of(options.label_type, (item for row in told for item in row))
         super().__init__(path, options, (INTEGER, kind), first_line=first)
         if self.lines and not options.skip_bad_lines and "\ufffd" not in self.lines[0][1]:
             self._refuse_others(format)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import NAN_REMEDY, SIDES, EdgeStream
+from pipeline.ingest.readers.base import NAN_REMEDY, SIDES, EdgeStream, to_batch
 from pipeline.ingest.readers.in_memory import is_whole, pairs_of, refuse_odd
 from pipeline.ingest.readers.labels import INTEGER
 from pipeline.ingest.readers.tables import ROWS, TableStream
@@ -39,7 +39,7 @@ def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
             columns = [pa.array(ids[part][kept], INTEGER) for ids in (entries.row, entries.col)]
             if options.min_weight is not None:
                 columns.append(pa.array(entries.data[part][kept].astype(np.float64)))
-            yield pa.RecordBatch.from_arrays(columns, names=[*SIDES, "weight"][: len(columns)])
+            yield to_batch(*columns)
 
     return TableStream(name, "scipy", options, batches())
 
@@ -95,7 +95,7 @@ def _open_edges(
             if wrong:
                 raise InputError(f"{name}: the edge between {label(u)!r} and {label(v)!r} {wrong}")
             ends = (label(v), label(u)) if side[u] else (label(u), label(v))
-            yield ends if options.min_weight is None else (*ends, weight)
+            yield ends if options.min_weight is None else (*ends, float(weight))
 
     n = 2 if options.min_weight is None else 3
     batches = pairs_of(name, pairs(), "edge", remedy, n, options.label_type == "string")

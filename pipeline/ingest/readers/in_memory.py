@@ -36,8 +36,6 @@ __all__ = [
 _PAIRS = (tuple, list, np.ndarray)
 #: What an edge is without weights and with them, by its length.
 _EDGES = {2: "give pairs of a left and a right one", 3: "give (left, right, weight), or leave --min-weight out"}
-#: Names of the columns of a batch of edges.
-_COLUMNS = (*SIDES, "weight")
 _CONVERT = "convert the labels"
 #: What the values of a mapping may be. A list may be a column of a table, and so its elements no neighbours.
 _NEIGHBOURS = (set, frozenset)
@@ -48,32 +46,21 @@ _ENTRIES = 1 << 24
 def labels_of(
     what: str, values: list[Any], unit: str, remedy: str, n_before: int = 0, as_text: bool = False
 ) -> pa.Array:
-    """Labels that are Python objects as a column of integers or of text.
+    """Labels that are Python objects as a column of integers or of text. None is a null.
 
-    Parameters
-    ----------
-    what : str
-        The object and the side, for the message.
-    values : list
-        Numbers of any type or strings. None is a null.
-    unit, remedy : str
-        Word for the place of a value, and what to do with one that is no label.
-    n_before : int
-        Values before these.
-    as_text : bool
-        Whether integers of any size become text, as the label type "string" has them.
+    In messages `what` is the object and the side, `unit` is a word for the place of a value, of which `n_before`
+    are before these, and `remedy` says what to do with one that is no label. With `as_text` integers of any size
+    become text.
     """
     if as_text and not any(isinstance(value, str) for value in values):  # 7 and "7" may be two vertices
         values = list(map(whole_as_text, values))
     try:
         labels = pa.array(values)
     except (pa.ArrowException, OverflowError, ValueError, TypeError) as error:
-        refuse_odd(what, values, unit, remedy, n_before)
-        _refuse_missing(what, values, unit, n_before)
+        refuse_odd(what, values, unit, remedy, n_before, missing=False)
         raise InputError(f"{what}: a label does not fit ({error}); {remedy}") from error
     if not (pa.types.is_integer(labels.type) or pa.types.is_string(labels.type) or pa.types.is_null(labels.type)):
-        refuse_odd(what, values, unit, remedy, n_before)
-        _refuse_missing(what, values, unit, n_before)
+        refuse_odd(what, values, unit, remedy, n_before, missing=False)
     return labels
 
 
@@ -92,24 +79,15 @@ def _weights_of(name: str, values: Iterable[Any], unit: str, n_before: int = 0) 
 def pairs_of(
     name: str, pairs: Iterable[Any], unit: str, remedy: str, n: int = 2, as_text: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of edges that are pairs of Python objects, or have a weight behind both labels.
-
-    Parameters
-    ----------
-    name : str
-        The object, for the message.
-    pairs : iterable
-    unit, remedy, as_text
-        As of `labels_of`.
-    n : int
-        Length of an edge: 2, or 3 with weights. So many columns has a batch.
-    """
+    """Batches of edges that are pairs of Python objects, or triples with a weight (`n`). See `labels_of`."""
     pairs, n_before = iter(pairs), 0
     kinds: list[pa.DataType | None] = [None, None]
     while part := list(islice(pairs, ROWS)):
         for place, pair in enumerate(part, n_before + 1):
             if not isinstance(pair, _PAIRS) or len(pair) != n:
-                raise InputError(f"{name}: {shorten(repr(pair))} at {unit} {place} is no edge; {_remedy(pair, n)}")
+                has_weight = isinstance(pair, _PAIRS) and len(pair) == 3
+                more = ", and a weight only with --min-weight" if has_weight else ""
+                raise InputError(f"{name}: {shorten(repr(pair))} at {unit} {place} is no edge; {_EDGES[n]}{more}")
         columns = []
         for k, side in enumerate(SIDES):
             labels = labels_of(f"{name}: the {side} side", [pair[k] for pair in part], unit, remedy, n_before, as_text)
@@ -122,13 +100,8 @@ def pairs_of(
             columns.append(labels)
         if n > len(columns):
             columns.append(_weights_of(name, (pair[2] for pair in part), unit, n_before))
-        yield pa.RecordBatch.from_arrays(columns, names=_COLUMNS[:n])
+        yield to_batch(*columns)
         n_before += len(part)
-
-
-def _remedy(pair: Any, n: int) -> str:
-    has_weight = isinstance(pair, _PAIRS) and len(pair) == len(_COLUMNS)
-    return _EDGES[n] + (", and a weight only with --min-weight" if has_weight else "")
 
 
 def is_whole(value: Any) -> bool:
@@ -141,31 +114,26 @@ def whole_as_text(value: Any) -> Any:
     return str(value) if is_whole(value) else value
 
 
-def _kind(value: Any) -> type:
-    if is_whole(value):
-        return int
-    return str if isinstance(value, str) else type(value)
-
-
 def _is_missing(value: Any) -> bool:
     """Whether a value stands for none: None, NaN, and what pandas has for that."""
     is_nan = isinstance(value, (float, np.floating)) and value != value
     return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _refuse_missing(what: str, values: Iterable[Any], unit: str, n_before: int) -> None:
-    """Refuse values that stand for none and are not None, which Arrow takes for a null."""
-    for place, value in enumerate(values, n_before + 1):
-        if value is not None and _is_missing(value):
-            raise InputError(f"{what} has {value} at {unit} {place}, which is no label; fill it in, or leave it out")
+def refuse_odd(
+    what: str, values: Iterable[Any], unit: str, remedy: str, n_before: int = 0, missing: bool = True
+) -> None:
+    """Refuse values that are neither all integers of 64 bits nor all strings. `missing` ones may be left to others.
 
-
-def refuse_odd(what: str, values: Iterable[Any], unit: str, remedy: str, n_before: int = 0) -> None:
-    """Refuse values that are neither all integers of 64 bits nor all strings. Nulls are checked elsewhere."""
+    Arrow takes None for a null, which is refused where rows are counted.
+    """
     first: type | None = None
     for place, value in enumerate(values, n_before + 1):
-        kind = _kind(value)
+        kind = int if is_whole(value) else str if isinstance(value, str) else type(value)
         if _is_missing(value):
+            if value is not None and not missing:
+                reason = "which is no label; fill it in, or leave it out"
+                raise InputError(f"{what} has {value} at {unit} {place}, {reason}")
             continue
         if kind not in (int, str):
             raise InputError(
@@ -215,13 +183,7 @@ def _width(options: IngestOptions) -> int:
 
 
 def open_mapping(neighbours: Mapping[Any, Any], name: str, options: IngestOptions) -> EdgeStream:
-    """Open a mapping from left labels to sets of right labels.
-
-    Raises
-    ------
-    InputError
-        A value is no set. A mapping to lists may be a table, too.
-    """
+    """Open a mapping from left labels to sets of right labels. One to lists may be a table, too, and is refused."""
     for label, values in neighbours.items():
         if not isinstance(values, _NEIGHBOURS):
             raise InputError(
@@ -232,13 +194,7 @@ def open_mapping(neighbours: Mapping[Any, Any], name: str, options: IngestOption
 
 
 def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStream:
-    """Open a NumPy array: a row per edge, with its weight if weights matter, or a row and a column per vertex.
-
-    Raises
-    ------
-    InputError
-        It may be both, or is neither.
-    """
+    """Open a NumPy array: a row per edge, with its weight if weights matter, or a row and a column per vertex."""
     if array.ndim != 2 or array.dtype.names:
         raise InputError(
             f"{name} has {number(array.ndim, 'dimension')} of {array.dtype}; give two columns of labels, or a table of "
@@ -253,7 +209,7 @@ def open_array(array: np.ndarray, name: str, options: IngestOptions) -> EdgeStre
                 f"{name} may be columns of labels or a table of 0 and 1; convert labels to integers or strings "
                 "(a list of tuples always means edges), or the table with .astype(bool)"
             )
-        return TableStream(name, "numpy", options, _rows(array, name, options.label_type == "string"))
+        return TableStream(name, "numpy", options, _rows(array, name, options))
     refuse_unused(name, frozenset(), options)
     if not is_flags and not _has_only_flags(array):
         raise InputError(
@@ -285,19 +241,13 @@ def _refuse_matrix(array: np.ndarray, name: str, least: float) -> None:
         )
 
 
-def _rows(array: np.ndarray, name: str, as_text: bool) -> Iterator[pa.RecordBatch]:
-    for start in range(0, len(array), ROWS):
-        columns = array[start : start + ROWS].T
-        if array.dtype.kind in "iu":
-            found = list(map(pa.array, columns.astype(array.dtype.newbyteorder("="), copy=False)))
-        else:
-            sides = zip(SIDES, columns, strict=False)
-            found = [
-                labels_of(f"{name}: the {word} side", side.tolist(), "row", _CONVERT, start, as_text)
-                for word, side in sides
-            ]
-            found += [_weights_of(name, own.tolist(), "row", start) for own in columns[len(SIDES) :]]
-        yield pa.RecordBatch.from_arrays(found, names=_COLUMNS[: len(found)])
+def _rows(array: np.ndarray, name: str, options: IngestOptions) -> Iterator[pa.RecordBatch]:
+    parts = (array[start : start + ROWS] for start in range(0, len(array), ROWS))
+    if array.dtype.kind not in "iu":
+        rows = (row for part in parts for row in part.tolist())
+        yield from pairs_of(name, rows, "row", _CONVERT, array.shape[1], options.label_type == "string")
+    for part in parts:
+        yield to_batch(*map(pa.array, part.T.astype(array.dtype.newbyteorder("="), copy=False)))
 
 
 def _has_only_flags(array: np.ndarray) -> bool:
@@ -309,12 +259,7 @@ def _has_only_flags(array: np.ndarray) -> bool:
 
 
 def one_hot(
-    name: str,
-    format: str,
-    options: IngestOptions,
-    left: list[Any],
-    right: list[Any],
-    columns: Iterable[np.ndarray],
+    name: str, format: str, options: IngestOptions, left: list[Any], right: list[Any], columns: Iterable[np.ndarray]
 ) -> EdgeStream:
     """Open a table of booleans with a column per right vertex. `left` and `right` label the rows and the columns."""
     refuse_unused(name, ON_LABELS, options)

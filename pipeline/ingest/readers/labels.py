@@ -7,12 +7,15 @@ integers. If they were read as 7, they would merge with vertex 7, and the output
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.ingest.readers.base import BadLineError, shorten
 from schemas.errors import InputError
+from schemas.options import LabelType
 from schemas.texts import bytes_of
 
 __all__ = [
@@ -21,6 +24,7 @@ __all__ = [
     "MAX_INTEGER",
     "TEXT",
     "header_number",
+    "kind_of",
     "looks_integer",
     "parse_label",
     "to_integers",
@@ -93,19 +97,16 @@ def looks_integer(text: str) -> bool:
     return digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
 
 
-def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int | str:
-    """The value of one label, in the slow pass.
+def kind_of(label_type: LabelType, labels: Iterable[str]) -> pa.DataType:
+    """The type of a column that begins with `labels`, or whose format has integers unless one says otherwise."""
+    is_integer = label_type == "int" or (label_type == "auto" and all(map(looks_integer, labels)))
+    return INTEGER if is_integer else TEXT
 
-    Parameters
-    ----------
-    text : str
-        The field as it stands in the file.
-    side : str
-        "left" or "right", for the message.
-    kind : DataType
-        `INTEGER` or `TEXT`.
-    lowest : int
-        Smallest integer label of the format.
+
+def parse_label(text: str, side: str, kind: pa.DataType, lowest: int = 0) -> int | str:
+    """The value of one label, in the slow pass. `kind` is `INTEGER` or `TEXT`, and integers begin at `lowest`.
+
+    BadLineError: the label is empty, or it is not an integer although `kind` is.
     """
     if not text:
         raise BadLineError(f"the {side} label is empty", "fill it in")

@@ -30,6 +30,7 @@ __all__ = [
     "is_number",
     "lines_above",
     "may_be",
+    "number_in",
     "option_of",
     "refuse_comment_or_edge",
     "sample_of",
@@ -148,13 +149,7 @@ def option_of(delimiter: str) -> str:
 
 
 def find_delimiter(path: Path, body: Sequence[Line]) -> str:
-    """The separator with which most lines have the same number of columns.
-
-    Raises
-    ------
-    InputError
-        All lines have several columns with either of two separators.
-    """
+    """The separator with which most lines have the same number of columns. Two with which all have are refused."""
 
     def agreeing(delimiter: str) -> int:
         counts = [len(fields_of(line, delimiter)) for _, line in body]
@@ -217,13 +212,17 @@ def has_names(options: IngestOptions, rows: Sequence[Sequence[str]]) -> bool | N
     return False if any(first[k] in below[k] for k in chosen) else None
 
 
+def number_in(text: str) -> float | None:
+    """The number that a text is, which may be infinite or NaN."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def is_number(text: str) -> bool:
     """Whether a text is a number in digits."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return any(character.isdigit() for character in text)
+    return number_in(text) is not None and any(character.isdigit() for character in text)
 
 
 def are_numbered(names: Sequence[object] | None) -> bool:

@@ -27,13 +27,7 @@ _Taken = tuple[pa.Schema, Iterable[pa.RecordBatch]]
 
 
 def open_object(source: Any, options: IngestOptions) -> EdgeStream:
-    """The stream of edges of an object in memory.
-
-    Raises
-    ------
-    InputError
-        The type of the object is not known, or an option does not apply to it.
-    """
+    """The stream of edges of an object in memory. One of an unknown type is refused, and an option that is not used."""
     name = f"{type(source).__module__.partition('.')[0]}.{type(source).__qualname__}"
     if isinstance(source, io.IOBase):
         raise InputError(f"{name} is an open file; give its path, or a table or pairs that you have read from it")

@@ -5,7 +5,7 @@ All files are opened once before the first is read, so that a file which does no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,30 +26,14 @@ __all__ = ["SeveralFiles"]
 #: Most files that are read at a time. The thread that takes their edges cannot keep up with more.
 _AT_A_TIME = 4
 
-_Kinds = tuple[pa.DataType | None, pa.DataType | None]
-
 
 class SeveralFiles(EdgeStream):
-    """Edges of several files, one file after the other.
-
-    Parameters
-    ----------
-    files : Files
-    format : Format
-        The format of all of them.
-    options : IngestOptions
-
-    Raises
-    ------
-    InputError
-        A file cannot be opened, or its columns are not those of the others.
-    """
+    """Edges of several files, one file after the other. A file with other columns than the others is refused."""
 
     def __init__(self, files: Files, format: Format, options: IngestOptions):
         self.source = files.title
-        self._files = files
-        self._format = format
-        self._options = options
+        self._files, self._options = files, options
+        self._opened: Callable[[Path], EdgeStream] = lambda path: format.open(path, options, format.name)
         self._filled = [path for path in files.paths if _has_bytes(path)] or list(files.paths[:1])
         self._digests: dict[Path, EdgeStream] = {}
         self._doubts: dict[str, Doubt] = {}
@@ -60,19 +44,22 @@ class SeveralFiles(EdgeStream):
         self.left_is_counted = self._first.left_is_counted
         self._look_at_all()
 
-    def _opened(self, path: Path) -> EdgeStream:
-        return self._format.open(path, self._options, self._format.name)
-
     def _look_at_all(self) -> None:
         """Find what holds for all files: the types of labels, and of integers. Refuse a file with other columns."""
         kinds: list[pa.DataType | None] = [None, None]
         integers = list(self._first.integers)
         told: list[Path | None] = [None, None]
+        by_place = isinstance(self._options.left, int) and isinstance(self._options.right, int)
         for path in self._filled:
             part = self._opened(path)
             if isinstance(part, TextStream):
                 self._texts[path] = part
-            self._refuse_other_names(path, part)
+            if not by_place and part.side_names != self.side_names:
+                own, first = (" and ".join(names) for names in (part.side_names, self.side_names))
+                raise InputError(
+                    f"{path}: the two columns are {own}, but those of {self._filled[0]} are {first}; name the columns "
+                    "with --left and --right (positions, if not all files have names)"
+                )
             for k, (kind, integer) in enumerate(zip(part.told_kinds(), part.integers, strict=True)):
                 if kind is None:
                     continue
@@ -84,18 +71,8 @@ class SeveralFiles(EdgeStream):
                         f"{_words(kinds[k])}; take all as text with --label-type string"
                     )
                 integers[k] = integer if integer.bit_width > integers[k].bit_width else integers[k]
-        self.kinds: _Kinds = (kinds[0], kinds[1])
+        self.kinds = (kinds[0], kinds[1])
         self.integers = (integers[0], integers[1])
-
-    def _refuse_other_names(self, path: Path, part: EdgeStream) -> None:
-        by_place = isinstance(self._options.left, int) and isinstance(self._options.right, int)
-        if by_place or part.side_names == self.side_names:
-            return
-        own, first = (" and ".join(names) for names in (part.side_names, self.side_names))
-        raise InputError(
-            f"{path}: the two columns are {own}, but those of {self._filled[0]} are {first}; name the columns with "
-            "--left and --right (positions, if not all files have names)"
-        )
 
     def parts(self) -> Iterator[EdgeStream]:
         """Every file as a stream of its own. What it counted is added when the next one is asked for."""
@@ -142,13 +119,9 @@ class SeveralFiles(EdgeStream):
 
     def digest(self) -> str | None:
         """Digest over all files. See `pipeline.ingest.readers.opening.list_digest`."""
-        found = [self._digest_of(path) for path in self._files.paths]
+        parts = ((path, self._digests.get(path)) for path in self._files.paths)
+        found = [(part and part.digest()) or file_digest(path) for path, part in parts]
         return found[0] if self._files.is_one else list_digest(found, self._files.names)
-
-    def _digest_of(self, path: Path) -> str:
-        part = self._digests.get(path)
-        digest = None if part is None else part.digest()
-        return file_digest(path) if digest is None else digest
 
 
 def _has_bytes(path: Path) -> bool:

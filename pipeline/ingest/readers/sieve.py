@@ -3,11 +3,9 @@
 A column may hold lists, as of a table with a row per transaction: every item of a list is an edge to the label beside
 it. An empty list and a null in the place of a list have no edges. A null in a list is a bad label.
 
-Arrow does not check columns from files and from other libraries. A damaged offset makes it read outside of a buffer,
-and text may not be UTF-8. So columns are checked before any offset or index in them is used.
-
-Text that repeats keeps its dictionary. So two thousand labels of one megabyte, of which four are different, take four
-megabytes of memory.
+Arrow does not check columns from files and from other libraries, whose damaged offsets make it read outside of a
+buffer. So columns are checked first. Text that repeats keeps its dictionary: two thousand labels of one megabyte, of
+which four are different, take four megabytes of memory.
 """
 
 from __future__ import annotations
@@ -128,28 +126,12 @@ def _is_utf8(value: bytes) -> bool:
 
 
 def sieve(column: pa.Array, what: str, label_type: LabelType) -> tuple[pa.Array, pa.Array]:
-    """Labels of a column, and which rows have none.
+    """Labels of a column, and which rows have none. `what` is the source and the side, for the message.
 
-    Parameters
-    ----------
-    column : Array
-        Integers of any width, strings of any layout, or a dictionary of either. `_check_rows` has passed it.
-    what : str
-        The source and the side, for the message.
-    label_type : "auto", "int" or "string"
-        ``int`` reads integers out of strings, ``string`` writes integers as text.
-
-    Returns
-    -------
-    labels : Array
-        int64, large_string, or a dictionary of large_string in which every value occurs.
-    bad : Array of bool
-        Rows whose label is null, empty, too long, not UTF-8, negative, beyond int64 or (with ``int``) not an integer.
-
-    Raises
-    ------
-    InputError
-        The column has neither integers nor strings.
+    The column has integers of any width, strings of any layout, or a dictionary of either, and its structure is
+    checked. It is refused if it has others. The labels are int64, large_string, or a dictionary of large_string in
+    which every value occurs. A row has none if its label is null, empty, too long, not UTF-8, negative, beyond
+    int64, or no integer although the label type is "int".
     """
     if column.type == pa.string_view():  # rows may share their bytes
         column = column.dictionary_encode()
@@ -253,12 +235,10 @@ def _stored(column: pa.Array, row: int) -> object:
 
 @dataclass(frozen=True)
 class Slice:
-    """Some edges of a table.
+    """Some edges of a table: two arrays without lists, of the same length.
 
     Parameters
     ----------
-    left, right : Array
-        Of the same length, without lists.
     start, stop : int
         The rows of the table that they are of.
     rows : ndarray or None
@@ -284,15 +264,7 @@ class Slice:
 
 
 def slices(place: str, left: pa.Array, right: pa.Array, most: int) -> Iterator[Slice]:
-    """The edges of two columns, at most about `most` at a time, checked for damage.
-
-    Raises
-    ------
-    ArrowInvalid
-        A column is damaged, or one has more rows than the other.
-    InputError
-        Both columns hold lists.
-    """
+    """The edges of two columns, at most about `most` at a time. ArrowInvalid: a column is damaged."""
     if len(left) != len(right):
         raise pa.ArrowInvalid(f"one column has {len(left)} rows and the other one {len(right)}")
     lists = [is_list(column.type) for column in (left, right)]

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyarrow.types import is_decimal
 
 from pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
-from pipeline.ingest.readers.cells import is_cell, refuse_cells, refuse_marks
+from pipeline.ingest.readers.cells import has_edge, refuse_cells, refuse_marks
 from pipeline.ingest.readers.columns import choose, column_of_field, index_first
 from pipeline.ingest.readers.look import are_numbered, are_shared
 from pipeline.ingest.readers.sieve import (
@@ -50,19 +50,10 @@ REFUSALS = (pa.ArrowException, OSError, UnicodeDecodeError)
 class Table:
     """A table with columns, as its file or its library has it.
 
-    Parameters
-    ----------
-    names : sequence
-        Names of all columns. They may be other types than strings.
-    take : callable
-        It gets the positions of the columns that are read: left, right, and weights if these matter. It returns a
-        schema of them, and batches of them in this order.
-    first : callable
-        It gets positions of columns, and returns their `FURTHER_ROWS` first values.
-    frame : str
-        Python code for a pandas frame of the table.
-    n_index : int
-        How many of the first columns are named levels of an index.
+    `names` are those of all columns, of which the first `n_index` are named levels of an index, and may be other
+    types than strings. `take` gets the positions of the columns that are read (left, right, and weights if these
+    matter), and returns a schema of them, and batches of them in this order. `first` gets positions, and returns
+    the `FURTHER_ROWS` first values of these columns. `frame` is Python code for a pandas frame of the table.
     """
 
     names: Sequence[Any]
@@ -98,14 +89,8 @@ class Table:
 class TableStream(EdgeStream):
     """Edges of a table with typed columns.
 
-    Parameters
-    ----------
-    source, format : str
-    options : IngestOptions
-    found : Table or iterable of RecordBatch
-        A table of which two columns are to be found, or batches with nothing but edges, which are consumed once.
-    unit : str
-        Word for a row in messages.
+    `found` is a table of which two columns are to be found, or batches with nothing but edges, which are consumed once.
+    `unit` is a word for a row in messages.
     """
 
     #: The first values of the columns: the two that are read, and, where it matters, the others.
@@ -152,7 +137,7 @@ class TableStream(EdgeStream):
         """Look at the first rows, and refuse what is no list of edges, or may be another one."""
         columns, table = [_values(column) for column in (left, right)], self.table
         has_numbered_names = are_numbered(table.names)
-        if self.objection or has_numbered_names or all(map(is_cell, columns[1])):
+        if self.objection or has_numbered_names or None not in map(has_edge, columns[1]):
             others = [k for k in range(len(table.names)) if k not in self.wanted]
             with suppress(*REFUSALS):
                 columns += map(list, table.first(others[:_MOST_COLUMNS]))

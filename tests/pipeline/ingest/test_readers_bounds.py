@@ -94,7 +94,7 @@ def test_a_transaction_that_is_read_in_parts_is_refused_for_one_bad_item(
 ) -> None:
     """Its other parts are read already, or will be; leaving out a part alone would be wrong."""
     monkeypatch.setattr(fimi, "BLOCK_BYTES", 100)
-    monkeypatch.setattr(text_reader, "SLOW_BYTES", 8)
+    monkeypatch.setattr(text_reader, "_SLOW_BYTES", 8)
     items = " ".join(map(str, range(1000, 1100)))
     for line in (f"x {items}", f"{items} x {items}", f"{items} x"):
         (tmp_path / "x.dat").write_text(f"1 x\n{line}\n3 4\n")

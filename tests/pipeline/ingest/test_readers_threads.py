@@ -172,7 +172,7 @@ def test_other_text_is_not_plain(data: str) -> None:
 
 
 @settings(max_examples=examples(300))
-@given(st.text("0123456789 \n,", max_size=40), st.sampled_from([(0, 1), (1, 0), (2, 2), (1,)]))
+@given(st.text("0123456789 \n,", max_size=40), st.sampled_from([(0, 1), (1, 0), (2, 0), (1,)]))
 def test_compiled_code_reads_plain_text_and_no_other(data: str, columns: tuple[int, ...]) -> None:
     rows = [line.split(" ") for line in data.split("\n")]
     digits = all(len(row) == 3 and all(map(str.isdecimal, row)) for row in rows)
