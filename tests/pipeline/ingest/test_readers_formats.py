@@ -114,10 +114,9 @@ def test_the_documentation_of_formats_is_complete_and_its_examples_run(tmp_path,
     for option in fields(IngestOptions):
         assert f"`--{option.name.replace('_', '-')}" in text or f"--{option.name} " in text
     monkeypatch.chdir(tmp_path)
-    weights, example = re.findall(r"(?s)```python\n(.*?)```", text)
+    (weights,) = re.findall(r"(?s)```python\n(.*?)```", text)
     exec(weights, {})
     assert capsys.readouterr().out.split() == re.findall(r"# (\d+) bicliques", weights)
-    exec(example.replace("print(", "assert (2, 2, 3) == ("), {})
 
 
 def tiny_objects() -> dict:
