@@ -181,7 +181,8 @@ class ParquetTable(_TableFile):
         """See `_TableFile`."""
         names = [self.names[k] for k in columns if self.names.count(self.names[k]) == 1]
         with pq.ParquetFile(self.path) as file:
-            return next(file.iter_batches(FURTHER_ROWS, columns=names), _NOTHING).select(names)
+            batch = next(file.iter_batches(FURTHER_ROWS, columns=names), None)
+        return _NOTHING if batch is None else batch.select(names)
 
     def groups(self, row_groups: list[int], n_before: int) -> Iterator[pa.RecordBatch]:
         """Batches of edges of some row groups, which begin behind `n_before` rows. It needs `is_exact`."""
