@@ -30,6 +30,13 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
         "--keep", type=int, default=7, metavar="N", help="complete runs that stay, the newest (default: 7)"
     )
     command.add_argument(
+        "--keep-created",
+        type=int,
+        default=0,
+        metavar="DAYS",
+        help="runs that were created within so many days stay, too (default: 0)",
+    )
+    command.add_argument(
         "--unfinished",
         action="store_true",
         help="also runs that are not complete and older than those that stay (default: they stay)",
@@ -48,7 +55,7 @@ def _status(arguments: argparse.Namespace) -> int:
 def _prune(arguments: argparse.Namespace) -> int:
     from pipeline.series.pruning import carry_out, survey
 
-    found = survey(arguments.folder, arguments.keep, arguments.unfinished)
+    found = survey(arguments.folder, arguments.keep, arguments.unfinished, arguments.keep_created)
     if not arguments.remove:
         say(arguments, found.to_json, lambda: prune_table(found))
         return COMPLETE

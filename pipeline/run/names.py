@@ -13,13 +13,14 @@ OUT/options.json                what identifies the run
     ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
     _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
+    _REFUSED                    in its place: the run is complete, and changed more than a schedule lets pass
     report.html                 the run as a page with pictures
     run.lock                    the lock, while a driver works on the run
     .ingest-*                   a folder for the input while it is read
 
 A file that is not finished is called ``.NAME.tmp``, and a part that is not finished ``.part-*.tmp``. A user may put
-other things beside these, and a folder may be a link to a place that does not belong to the run. So code that deletes
-files asks this module first, and follows no link.
+other things beside these, such as ``.keep`` (`pipeline.series.pruning`), and a folder may be a link to a place that
+does not belong to the run. So code that deletes files asks this module first, and follows no link.
 """
 
 from __future__ import annotations
@@ -41,11 +42,13 @@ __all__ = [
     "EDGES_FILE",
     "FOLDERS",
     "INGEST_FILES",
+    "KEEP_FILE",
     "LEFT_LABELS_FILE",
     "LOCK_FILE",
     "MANIFEST_FILE",
     "OPTIONS_FILE",
     "PUBLISHED_FILE",
+    "REFUSED_FILE",
     "REPORT_FILE",
     "RIGHT_LABELS_FILE",
     "STAGING",
@@ -82,7 +85,9 @@ INGEST_FILES = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE, EDGES_FILE)
 logger = logging.getLogger(__name__)
 
 OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE = "options.json", "manifest.json", "report.html"
-LOCK_FILE, SUCCESS_FILE = "run.lock", "_SUCCESS"
+LOCK_FILE, SUCCESS_FILE, REFUSED_FILE = "run.lock", "_SUCCESS", "_REFUSED"
+#: A file that a person puts into the folder of a run, so that no prune removes the run.
+KEEP_FILE = ".keep"
 #: File in the folder of a generated graph, which is no run, as long as parts of it are missing.
 UNFINISHED_FILE = "_unfinished.json"
 #: The record of a publication (`pipeline.publishing.listing`), which is never in the folder of a run.
@@ -118,7 +123,8 @@ def _pattern(form: str) -> re.Pattern[str]:
     return re.compile(rf"{form}|\.({form})\.tmp", re.ASCII)
 
 
-_FILES = _pattern("|".join(map(re.escape, (OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE, LOCK_FILE, SUCCESS_FILE))))
+_DIRECTLY = (OPTIONS_FILE, MANIFEST_FILE, REPORT_FILE, LOCK_FILE, SUCCESS_FILE, REFUSED_FILE)
+_FILES = _pattern("|".join(map(re.escape, _DIRECTLY)))
 _OURS = {folder: _pattern(form) for folder, form in _FORMS.items()}
 _OURS["bicliques"] = re.compile(PART_NAME, re.ASCII)  # where every file is whole
 _OURS["pending"] = re.compile(f"{PART_NAME}|{_UNNAMED_PART}", re.ASCII)

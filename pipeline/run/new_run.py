@@ -13,6 +13,7 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.lock import locked
 from pipeline.run.names import (
     FOLDERS,
+    KEEP_FILE,
     LOCK_FILE,
     MANIFEST_FILE,
     OPTIONS_FILE,
@@ -123,8 +124,11 @@ def _how_to_go_on(path: Path) -> str:
 
 
 def _is_left_over(path: Path) -> bool:
-    """Whether `path` may be left from a run that was killed before it had options or while it removed its files."""
-    if path.name in (LOCK_FILE, temporary_name(OPTIONS_FILE)):
+    """Whether `path` may be left from a run that was killed before it had options or while it removed its files.
+
+    ``.keep`` may be there, because a person says so of a run that is to come.
+    """
+    if path.name in (LOCK_FILE, temporary_name(OPTIONS_FILE), KEEP_FILE):
         return not is_folder(path)
     if is_staging(path):
         return stranger_in(path) is None

@@ -1,7 +1,8 @@
 """Marks that show other programs that a run is complete: ``_SUCCESS`` in its folder, and the link ``latest`` beside it.
 
 Only runs on a schedule make them (`flows.mine.mine`). ``_SUCCESS`` is written after everything else in the folder, and
-exists only as long as the manifest.
+exists only as long as the manifest. A run that a gate refused has ``_REFUSED`` in its place, and ``latest`` does not
+lead to it.
 """
 
 from __future__ import annotations
@@ -12,17 +13,17 @@ from pathlib import Path
 from pipeline.run.files import disk_errors, flush
 from pipeline.run.folder import RunFolder
 from pipeline.run.if_stored import withdraw_result
-from pipeline.run.names import SUCCESS_FILE
+from pipeline.run.names import REFUSED_FILE, SUCCESS_FILE
 from pipeline.series.runs import is_run, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["LATEST", "mark_complete", "point_to_newest", "withdraw_mark"]
+__all__ = ["LATEST", "mark_complete", "mark_refused", "point_to_newest", "withdraw_mark"]
 
 LATEST = "latest"
 
 
 def mark_complete(run: Path) -> bool:
-    """Put an empty file ``_SUCCESS`` into the folder of a complete run, unless it is there.
+    """Put an empty file ``_SUCCESS`` into the folder of a complete run, unless it is there. ``_REFUSED`` goes.
 
     Returns
     -------
@@ -34,9 +35,25 @@ def mark_complete(run: Path) -> bool:
     ResourceError
         It cannot be written.
     """
-    with disk_errors(run / SUCCESS_FILE):
+    return _mark(run, SUCCESS_FILE, REFUSED_FILE)
+
+
+def mark_refused(run: Path) -> None:
+    """Put an empty file ``_REFUSED`` into the folder of a complete run, in the place of ``_SUCCESS``.
+
+    Raises
+    ------
+    ResourceError
+        It cannot be written.
+    """
+    _mark(run, REFUSED_FILE, SUCCESS_FILE)
+
+
+def _mark(run: Path, mark: str, other: str) -> bool:
+    with disk_errors(run / mark):
+        (run / other).unlink(missing_ok=True)
         try:
-            descriptor = os.open(run / SUCCESS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            descriptor = os.open(run / mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
             return False
         os.close(descriptor)
@@ -45,7 +62,10 @@ def mark_complete(run: Path) -> bool:
 
 
 def withdraw_mark(run: Path) -> None:
-    """Remove ``_SUCCESS``, because the run is not complete any more. In a store the manifest goes with it."""
+    """Remove ``_SUCCESS``, because the run is not complete any more. In a store the manifest goes with it.
+
+    ``_REFUSED`` stays: mined again, the run has the same bicliques.
+    """
     withdraw_result(run)
     with disk_errors(run / SUCCESS_FILE):
         (run / SUCCESS_FILE).unlink(missing_ok=True)

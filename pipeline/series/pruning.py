@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
-from pipeline.run.names import OPTIONS_FILE, url_of
+from pipeline.run.names import KEEP_FILE, OPTIONS_FILE, url_of
 from pipeline.series.removal import finish_removal, is_half_removed, refuse_strangers, remove_run
 from pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 from schemas.values import as_path, whole
 
-__all__ = ["OldRun", "Pruning", "carry_out", "prune", "prune_after", "survey"]
+__all__ = ["OldRun", "Pruning", "carry_out", "prune", "prune_after", "refuse_short_lived", "survey"]
 
 logger = logging.getLogger(__name__)
 
@@ -90,7 +90,9 @@ class Pruning:
         return facts | {"problems": list(self.problems), "runs": runs}
 
 
-def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: bool = False) -> Pruning:
+def prune(
+    folder: PathLike, keep: int = 7, *, keep_created: int = 0, unfinished: bool = False, remove: bool = False
+) -> Pruning:
     """Remove old runs from a folder that holds one folder per run.
 
     Parameters
@@ -101,9 +103,12 @@ def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: 
         Number of complete runs of each series that stay. These are the newest. A series is the runs of one source, or
         of sources that differ only in a day, such as ``in/2026-01-31.csv`` and ``in/2026-02-01.csv``. Runs of an object
         in memory belong to no series, and stay.
+    keep_created : int
+        Runs that were created within so many days stay, too, whichever day they stand for.
     unfinished : bool
         Whether to remove runs that are not complete, too, if they are older than every complete run of their series
-        that stays. A run that a process works on is never removed.
+        that stays. A run that a process works on is never removed. Runs that a gate refused are not counted, and go
+        without this option, too, once they are so old.
     remove : bool
         With False, nothing is removed, and the result says what would be.
 
@@ -115,14 +120,15 @@ def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: 
     Raises
     ------
     InputError
-        `folder` is not a folder, is a run itself, or `keep` is less than 1.
+        `folder` is not a folder, is a run itself, `keep` is less than 1, or `keep_created` less than 0.
     ResourceError
         The folder cannot be read.
 
     Notes
     -----
     Runs are ordered by the day that they stand for, then by when they were created. Both are in ``options.json``; times
-    of files do not matter. A run stays if its folder has anything that the run has not made. Its reason names that.
+    of files do not matter. A run stays if its folder has anything that the run has not made, such as a file ``.keep``
+    of yours. Its reason names that.
 
     Examples
     --------
@@ -132,18 +138,18 @@ def prune(folder: PathLike, keep: int = 7, *, unfinished: bool = False, remove: 
     >>> [old.path.name for old in pipeline.prune("OUT-nights", keep=2).chosen]
     ['1']
     """
-    found = survey(folder, keep, unfinished)
+    found = survey(folder, keep, unfinished, keep_created)
     return carry_out(found) if remove else found
 
 
-def prune_after(run: PathLike, keep: int) -> Pruning:
+def prune_after(run: PathLike, keep: int, keep_created: int = 0) -> Pruning:
     """Remove older runs of the series of a run that has just become complete, if that run is the newest.
 
     Parameters
     ----------
     run : path
         Folder of the run. It stays, as do newer runs and runs of other series.
-    keep : int
+    keep, keep_created : int
         As for `prune`.
 
     Returns
@@ -154,7 +160,7 @@ def prune_after(run: PathLike, keep: int) -> Pruning:
     path = Path(run).absolute()
     origin = RunFolder(path).origin()
     series, newest = series_of(origin), newest_complete(runs_in(path.parent), series_of(origin))
-    found = survey(path.parent, keep)
+    found = survey(path.parent, keep, keep_created=keep_created)
     spared = None
     if newest is not None and newest.moment > origin.moment:
         spared = f"{newest.path.name} is newer than {path.name}, and only the newest run removes others"
@@ -168,7 +174,37 @@ def prune_after(run: PathLike, keep: int) -> Pruning:
     return carry_out(replace(found, runs=tuple(runs)))
 
 
-def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning:
+def refuse_short_lived(run: Path, series: str, day: str, keep: int, keep_created: int, to_come: int = 0) -> None:
+    """Refuse to begin a run of an old day that the next night would remove.
+
+    Parameters
+    ----------
+    run : Path
+        The folder that the run is to have.
+    series, day : str
+        As the run will record them.
+    keep, keep_created : int
+        As for `prune`.
+    to_come : int
+        Number of newer runs that are made together with this one.
+
+    Raises
+    ------
+    InputError
+        Nothing would protect the run, or a number is too small.
+    """
+    keep, keep_created = _checked(keep, keep_created)
+    there = runs_in(run.parent) if os.path.isdir(run.parent) else []  # noqa: PTH112 - as in `survey`
+    newer = sum(each.series == series and each.complete and each.moment[:10] > day for each in there) + to_come
+    if not newer or newer + 1 < keep or keep_created or os.path.lexists(run / KEEP_FILE):
+        return
+    raise InputError(
+        f"the run of {day} would be removed by the next night, because {newer} of its series are newer and keep is "
+        f"{keep}; say for how many days it is to stay with keep_created, or make the file {run / KEEP_FILE}"
+    )
+
+
+def survey(folder: PathLike, keep: int = 7, unfinished: bool = False, keep_created: int = 0) -> Pruning:
     """Find the runs that `prune` would remove. Nothing is changed."""
     place = as_path(folder, "the folder of the runs")
     if (url := url_of(folder)) is not None:
@@ -178,7 +214,7 @@ def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning
             f"{place_of(url)} is a URL, and only runs in folders of this machine are looked at; remove those in a "
             "store with its own tools"
         )
-    keep = whole(keep, "the number of runs to keep", 1)
+    keep, keep_created = _checked(keep, keep_created)
     if not os.path.isdir(place):  # noqa: PTH112 - Path.is_dir raises where looking is not allowed
         raise InputError(f"{place} is not a folder; name the one that holds the folders of the runs")
     if os.path.exists(place / OPTIONS_FILE):  # noqa: PTH110 - so does Path.exists
@@ -186,7 +222,8 @@ def survey(folder: PathLike, keep: int = 7, unfinished: bool = False) -> Pruning
     by_series: dict[str | None, list[FoundRun]] = defaultdict(list)
     for run in runs_in(place):
         by_series[run.series].append(run)
-    runs = [old for series in sorted(by_series, key=str) for old in _judge(by_series[series], keep, unfinished)]
+    policy = (keep, unfinished, keep_created)
+    runs = [old for series in sorted(by_series, key=str) for old in _judge(by_series[series], *policy)]
     reason = "an earlier prune was stopped while it removed this run"
     left = [path for path in entries_of(place) if is_half_removed(path)]
     runs += [OldRun(path, "remove", reason, None, "", False, _bytes(path)) for path in left]
@@ -214,31 +251,43 @@ def carry_out(found: Pruning) -> Pruning:
     return Pruning(found.folder, tuple(runs), True, tuple(problems))
 
 
-def _judge(found: list[FoundRun], keep: int, unfinished: bool) -> list[OldRun]:
+def _checked(keep: int, keep_created: int) -> tuple[int, int]:
+    keep = whole(keep, "the number of runs to keep", 1)
+    return keep, whole(keep_created, "the number of days for which runs stay after they were created", 0)
+
+
+def _judge(found: list[FoundRun], keep: int, unfinished: bool, keep_created: int) -> list[OldRun]:
     """Verdicts on the sorted runs of one series."""
-    moments = [run.moment for run in found if run.complete]
+    moments = [run.moment for run in found if run.complete and not run.refused]
     oldest = moments[:keep][-1] if moments else ""
     runs, rank = [], 0
     for run in found:
-        rank += run.complete
+        rank += run.complete and not run.refused
         verdict: Verdict = "keep"
         reason = f"complete, number {rank} from the newest" if run.complete else "not complete"
         if run.in_use:
             reason = run.in_use
         elif run.series is None:
             reason = "nobody knows which runs it follows: its input was an object in memory, or its version did not say"
+        elif run.refused:
+            verdict, reason = "remove" if run.moment < oldest else "keep", "complete, but a gate refused it"
         elif run.complete and rank > keep:
             verdict = "remove"
         elif unfinished and not run.complete and run.moment < oldest:
             verdict, reason = "remove", "not complete, and older than the complete runs that stay"
-        if verdict == "remove" and (objection := _objection(run.path)):
+        if verdict == "remove" and (objection := _objection(run, keep_created)):
             verdict, reason = "keep", objection
         runs.append(OldRun(run.path, verdict, reason, run.series, run.moment, run.complete, _bytes(run.path)))
     return runs
 
 
-def _objection(path: Path) -> str:
-    """Why a run cannot be removed as it is. Empty if it can."""
+def _objection(run: FoundRun, keep_created: int) -> str:
+    """Why a run is not to be removed as it is. Empty if it is."""
+    path = run.path
+    if os.path.lexists(path / KEEP_FILE):
+        return f"somebody has put a file {KEEP_FILE} into it"
+    if keep_created and run.age < keep_created:
+        return f"created within the last {keep_created} days"
     try:
         refuse_strangers(path)
     except InputError as error:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pipeline.run.days import without_days
@@ -12,12 +13,22 @@ from pipeline.run.files import disk_errors, temporary_folder
 from pipeline.run.folder import RunFolder
 from pipeline.run.if_stored import here
 from pipeline.run.lock import holder
-from pipeline.run.names import OPTIONS_FILE, is_file, is_folder
+from pipeline.run.names import OPTIONS_FILE, REFUSED_FILE, is_file, is_folder
 from pipeline.run.stored import url_at
 from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
 from schemas.options import RunOrigin
 
-__all__ = ["FoundRun", "entries_of", "is_run", "newest_complete", "run_after", "run_before", "runs_in", "series_of"]
+__all__ = [
+    "FoundRun",
+    "entries_of",
+    "is_run",
+    "newest_beside",
+    "newest_complete",
+    "run_after",
+    "run_before",
+    "runs_in",
+    "series_of",
+]
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,9 @@ class FoundRun:
         See `series_of`.
     moment : str
         See `schemas.options.RunOrigin`. Empty when the run does not say.
+    refused : bool
+        Whether it is complete, and a gate let it not pass. Such a run is neither published nor linked, nor is another
+        one compared with it, and it takes the place of none that stays.
     """
 
     path: Path
@@ -41,6 +55,14 @@ class FoundRun:
     in_use: str
     series: str | None
     moment: str
+    refused: bool = False
+
+    @property
+    def age(self) -> float:
+        """Days since its folder was made; 0 if that is not known."""
+        with suppress(ValueError, TypeError):  # written by hand, or without a time zone
+            return (datetime.now(UTC) - datetime.fromisoformat(self.moment.partition(" ")[2])) / timedelta(days=1)
+        return 0.0
 
 
 def runs_in(place: Path) -> list[FoundRun]:
@@ -64,15 +86,26 @@ def series_of(origin: RunOrigin) -> str | None:
 
 
 def newest_complete(runs: list[FoundRun], series: str | None) -> FoundRun | None:
-    """The first of `runs` that is complete and of this series."""
-    return next((run for run in runs if run.series == series and run.complete), None)
+    """The first of `runs` that is complete, of this series, and not refused."""
+    return next((run for run in runs if run.series == series and run.complete and not run.refused), None)
+
+
+def newest_beside(run: Path, series: str) -> Path | None:
+    """Where the newest complete run of a series is beside a path, in which there may be no run. It may be refused.
+
+    Raises
+    ------
+    ResourceError
+        If the store does not answer.
+    """
+    return next((place for place, _ in _complete(run.absolute(), series, lambda _: True)), None)
 
 
 def run_before(run: Path) -> RunFolder | None:
     """The newest complete run that is older than this one, beside it, of its series, and with the same question.
 
-    Runs that cannot be read are passed over. None if there is none. Beside a run that is kept in a store are those
-    that a listing has; the folder of one is that of this process for reading it.
+    Runs that were refused, and those that cannot be read, are passed over. None if there is none. Beside a run that is
+    kept in a store are those that a listing has; the folder of one is that of this process for reading it.
 
     Raises
     ------
@@ -91,21 +124,30 @@ def _alike(run: Path, newer: bool) -> Iterator[RunFolder]:
     """Complete runs beside this one that are newer, or older, of its series and with its question, the newest first."""
     own = RunFolder(run.absolute())
     origin, search = own.origin(), own.options().search
-    if (series := series_of(origin)) is None:
-        return
+
+    def is_meant(header: RunFolder) -> bool:
+        other = header.origin()
+        is_on_that_side = other.moment > origin.moment if newer else other.moment < origin.moment
+        return is_on_that_side and header.options().search == search and not _is_refused(header.path)
+
+    if (series := series_of(origin)) is not None:
+        yield from (found for _, found in _complete(own.path, series, is_meant))
+
+
+def _complete(run: Path, series: str, is_meant: Callable[[RunFolder], bool]) -> Iterator[tuple[Path, RunFolder]]:
+    """Complete runs of a series beside a path, with where they are, the newest first."""
     others = []
-    with _beside(own.path) as there:
+    with _beside(run) as there:
         for place, header in there.items():
             with suppress(BicliqueError):
-                other = header.origin()
-                is_meant = other.moment > origin.moment if newer else other.moment < origin.moment
-                if series_of(other) == series and is_meant and header.options().search == search:
-                    others.append((other.moment, place))
+                origin = header.origin()
+                if series_of(origin) == series and is_meant(header):
+                    others.append((origin.moment, place))
     for _, place in sorted(others, reverse=True):
         with suppress(InputError, IncompleteError):
             found = RunFolder(here(place))
             if found.manifest() is not None:
-                yield found
+                yield place, found
 
 
 @contextmanager
@@ -137,6 +179,11 @@ def entries_of(place: Path) -> list[Path]:
         raise ResourceError(f"{place} cannot be read ({error.strerror}); ask its owner") from error
 
 
+def _is_refused(run: Path) -> bool:
+    """Whether `pipeline.series.marks.mark_refused` has marked a run. None in a store is marked."""
+    return is_file(run / REFUSED_FILE)
+
+
 def is_run(path: Path) -> bool:
     """Whether a path is the folder of a run, and not a link to one."""
     return is_folder(path) and is_file(path / OPTIONS_FILE)
@@ -150,4 +197,4 @@ def _look(path: Path) -> FoundRun:
     except BicliqueError as error:
         return FoundRun(path, False, f"left alone: {error}", None, "")
     in_use = f"running: {at_work.words}" if at_work is not None and at_work.alive else ""
-    return FoundRun(path, complete, in_use, series_of(origin), origin.moment)
+    return FoundRun(path, complete, in_use, series_of(origin), origin.moment, complete and _is_refused(path))
