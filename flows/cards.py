@@ -94,7 +94,7 @@ def publish_changes(found: Difference, keys: Keys) -> None:
     create_table_artifact(rows, key=keys.key("changes"), description=f"What changed in {where}")
     if len(found.new):
         text = table_of(found.new.top(_LARGEST))
-        create_markdown_artifact(text, key=keys.key("new-ones"), description=f"The largest new bicliques of {where}")
+        create_markdown_artifact(text, key=keys.key("largest-new"), description=f"The largest new bicliques of {where}")
     if vertices := found.most_changed(_LARGEST):
         words = f"The vertices that changed most in {where}"
         create_markdown_artifact(table_of_rows(vertices), key=keys.key("vertices"), description=words)

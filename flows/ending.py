@@ -24,7 +24,7 @@ from pipeline.run.progress import number
 from pipeline.run.stored import shown_address
 from schemas.errors import BicliqueError
 
-__all__ = ["Ending", "announce_complete", "compare", "find_new_doubts", "finish", "much"]
+__all__ = ["Ending", "announce_complete", "compare", "find_new_doubts", "finish", "much", "refusal"]
 
 T = TypeVar("T")
 
@@ -41,10 +41,13 @@ class Ending:
         What went wrong.
     published : Published or None
         None if the run was not published.
+    refused : str or None
+        Why a gate does not let the run pass, in one clause. Such a run is neither published nor linked.
     """
 
     problems: list[str] = field(default_factory=list)
     published: Published | None = None
+    refused: str | None = None
 
 
 def compare(path: Path, keys: Keys, problems: list[str]) -> Difference | None:
@@ -72,12 +75,25 @@ def much(found: Difference | None, above: float | None) -> str | None:
     return words
 
 
+def refusal(found: Difference | None, above: float | None, problems: list[str]) -> str | None:
+    """Why a run does not pass the gate `refuse_above`. A run that nothing could be compared with passes.
+
+    `problems` has what went wrong in the comparison.
+    """
+    if above is None:
+        return None
+    if problems:
+        return "it could not be compared, and refuse_above is set"
+    return f"more than refuse_above ({above}) has changed" if found is not None and found.share > above else None
+
+
 def finish(
     results: Results,
     keys: Keys,
     report: bool,
     latest: bool,
     keep: int | None,
+    keep_created: int,
     target: Target | None,
     announce: Announce,
     ending: Ending,
@@ -89,7 +105,7 @@ def finish(
     results : Results
         Of a complete run.
     keys : Keys
-    report, latest, keep
+    report, latest, keep, keep_created
         As of `flows.mine.mine`.
     target : Target or None
         Where the run is published.
@@ -97,21 +113,21 @@ def finish(
         Called with whether the run has just become complete, which is when the mark is put on it, and with what was
         published; if either is new.
     ending : Ending
-        Gets what was published, and what went wrong.
+        Says whether the run is refused. Gets what was published, and what went wrong.
     """
     path, problems = results.path, ending.problems
     page = _tried(problems, lambda: tasks.report(path), "the page could not be written") if report else None
-    if target is not None:
+    if target is not None and not ending.refused:
         ending.published = _tried(problems, lambda: target.publish(path, keys), "it could not be published")
     published = ending.published
     publish_run(results, keys, page, None if published is None else published.url)
-    is_new = _tried(problems, lambda: tasks.mark(path))
+    is_new = _tried(problems, lambda: tasks.mark(path, bool(ending.refused)))
     if latest and is_new is not None:
         _tried(problems, lambda: tasks.link(path))
     if is_new or (published is not None and published.changed):
         # only now, because whoever hears of it may follow the link, or read what was published
         _tried(problems, lambda: announce(bool(is_new), published), "the run could not be announced")
-    if keep is not None and (pruning := _tried(problems, lambda: tasks.prune(path, keep))) is not None:
+    if keep is not None and (pruning := _tried(problems, lambda: tasks.prune(path, keep, keep_created))) is not None:
         problems += pruning.problems
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 from prefect.runtime import flow_run
@@ -15,14 +17,24 @@ from pipeline.proof.wholeness import why_not_whole
 from pipeline.remote.urls import place_of
 from pipeline.run.days import without_days
 from pipeline.run.folder import RunFolder
+from pipeline.run.if_stored import driven
 from pipeline.run.names import url_of
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
-from pipeline.series.runs import entries_of, is_run
+from pipeline.series.runs import entries_of, is_run, newest_beside
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
 
-__all__ = ["complete_since", "depends_on_moment", "fill_in", "folder_for", "moment_of", "nightly"]
+__all__ = [
+    "complete_since",
+    "days_of",
+    "depends_on_moment",
+    "fill_in",
+    "folder_for",
+    "moment_of",
+    "nightly",
+    "unchanged_in",
+]
 
 
 def moment_of(day: date | None) -> datetime:
@@ -54,6 +66,24 @@ def fill_in(template: str, moment: datetime) -> str:
         raise InputError(
             f"{template!r} has a placeholder other than {{date}} and {{time}}; write other braces twice"
         ) from error
+
+
+def days_of(first: date | None, last: date, output: str) -> list[date]:
+    """The days of a range, both ends with it.
+
+    Raises
+    ------
+    InputError
+        If there is no first day, it is after the last one, or two days have the same folder.
+    """
+    if first is None:
+        raise InputError(f"last_date ({last}) is the end of a range of days; say with date where it begins")
+    if last < first:
+        raise InputError(f"the range of days ends on {last} and begins on {first}; exchange date and last_date")
+    days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
+    if len(days) > 1 and fill_in(output, moment_of(first)) == fill_in(output, moment_of(last)):
+        raise InputError(f"{output} is one folder for {len(days)} days; write {{date}} where output has the day")
+    return days
 
 
 def depends_on_moment(template: str) -> bool:
@@ -110,6 +140,35 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
     new = named.with_name(f"{named.name}.{max([1, *numbered]) + 1}")
     say(f"{reason}, so a new run begins in {new}")
     return new
+
+
+def unchanged_in(named: Path, asked: RunOptions, series: str, day: str) -> tuple[Path, int] | None:
+    """The newest complete run of a series, if a run of this day would have the same input and the same options.
+
+    Parameters
+    ----------
+    named : Path
+        The folder that the new run would have.
+    asked : RunOptions
+    series, day : str
+        As the new run would record them.
+
+    Returns
+    -------
+    (Path, int) or None
+        Its folder, and for how many days it is the newest. None for a day before its own: such a night is made up for.
+    """
+    with suppress(InputError, IncompleteError, ValueError):  # what cannot be read is not the same
+        place = newest_beside(named, without_days(series)) if named.parent.is_dir() else None
+        if place is None:
+            return None
+        newest = RunFolder(driven(place))
+        days = (date.fromisoformat(day) - date.fromisoformat(newest.origin().moment[:10])).days
+        wish = replace(asked, source=newest.options().source)  # sources of a series may differ in their days
+        is_same = days >= 0 and why_another(newest, wish, lambda: digest_by_name(asked) or "unknown") is None
+        if is_same and complete_since(newest.path) is not None:
+            return newest.path, days
+    return None
 
 
 def complete_since(path: Path) -> str | None:

@@ -19,15 +19,15 @@ _LONGEST = 60
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of a run's artifacts, such as ``refresh-purchases-3f2a91-largest``.
+    """The keys of a run's artifacts, such as ``largest-in-refresh-purchases-3f2a91``.
 
     Parameters
     ----------
-    begin : str
-        Beginning of all keys: lower-case letters, digits and dashes, as Prefect requires.
+    end : str
+        End of all keys: lower-case letters, digits and dashes, as Prefect requires.
     """
 
-    begin: str
+    end: str
 
     @classmethod
     def of(cls, series: str | None, output: str) -> Keys:
@@ -56,7 +56,7 @@ class Keys:
 
     def key(self, what: str) -> str:
         """The key of the artifact `what`."""
-        return f"{self.begin}-{what}"
+        return f"{what}-in-{self.end}"
 
 
 def _last(path: str) -> str:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
-from prefect.states import Cancelled, Completed
+from prefect.states import Cancelled, Completed, Failed
 
 from flows import tasks
 from flows.cards import publish_run
-from flows.ending import Ending, announce_complete, compare, find_new_doubts, finish, much
+from flows.ending import Ending, announce_complete, compare, find_new_doubts, finish, much, refusal
 from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
-from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
+from flows.identity import complete_since, days_of, depends_on_moment, fill_in, folder_for, moment_of, unchanged_in
 from flows.keys import Keys
 from flows.logs import run_logs, say
 from flows.names import OUTPUT, name_of, name_of_mining
 from flows.notify import note, tell
 from flows.publishing import Target
-from flows.refusals import check_beside, check_share, refuse_secrets
+from flows.refusals import check_beside, check_shares, refuse_secrets
 from kernels import engines
 from pipeline.api.choices import Asked, with_engine
 from pipeline.api.python_words import speaking_python
@@ -30,12 +32,13 @@ from pipeline.ingest.sources.names import recorded
 from pipeline.proof.reading import ROWS_WORTH_WORKERS
 from pipeline.results.listing import shown
 from pipeline.results.results import Results, open_results
-from pipeline.run.days import without_days
+from pipeline.run.days import day_in, without_days
 from pipeline.run.folder import RunFolder
 from pipeline.run.if_stored import driven
 from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import address_of, shown_place
+from pipeline.series.pruning import refuse_short_lived
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
 from pipeline.workers.options import WorkerOptions
@@ -63,6 +66,7 @@ def mine(
     output: str = OUTPUT,
     *,
     date: datetime.date | None = None,
+    last_date: datetime.date | None = None,
     result: Result = _USUAL_RESULT,
     thresholds: Thresholds = _USUAL_THRESHOLDS,
     limits: Limits = _USUAL_LIMITS,
@@ -70,19 +74,23 @@ def mine(
     workers: Workers = _USUAL_WORKERS,
     reading: Reading = _USUAL_READING,
     keep: int | None = None,
+    keep_created: int = 0,
     latest: bool = False,
     concurrency_limit: str | None = None,
     notify: str | None = None,
     changes: bool = False,
     notify_above: float | None = None,
+    notify_unchanged_after: int | None = 2,
+    refuse_above: float | None = None,
     publish: str | None = None,
 ) -> Any:
     """Write every maximal biclique of a bipartite graph to Parquet.
 
     Returns ``folder``, ``count``, ``fingerprint`` (decimal string) and ``outcome``, or None if the run was stopped. A
     run that was stopped is Cancelled. Any other is Completed. Its state is called Limit reached if there may be more
-    bicliques, Much has changed if `notify_above` says so, and Needs attention if all bicliques are there, but something
-    else went wrong, or the input has a doubt that it did not have in the run before.
+    bicliques, Refused if `refuse_above` says so, Needs attention if all bicliques are there, but something else went
+    wrong, or the input has a doubt that it did not have in the run before, Unchanged if the input and all options are
+    those of the newest run, which then stands for this one, and Much has changed if `notify_above` says so.
 
     Args:
         source: Path or URL of an edge list, a folder of them, a pattern or a run, as the worker sees it. {date} and
@@ -92,6 +100,7 @@ def mine(
             run of that day, this one begins in a folder with a number, as runs/2026-01-31.2. Or a place in a store, as
             s3://lake/runs/{date}, which gets no number; keep and latest are for folders.
         date: The day to fill in, such as 2026-01-31, if it is not the scheduled one, as to make up for a night.
+        last_date: Make up for all nights from date to this day, one after the other, each in a flow run of its own.
         result: What the run gives: bicliques, or only their number and fingerprint; a page.
         thresholds: Which bicliques count, by the sizes of their sides and by given members.
         limits: When the run stops although work is left. They may differ when the run goes on.
@@ -99,7 +108,9 @@ def mine(
         workers: Who searches, and where; the result is the same. They may differ when the run goes on.
         reading: How to read the input: its format, columns and labels.
         keep: Number of complete runs of the series that stay beside this run, the newest ones. Older ones are removed
-            once this run is complete and is the newest of the series. Without a number nothing is removed.
+            once this run is complete and is the newest of the series. Without a number nothing is removed. A run with a
+            file .keep in its folder stays. A night that is made up for, and that the next one would remove, is refused.
+        keep_created: With keep: runs that were created within so many days stay, too, whichever day they stand for.
         latest: Once this run is complete, have the link `latest` beside it lead to the newest run of its series.
         concurrency_limit: A global concurrency limit of the Prefect server. The run waits for a slot before it mines.
         notify: A notification block, such as custom-webhook/on-call. It is told how the run ended, unless all went
@@ -108,16 +119,25 @@ def mine(
             into its folder, below changes/.
         notify_above: With changes: a share from 0 to 1. If more of all bicliques of the two runs are in one of them
             only, the run ends as Much has changed, of which `notify` is told.
+        notify_unchanged_after: If input and options are those of the newest run of the series, nothing is mined and the
+            run ends as Unchanged. `notify` is told once that run has been the newest for so many nights. Without a
+            number it is never told.
+        refuse_above: With changes: a share as of notify_above. A run that changed more, or that could not be compared,
+            ends as Refused, of which `notify` is told. It is neither published nor linked as `latest`, and no later run
+            is compared with it. To let it pass, start the flow again with its date, and without refuse_above.
         publish: A folder or a URL, such as s3://lake/nights/{date}, where other programs get a copy of the run once it
             is complete. {date} and {time} are filled in, as in the output. A run that was published there is replaced.
             Nothing secret may be in it, because the worker has the credentials.
     """
     output = at_home(output)
     refuse_secrets("source", source)
-    check_share(notify_above, changes)
+    check_shares(changes, notify_above=notify_above, refuse_above=refuse_above)
+    stored = check_beside(output, keep, latest, refuse_above)
+    series = recorded(source)
+    if last_date is not None:
+        return _nights(days_of(date, last_date, output), output, series, keep, keep_created)
     moment = moment_of(date)
     target = Target.of(publish, moment, lists=not result.count_only)
-    stored = check_beside(output, keep, latest)
     named = driven(Path(fill_in(output, moment)))
     note(named)
     options = given(result, thresholds, limits, search, workers, reading)
@@ -125,14 +145,19 @@ def mine(
         fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list"
     )
     path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output) and not stored)
+    today, nights = f"{moment:%Y-%m-%d}", None
+    if path == named and not is_run(path) and depends_on_moment(output):
+        path, nights = unchanged_in(path, asked.options, series, today) or (path, None)
     if path != named:
-        note(path, name_of(fill_in(source, moment), str(path)))
+        quiet = nights is not None and (notify_unchanged_after is None or nights < notify_unchanged_after)
+        note(path, name_of(fill_in(source, moment), str(path)), quiet)
     since = complete_since(path) if is_run(path) else None
     chosen = _options(path, asked, since)
     check_workers(asked.workers, engines.kind(chosen.engine).platform)
-    series = recorded(source)
     keys = Keys.of(without_days(series), output)
-    day = f"{moment:%Y-%m-%d}" if date or depends_on_moment(source) or depends_on_moment(output) else None
+    day = today if date or depends_on_moment(source) or depends_on_moment(output) else None
+    if keep is not None and since is None:
+        refuse_short_lived(path, without_days(series), day or day_in(path.name) or today, keep, keep_created)
     with asked.workers.limited():
         tasks.ingest(path, chosen, asked.limits, asked.call, series, day)
         tasks.build(path)
@@ -146,12 +171,16 @@ def mine(
     ending, found = Ending(), None
     if results.complete:
         found = compare(path, keys, ending.problems) if changes else None
-        find_new_doubts(path, ending.problems)
+        ending.refused = refusal(found, refuse_above, ending.problems)
+        if nights is None:
+            find_new_doubts(path, ending.problems)
         announce = partial(announce_complete, results, without_days(series), output, found, notify_above, target)
-        finish(results, keys, asked.call.report, latest, keep, target, announce, ending)
+        finish(results, keys, asked.call.report, latest, keep, keep_created, target, announce, ending)
     else:
         publish_run(results, keys)
-    state = _state(results, since, ending, much(found, notify_above))
+    bounds = [bound for bound in (notify_above, refuse_above) if bound is not None]
+    clause = much(found, min(bounds)) if bounds and (nights is None or ending.refused) else None
+    state = _state(results, since, ending, clause, nights)
     context = FlowRunContext.get()
     if state.is_cancelled() and context is not None and context.flow_run is not None:
         tell(mine, context.flow_run, state)  # Prefect calls no hook for a state that a flow returns
@@ -171,7 +200,31 @@ def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     return options
 
 
-def _state(results: Results, since: str | None, ending: Ending, much: str | None) -> State[Any]:
+def _nights(days: list[datetime.date], output: str, series: str, keep: int | None, keep_created: int) -> State[Any]:
+    """Run the flow for each of these days, with all else as the current flow run has it. One that fails stops none."""
+    if keep is not None:
+        for day in days:
+            path = Path(fill_in(output, moment_of(day)))
+            refuse_short_lived(path, without_days(series), str(day), keep, keep_created, map(str, days))
+    context = FlowRunContext.get()
+    assert context is not None
+    night, parameters = cast("Callable[..., State[Any]]", mine), context.parameters or {}
+    ended: dict[datetime.date, State[Any]] = {}
+    for day in days:
+        ended[day] = night(**parameters | {"date": day, "last_date": None}, return_state=True)
+        if ended[day].is_cancelled():
+            break
+    names = Counter(state.name for state in ended.values())
+    message = f"{number(len(days), 'night')} from {days[0]} to {days[-1]}: "
+    message += ", ".join(f"{n} {name}" for name, n in names.items())
+    if ended[day].is_cancelled():
+        return Cancelled(message=message)
+    if failed := [f"{day} ({state.message})" for day, state in ended.items() if not state.is_completed()]:
+        return Failed(message=shown(f"{message}; failed: {', '.join(failed)}"))
+    return Completed(message=message, data=[state.result() for state in ended.values()])
+
+
+def _state(results: Results, since: str | None, ending: Ending, much: str | None, nights: int | None) -> State[Any]:
     folder, outcome = results.path, results.outcome
     where = shown_place(folder)
     if outcome == "interrupted":
@@ -194,7 +247,14 @@ def _state(results: Results, since: str | None, ending: Ending, much: str | None
         message += f", published at {ending.published.url}"
         summary["published"] = ending.published.url
     message += f"; {much}" if much else ""
-    if ending.problems:
-        problems = "; ".join(ending.problems)
-        return Completed(name="Needs attention", message=shown(f"{message}; but {problems}"), data=summary)
-    return Completed(name="Much has changed" if much else None, message=shown(message), data=summary)
+    message += "" if nights is None else f"; its input has not changed for {number(nights, 'night')}"
+    message += f"; neither published nor linked, because {ending.refused}" if ending.refused else ""
+    message += f"; but {'; '.join(ending.problems)}" if ending.problems else ""
+    names = {
+        "Refused": ending.refused,
+        "Needs attention": ending.problems,
+        "Unchanged": nights is not None,
+        "Much has changed": much,
+    }
+    name = next((name for name, is_so in names.items() if is_so), None)
+    return Completed(name=name, message=shown(message), data=summary)

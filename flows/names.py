@@ -40,8 +40,11 @@ def name_of_mining() -> str:
     """The name of the current run of the flow `mine`. It never raises: the run itself says what is wrong with it."""
     try:
         given = flow_run.parameters
-        day = given.get("date")
-        return name_of(_filled_in(given["source"], day), _filled_in(given.get("output", OUTPUT), day))
+        days = [given.get("date"), *filter(None, [given.get("last_date")])]
+        names = [
+            name_of(_filled_in(given["source"], day), _filled_in(given.get("output", OUTPUT), day)) for day in days
+        ]
+        return " until ".join(names)
     except Exception:  # Prefect would end the run, and our sentence about the parameter would never be said
         return "mine"
 

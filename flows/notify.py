@@ -29,14 +29,19 @@ __all__ = ["note", "tell"]
 
 #: The label of a flow run that names its folder. A worker reads the label when it tells of a run that was killed.
 _FOLDER = "folder"
+#: The label of a flow run whose state Unchanged is told to nobody yet.
+_QUIET = "quiet"
 
 
-def note(folder: Path, name: str | None = None) -> None:
-    """Give the current flow run a label with its folder, and another name if there is one. Nothing outside a flow."""
+def note(folder: Path, name: str | None = None, quiet: bool = False) -> None:
+    """Label the current flow run with its folder, and give it another name if there is one. Nothing outside a flow.
+
+    With `quiet`, nobody is told if the run ends as Unchanged.
+    """
     if this_run.id is None:
         return
     with get_client(sync_client=True) as client:
-        client.update_flow_run_labels(this_run.id, {_FOLDER: str(address_of(folder.absolute()))})
+        client.update_flow_run_labels(this_run.id, {_FOLDER: str(address_of(folder.absolute())), _QUIET: quiet})
         if name is not None:
             client.set_flow_run_name(this_run.id, name)
 
@@ -44,8 +49,8 @@ def note(folder: Path, name: str | None = None) -> None:
 def tell(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
     """A hook that tells the block in the parameter ``notify`` how the run ended, and which runs had to be left out.
 
-    Nothing is sent without that parameter. Nothing is sent either if the state is called Completed and no run was left
-    out. If sending fails, the log of the run says so.
+    Nothing is sent without that parameter. Nothing is sent either if no run was left out, and the state is called
+    Completed, or Unchanged for fewer nights than are to be told. If sending fails, the log of the run says so.
     """
     block_name = flow_run.parameters.get("notify")
     if block_name is None:
@@ -53,7 +58,8 @@ def tell(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any]) -> None:
     with get_client(sync_client=True) as client:
         flow_run = client.read_flow_run(flow_run.id)  # with the name and the label that it got since it began
         skipped = _skipped_meanwhile(client, flow_run)
-    if state.is_completed() and state.name == "Completed" and not skipped:
+    is_well = state.name == "Completed" or (state.name == "Unchanged" and flow_run.labels.get(_QUIET))
+    if state.is_completed() and is_well and not skipped:
         return
     ended = "Cancelled" if state.is_cancelling() else state.name or ""
     block: Any = Block.load(block_name)  # not awaitable here: a hook runs in a thread without an event loop

@@ -6,7 +6,7 @@ from pipeline.remote.urls import has_secrets, place_of, without_secrets
 from pipeline.run.names import store_url, url_of
 from schemas.errors import InputError
 
-__all__ = ["check_beside", "check_share", "refuse_secrets"]
+__all__ = ["check_beside", "check_shares", "refuse_secrets"]
 
 
 def refuse_secrets(what: str, place: str) -> None:
@@ -31,7 +31,7 @@ def refuse_secrets(what: str, place: str) -> None:
         )
 
 
-def check_beside(output: str, keep: int | None, latest: bool) -> bool:
+def check_beside(output: str, keep: int | None, latest: bool, refuse_above: float | None) -> bool:
     """Whether a run is to be kept in a store. What changes the folder above a run is refused then.
 
     Raises
@@ -48,19 +48,25 @@ def check_beside(output: str, keep: int | None, latest: bool) -> bool:
             f"{asked} changes the folder above a run, and {place_of(url)} is in a store, which has none; leave it out, "
             "or mine into a folder and publish to that place"
         )
+    if refuse_above is not None:
+        raise InputError(
+            f"a run in {place_of(url)} can be read there before refuse_above could refuse it; mine into a folder, and "
+            "publish to that place"
+        )
     return True
 
 
-def check_share(share: float | None, changes: bool) -> None:
-    """Refuse a share that is none, or that nothing is compared with.
+def check_shares(changes: bool, **shares: float | None) -> None:
+    """Refuse a share that is none, or that nothing is compared with. Shares are given by the names of parameters.
 
     Raises
     ------
     InputError
     """
-    if share is None:
-        return
-    if not 0 <= share <= 1:
-        raise InputError(f"notify_above is a share from 0 to 1, not {share}")
-    if not changes:
-        raise InputError(f"notify_above is {share}, but nothing is compared; set changes, too")
+    for name, share in shares.items():
+        if share is None:
+            continue
+        if not 0 <= share <= 1:
+            raise InputError(f"{name} is a share from 0 to 1, not {share}")
+        if not changes:
+            raise InputError(f"{name} is {share}, but nothing is compared; set changes, too")

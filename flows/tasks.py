@@ -27,7 +27,7 @@ from pipeline.publishing.publish_run import publish as publish_run
 from pipeline.run.folder import RunFolder
 from pipeline.run.session import MiningSession
 from pipeline.run.stored import shown_place
-from pipeline.series.marks import LATEST, mark_complete, point_to_newest
+from pipeline.series.marks import LATEST, mark_complete, mark_refused, point_to_newest
 from pipeline.series.pruning import Pruning, prune_after
 from pipeline.series.runs import is_run, run_after
 from pipeline.workers.options import WorkerOptions
@@ -148,25 +148,29 @@ def publish(path: Path, url: str, keys: Keys, only_newest: bool) -> Published | 
 
 
 @task(cache_policy=NO_CACHE)
-def mark(path: Path) -> bool:
-    """Mark the run as complete, after everything else in its folder is written; see `pipeline.series.marks`.
+def mark(path: Path, refused: bool) -> bool:
+    """Mark the run as complete or as refused, after everything else in its folder; see `pipeline.series.marks`.
 
-    Returns whether it had no mark before.
+    Returns whether it is complete and was not marked so before.
     """
+    if refused:
+        mark_refused(path)
+        return False
     return mark_complete(path)
 
 
 @task(cache_policy=NO_CACHE)
 def link(path: Path) -> None:
     """Let the link ``latest`` lead to the newest complete run of the series; see `pipeline.series.marks`."""
-    say(f"{path.absolute().parent / LATEST} leads to {point_to_newest(path)}")
+    if (newest := point_to_newest(path)) is not None:
+        say(f"{path.absolute().parent / LATEST} leads to {newest}")
 
 
 @task(cache_policy=NO_CACHE)
-def prune(path: Path, keep: int) -> Pruning:
+def prune(path: Path, keep: int, keep_created: int) -> Pruning:
     """Remove older complete runs of the series, if the one in `path` is its newest; see `pipeline.series.pruning`."""
     with run_logs():
-        return prune_after(path, keep)
+        return prune_after(path, keep, keep_created)
 
 
 @contextmanager

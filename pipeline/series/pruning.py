@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import defaultdict
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -174,7 +175,9 @@ def prune_after(run: PathLike, keep: int, keep_created: int = 0) -> Pruning:
     return carry_out(replace(found, runs=tuple(runs)))
 
 
-def refuse_short_lived(run: Path, series: str, day: str, keep: int, keep_created: int, to_come: int = 0) -> None:
+def refuse_short_lived(
+    run: Path, series: str, day: str, keep: int, keep_created: int, others: Iterable[str] = ()
+) -> None:
     """Refuse to begin a run of an old day that the next night would remove.
 
     Parameters
@@ -185,8 +188,8 @@ def refuse_short_lived(run: Path, series: str, day: str, keep: int, keep_created
         As the run will record them.
     keep, keep_created : int
         As for `prune`.
-    to_come : int
-        Number of newer runs that are made together with this one.
+    others : iterable of str
+        Days of which runs are made together with this one.
 
     Raises
     ------
@@ -195,7 +198,8 @@ def refuse_short_lived(run: Path, series: str, day: str, keep: int, keep_created
     """
     keep, keep_created = _checked(keep, keep_created)
     there = runs_in(run.parent) if os.path.isdir(run.parent) else []  # noqa: PTH112 - as in `survey`
-    newer = sum(each.series == series and each.complete and each.moment[:10] > day for each in there) + to_come
+    days = [each.moment[:10] for each in there if each.series == series and each.complete and not each.refused]
+    newer = sum(each > day for each in (*days, *{*others}.difference(days)))
     if not newer or newer + 1 < keep or keep_created or os.path.lexists(run / KEEP_FILE):
         return
     raise InputError(

@@ -22,19 +22,19 @@ __all__ = ["artifacts", "descriptions", "everything", "logged", "read", "tries"]
 
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
-    """Data by what the artifact is of; the beginning of the keys, which all of a run share, is under ""."""
+    """Data by what the artifact is of; the end of the keys, which all of a run share, is under ""."""
     found = {str(one.key): one.data for one in _artifacts(state)}
-    (begin,) = {part[1] for part in map(_parts, found) if part}
-    return {part[2]: found[key] for key in found if (part := _parts(key))} | {"": begin}
+    (end,) = {part[2] for part in map(_parts, found) if part}
+    return {part[1]: found[key] for key in found if (part := _parts(key))} | {"": end}
 
 
 def descriptions(state: State[Any]) -> dict[str, str]:
     """Descriptions by what the artifact is of."""
-    return {part[2]: one.description or "" for one in _artifacts(state) if (part := _parts(str(one.key)))}
+    return {part[1]: one.description or "" for one in _artifacts(state) if (part := _parts(str(one.key)))}
 
 
 def _parts(key: str) -> re.Match[str] | None:
-    return re.fullmatch(r"(.*-[0-9a-f]{6})-([a-z-]+)", key)
+    return re.fullmatch(r"([a-z-]+?)-in-(.*[0-9a-f]{6})", key)
 
 
 def _artifacts(state: State[Any]) -> list[Artifact]:

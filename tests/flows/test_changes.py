@@ -69,8 +69,8 @@ def test_nights_are_compared_and_much_change_is_told(tmp_path: Path, told: list[
         "after": len(now),
         "share that changed": pytest.approx(len(was ^ now) / len(was | now), abs=1e-6),
     }
-    assert len(shown["new-ones"].splitlines()) == 2 + min(10, len(now - was))
-    assert "<script>" not in shown["new-ones"].replace("\\<", "")
+    assert len(shown["largest-new"].splitlines()) == 2 + min(10, len(now - was))
+    assert "<script>" not in shown["largest-new"].replace("\\<", "")
     head, _, first, *_ = (line.strip("| ").split(" | ") for line in shown["vertices"].splitlines())
     most = {name: int(value) for name, value in zip(head, first, strict=True) if value.lstrip("\\-").isdecimal()}
     assert most["before"] - most["gone"] + most["new"] == most["after"]

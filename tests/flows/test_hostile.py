@@ -182,7 +182,7 @@ def test_nothing_hostile_is_anything_but_text_in_prefect(tmp_path: Path) -> None
     assert {"bicliques", "input", "files", "fingerprint", "manifest"} <= card.keys()
     assert card.keys() == {row[0] for row in cells(shown["run-card"])}
     assert repr(folder)[1:-1] in card["files"]
-    for name in ("largest", "balanced", "new-ones"):
+    for name in ("largest", "balanced", "largest-new"):
         rows = cells(shown[name])
         assert rows[0] == ["#", "left", "right", "edges", "left members", "right members"]
         assert [row[0] for row in rows[1:]] == [str(rank) for rank in range(1, len(rows))]

@@ -54,9 +54,9 @@ def of(monkeypatch: pytest.MonkeyPatch) -> Of:
     ids=str,
 )
 def test_keys_are_readable(of: Of, given: dict[str, Any], words: str | None) -> None:
-    *begin, digest, what = of(**given).split("-")
-    assert "-".join(begin) == (words or "")
-    assert (len(digest), what) == (6, "largest")
+    what, _, rest = of(**given).partition("-in-")
+    *end, digest = rest.split("-")
+    assert (what, "-".join(end), len(digest)) == ("largest", words or "", 6)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_every_deployment_has_a_history_of_its_own(tmp_path: Path) -> None:
     assert nightly.startswith("nightly-g-")
     assert weekly.startswith("weekly-g-")
     assert night("nightly", "2026-01-02") == nightly
-    assert (n_versions(f"{nightly}-run-card"), n_versions(f"{weekly}-run-card")) == (2, 1)
+    assert (n_versions(f"run-card-in-{nightly}"), n_versions(f"run-card-in-{weekly}")) == (2, 1)
 
 
 def n_versions(key: str) -> int:

@@ -83,7 +83,7 @@ def test_nights_in_a_store_are_compared(machines: Machines, tmp_path: Path) -> N
     assert (second.name, words in str(second.message)) == ("Much has changed", True)
     numbers = {row["name"]: row["value"] for row in json.loads(artifacts(second)["changes"])}
     assert (numbers["gone"], numbers["new"], numbers["after"]) == (len(was - now), len(now - was), len(now))
-    assert {"new-ones", "vertices"} <= artifacts(second).keys()
+    assert {"largest-new", "vertices"} <= artifacts(second).keys()
     url = machines.bucket.url("runs/2026-02-01")
     changed = events(1, CHANGED, name=machines.bucket.url("runs/2026-02-02"))
     assert [(event.payload["since"], event.payload["gone"]) for event in changed] == [(url, len(was - now))]

@@ -151,37 +151,39 @@ def test_a_run_may_begin_in_a_folder_that_is_to_be_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("day", "keep", "to_come", "newer"),
+    ("day", "keep", "others", "newer"),
     [
-        ("2026-01-01", 3, 0, 3),
-        ("2026-01-01", 4, 0, 3),
-        ("2026-01-01", 5, 0, None),
-        ("2026-01-03", 3, 0, 2),
-        ("2026-01-03", 4, 0, None),
-        ("2026-01-06", 1, 0, None),
-        ("2026-01-07", 1, 0, None),
-        ("2026-01-07", 7, 5, None),
-        ("2026-01-07", 7, 6, 6),
+        (1, 3, [], 3),
+        (1, 4, [], 3),
+        (1, 5, [], None),
+        (3, 3, [], 2),
+        (3, 4, [], None),
+        (6, 1, [], None),
+        (7, 1, [], None),
+        (1, 5, [1, 3, 4], None),
+        (1, 5, [1, 2, 3, 4], 4),
+        (7, 3, [6, 7, 8], None),
+        (7, 3, [6, 7, 8, 9], 2),
     ],
 )
 def test_a_night_that_the_next_one_would_remove_is_refused(
-    runs: Path, model: tuple[Path, Path], day: str, keep: int, to_come: int, newer: int | None
+    runs: Path, model: tuple[Path, Path], day: int, keep: int, others: list[int], newer: int | None
 ) -> None:
     """Complete ones of its series are of the 1st, the 3rd, the 4th and the 6th."""
     series = RunFolder(runs / "a").origin().series
     assert series is not None
     copy(model[0], runs / "other", "2026-02-01", series="/in/other.csv")
-    asked = runs / "backfill", series, day, keep
+    asked, days = (runs / "backfill", series, f"2026-01-0{day}", keep), [f"2026-01-0{other}" for other in others]
     if newer is None:
-        refuse_short_lived(*asked, 0, to_come)
+        refuse_short_lived(*asked, 0, days)
         return
-    words = f"the run of {day} would be removed by the next night, because {newer} of its series are newer and keep is"
-    with pytest.raises(InputError, match=f"{words} {keep}; say for how many days"):
-        refuse_short_lived(*asked, 0, to_come)
-    refuse_short_lived(*asked, 1, to_come)
+    words = f"^the run of 2026-01-0{day} would be removed by the next night, because {newer} of its series are newer "
+    with pytest.raises(InputError, match=f"{words}and keep is {keep}; say for how many days"):
+        refuse_short_lived(*asked, 0, days)
+    refuse_short_lived(*asked, 1, days)
     (runs / "backfill").mkdir()
     (runs / "backfill" / ".keep").touch()
-    refuse_short_lived(*asked, 0, to_come)
+    refuse_short_lived(*asked, 0, days)
 
 
 def test_a_refused_run_takes_the_place_of_none_and_is_not_the_latest(runs: Path) -> None:
