@@ -22,6 +22,7 @@ from pipeline.publishing.publish_run import Published
 from pipeline.results.results import Results
 from pipeline.run.progress import number
 from pipeline.run.stored import shown_address
+from pipeline.series.marks import mark_refused
 from schemas.errors import BicliqueError
 
 __all__ = ["Ending", "announce_complete", "compare", "find_new_doubts", "finish", "much", "refusal"]
@@ -117,8 +118,10 @@ def finish(
     """
     path, problems = results.path, ending.problems
     page = _tried(problems, lambda: tasks.report(path), "the page could not be written") if report else None
-    if target is not None and not ending.refused:
-        ending.published = _tried(problems, lambda: target.publish(path, keys), "it could not be published")
+    if not ending.refused:
+        _tried(problems, lambda: mark_refused(path, False))  # what has the mark is not published
+        if target is not None:
+            ending.published = _tried(problems, lambda: target.publish(path, keys), "it could not be published")
     published = ending.published
     publish_run(results, keys, page, None if published is None else published.url)
     is_new = _tried(problems, lambda: tasks.mark(path, bool(ending.refused)))

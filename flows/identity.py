@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -13,6 +12,7 @@ from prefect.runtime import flow_run
 from flows.logs import say
 from pipeline.api.python_words import in_python
 from pipeline.api.same_run import digest_by_name, why_another
+from pipeline.proof.verification import verify_run
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.remote.urls import place_of
 from pipeline.run.days import without_days
@@ -21,6 +21,8 @@ from pipeline.run.if_stored import driven
 from pipeline.run.names import url_of
 from pipeline.run.opened import Run
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import shown_place
+from pipeline.run.version import __version__
 from pipeline.series.runs import entries_of, is_run, newest_beside
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
@@ -83,6 +85,8 @@ def days_of(first: date | None, last: date, output: str) -> list[date]:
     days = [first + timedelta(days=k) for k in range((last - first).days + 1)]
     if len(days) > 1 and fill_in(output, moment_of(first)) == fill_in(output, moment_of(last)):
         raise InputError(f"{output} is one folder for {len(days)} days; write {{date}} where output has the day")
+    if fill_in(output, datetime.min) != fill_in(output, datetime.min + timedelta(hours=1)):
+        raise InputError(f"{output} has {{time}}, by which a range that is started again finds no day; leave it out")
     return days
 
 
@@ -143,7 +147,7 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
 
 
 def unchanged_in(named: Path, asked: RunOptions, series: str, day: str) -> tuple[Path, int] | None:
-    """The newest complete run of a series, if a run of this day would have the same input and the same options.
+    """The newest complete run of a series, if a run of this day would give the same again. The log says why not.
 
     Parameters
     ----------
@@ -158,16 +162,43 @@ def unchanged_in(named: Path, asked: RunOptions, series: str, day: str) -> tuple
     (Path, int) or None
         Its folder, and for how many days it is the newest. None for a day before its own: such a night is made up for.
     """
-    with suppress(InputError, IncompleteError, ValueError):  # what cannot be read is not the same
-        place = newest_beside(named, without_days(series)) if named.parent.is_dir() else None
-        if place is None:
-            return None
+    place = newest_beside(named, without_days(series)) if named.parent.is_dir() else None
+    if place is None:
+        return None
+    try:
         newest = RunFolder(driven(place))
         days = (date.fromisoformat(day) - date.fromisoformat(newest.origin().moment[:10])).days
-        wish = replace(asked, source=newest.options().source)  # sources of a series may differ in their days
-        is_same = days >= 0 and why_another(newest, wish, lambda: digest_by_name(asked) or "unknown") is None
-        if is_same and complete_since(newest.path) is not None:
-            return newest.path, days
+        if days < 0:
+            return None
+        reason = _why_not_again(newest, place, asked)
+    except (BicliqueError, ValueError) as error:
+        reason = str(error)
+    if reason is None:
+        return newest.path, days
+    say(f"this night is mined: {in_python(reason)}")
+    return None
+
+
+def _why_not_again(newest: RunFolder, place: Path, asked: RunOptions) -> str | None:
+    """Why a complete run is not what mining now would give, in words. None if it is, bit for bit.
+
+    Raises
+    ------
+    InputError, IncompleteError
+        If the source or a file of the run cannot be read, or the run is damaged.
+    """
+    newest.need("ingest")  # has the digest; `why_another` goes on without it, because there the step is done again
+    wish = replace(asked, source=newest.options().source)  # sources of a series may differ in their days
+    reason = why_another(newest, wish, lambda: digest_by_name(asked) or "not known")
+    if reason is not None:
+        return reason
+    manifest = newest.manifest()
+    if manifest is None or complete_since(newest.path) is None:
+        return f"{shown_place(newest.path)} is damaged"
+    if manifest.version != __version__:
+        return f"version {manifest.version} of this package made {shown_place(newest.path)}, and this is version {__version__}"
+    if Run.at(newest.path).job.rows != "none":
+        verify_run(place, sample=0, bound_time=0.0)  # sizes alone would not show a changed bit
     return None
 
 

@@ -38,6 +38,7 @@ from pipeline.run.if_stored import driven
 from pipeline.run.progress import number
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import address_of, shown_place
+from pipeline.series.marks import mark_refused
 from pipeline.series.pruning import refuse_short_lived
 from pipeline.series.runs import is_run
 from pipeline.workers.opening import check_workers
@@ -160,6 +161,8 @@ def mine(
         refuse_short_lived(path, without_days(series), day or day_in(path.name) or today, keep, keep_created)
     with asked.workers.limited():
         tasks.ingest(path, chosen, asked.limits, asked.call, series, day)
+        if refuse_above is not None and since is None:
+            mark_refused(path, True)  # until it has passed, even if this process is killed once the run is complete
         tasks.build(path)
         tasks.plan(path)
         session = tasks.mine(path, asked.workers, asked.limits, concurrency_limit, keys)

@@ -149,12 +149,12 @@ def publish(path: Path, url: str, keys: Keys, only_newest: bool) -> Published | 
 
 @task(cache_policy=NO_CACHE)
 def mark(path: Path, refused: bool) -> bool:
-    """Mark the run as complete or as refused, after everything else in its folder; see `pipeline.series.marks`.
+    """Mark the run as complete or refused, after everything else in its folder is written; see `pipeline.series.marks`.
 
-    Returns whether it is complete and was not marked so before.
+    Returns whether it is complete and had no mark before.
     """
     if refused:
-        mark_refused(path)
+        mark_refused(path, True)
         return False
     return mark_complete(path)
 

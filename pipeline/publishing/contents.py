@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ from pipeline.proof import summary, vertices
 from pipeline.proof.wholeness import why_not_whole
 from pipeline.run.names import (
     MANIFEST_FILE,
+    REFUSED_FILE,
     REPORT_FILE,
     has_name_of_run,
     is_file,
@@ -87,7 +89,7 @@ def sealed(path: Path) -> Contents:
     Raises
     ------
     InputError
-        If it is not the folder of a run, or the run holds no bicliques because it only counted.
+        If it is not the folder of a run, a gate refused the run, or it holds no bicliques because it only counted.
     IncompleteError
         If the run is not complete and proven, or a file of it is missing or damaged.
     """
@@ -95,6 +97,11 @@ def sealed(path: Path) -> Contents:
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
     refuse_links(run.path)
+    if os.path.lexists(refused := run.path / REFUSED_FILE):
+        raise InputError(
+            f"{path} has not passed the gate of its schedule, so it is not published; look at its changes, and let it "
+            f"pass: start the flow for its day without refuse_above, or remove {refused}"
+        )
     manifest = run.folder.manifest()
     if manifest is None:
         outcome = next((session["outcome"] for session in reversed(run.sessions())), "")

@@ -13,7 +13,7 @@ OUT/options.json                what identifies the run
     ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
     _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
-    _REFUSED                    in its place: the run is complete, and changed more than a schedule lets pass
+    _REFUSED                    in its place, until the gate of a schedule lets the run pass
     report.html                 the run as a page with pictures
     run.lock                    the lock, while a driver works on the run
     .ingest-*                   a folder for the input while it is read

@@ -1,13 +1,14 @@
 """Marks that show other programs that a run is complete: ``_SUCCESS`` in its folder, and the link ``latest`` beside it.
 
 Only runs on a schedule make them (`flows.mine.mine`). ``_SUCCESS`` is written after everything else in the folder, and
-exists only as long as the manifest. A run that a gate refused has ``_REFUSED`` in its place, and ``latest`` does not
-lead to it.
+exists only as long as the manifest. A run has ``_REFUSED`` in its place until its gate lets it pass: ``latest`` does
+not lead to it, it is not published, and no run is compared with it.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from pipeline.run.files import disk_errors, flush
@@ -23,7 +24,7 @@ LATEST = "latest"
 
 
 def mark_complete(run: Path) -> bool:
-    """Put an empty file ``_SUCCESS`` into the folder of a complete run, unless it is there. ``_REFUSED`` goes.
+    """Put an empty file ``_SUCCESS`` into the folder of a complete run, unless it is there.
 
     Returns
     -------
@@ -35,25 +36,9 @@ def mark_complete(run: Path) -> bool:
     ResourceError
         It cannot be written.
     """
-    return _mark(run, SUCCESS_FILE, REFUSED_FILE)
-
-
-def mark_refused(run: Path) -> None:
-    """Put an empty file ``_REFUSED`` into the folder of a complete run, in the place of ``_SUCCESS``.
-
-    Raises
-    ------
-    ResourceError
-        It cannot be written.
-    """
-    _mark(run, REFUSED_FILE, SUCCESS_FILE)
-
-
-def _mark(run: Path, mark: str, other: str) -> bool:
-    with disk_errors(run / mark):
-        (run / other).unlink(missing_ok=True)
+    with disk_errors(run / SUCCESS_FILE):
         try:
-            descriptor = os.open(run / mark, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            descriptor = os.open(run / SUCCESS_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         except FileExistsError:
             return False
         os.close(descriptor)
@@ -61,10 +46,28 @@ def _mark(run: Path, mark: str, other: str) -> bool:
     return True
 
 
+def mark_refused(run: Path, refused: bool) -> None:
+    """Have an empty file ``_REFUSED`` in the folder of a run, and no ``_SUCCESS``; or with False no ``_REFUSED``.
+
+    Raises
+    ------
+    ResourceError
+        The folder cannot be changed.
+    """
+    with disk_errors(run / REFUSED_FILE):
+        if refused:
+            with suppress(FileExistsError):
+                (run / REFUSED_FILE).touch(exist_ok=False)  # no link in its place is followed
+            (run / SUCCESS_FILE).unlink(missing_ok=True)
+        else:
+            (run / REFUSED_FILE).unlink(missing_ok=True)
+        flush(run)
+
+
 def withdraw_mark(run: Path) -> None:
     """Remove ``_SUCCESS``, because the run is not complete any more. In a store the manifest goes with it.
 
-    ``_REFUSED`` stays: mined again, the run has the same bicliques.
+    ``_REFUSED`` stays, because the run will have the same bicliques.
     """
     withdraw_result(run)
     with disk_errors(run / SUCCESS_FILE):

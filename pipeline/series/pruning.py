@@ -200,7 +200,8 @@ def refuse_short_lived(
     there = runs_in(run.parent) if os.path.isdir(run.parent) else []  # noqa: PTH112 - as in `survey`
     days = [each.moment[:10] for each in there if each.series == series and each.complete and not each.refused]
     newer = sum(each > day for each in (*days, *{*others}.difference(days)))
-    if not newer or newer + 1 < keep or keep_created or os.path.lexists(run / KEEP_FILE):
+    age = next((each.age for each in there if each.path.name == run.name), 0.0)  # of a run that goes on
+    if not newer or newer + 1 < keep or age < keep_created or os.path.lexists(run / KEEP_FILE):
         return
     raise InputError(
         f"the run of {day} would be removed by the next night, because {newer} of its series are newer and keep is "
@@ -290,7 +291,7 @@ def _objection(run: FoundRun, keep_created: int) -> str:
     path = run.path
     if os.path.lexists(path / KEEP_FILE):
         return f"somebody has put a file {KEEP_FILE} into it"
-    if keep_created and run.age < keep_created:
+    if run.age < keep_created:
         return f"created within the last {keep_created} days"
     try:
         refuse_strangers(path)

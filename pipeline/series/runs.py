@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -46,8 +47,8 @@ class FoundRun:
     moment : str
         See `schemas.options.RunOrigin`. Empty when the run does not say.
     refused : bool
-        Whether it is complete, and a gate let it not pass. Such a run is neither published nor linked, nor is another
-        one compared with it, and it takes the place of none that stays.
+        Whether it is complete, and no gate has let it pass. Such a run is neither published nor linked, no other one
+        is compared with it, and `keep` does not count it.
     """
 
     path: Path
@@ -61,7 +62,8 @@ class FoundRun:
     def age(self) -> float:
         """Days since its folder was made; 0 if that is not known."""
         with suppress(ValueError, TypeError):  # written by hand, or without a time zone
-            return (datetime.now(UTC) - datetime.fromisoformat(self.moment.partition(" ")[2])) / timedelta(days=1)
+            since = datetime.now(UTC) - datetime.fromisoformat(self.moment.partition(" ")[2])
+            return max(0.0, since / timedelta(days=1))
         return 0.0
 
 
@@ -181,7 +183,7 @@ def entries_of(place: Path) -> list[Path]:
 
 def _is_refused(run: Path) -> bool:
     """Whether `pipeline.series.marks.mark_refused` has marked a run. None in a store is marked."""
-    return is_file(run / REFUSED_FILE)
+    return os.path.lexists(run / REFUSED_FILE)
 
 
 def is_run(path: Path) -> bool:

@@ -102,7 +102,7 @@ def test_a_new_doubt_about_the_input_needs_attention(tmp_path: Path, told: list[
     states = [
         run(tmp_path, f"2026-01-0{k}", edges, changes=False) for k, edges in enumerate((EDGES, spoilt, spoilt), 1)
     ]
-    assert [state.name for state in states] == ["Completed", "Needs attention", "Completed"]
+    assert [state.name for state in states] == ["Completed", "Needs attention", "Unchanged"]
     words = (
         "the input has a doubt that it did not have in the run before: 1 user label differs from another one only in"
     )

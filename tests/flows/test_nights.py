@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
+import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,16 @@ import pytest
 from prefect.client.schemas.objects import State
 
 import pipeline
+from flows import tasks
 from flows.mine import mine
 from pipeline.run.folder import RunFolder
+from pipeline.run.version import __version__
+from pipeline.series.runs import is_run
 from schemas.errors import InputError
 from tests.flows.emitted import COMPLETE, events
 from tests.flows.grouped import grouped
 from tests.flows.receiver import notified
-from tests.flows.states import artifacts, read
+from tests.flows.states import artifacts, logged, read
 from tests.support.runs import answer, manifest_pair, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
@@ -32,9 +37,9 @@ def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
         yield received
 
 
-def run(place: Path, day: str | None, source: str = "g.parquet", **options: Any) -> State[Any]:
+def run(place: Path, day: str | None, source: str = "g.parquet", output: str = "{date}", **options: Any) -> State[Any]:
     given = grouped(**{"workers": 0, "report": False, "notify": "custom-webhook/nights"} | options)
-    return mine(f"{place}/{source}", f"{place}/runs/{{date}}", date=day, **given, return_state=True)
+    return mine(f"{place}/{source}", f"{place}/runs/{output}", date=day, **given, return_state=True)
 
 
 def runs(place: Path) -> list[str]:
@@ -72,12 +77,72 @@ def test_an_unchanged_input_is_not_mined_again_and_told_after_two_nights(
     assert len(told) == 1
 
 
-def test_a_damaged_run_does_not_stand_for_a_later_night(tmp_path: Path, told: list[dict[str, str]]) -> None:
+@pytest.mark.parametrize("damage", ["a part is gone", "a bit of a part", "a label", "the digest of the input"])
+def test_a_damaged_run_does_not_stand_for_a_later_night(
+    tmp_path: Path, told: list[dict[str, str]], damage: str
+) -> None:
+    """Without the record of what it has read, a run is the same whatever the input is now."""
+    source, first = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "runs" / "2026-01-01"
+    run(tmp_path, "2026-01-01")
+    folder = {"the digest of the input": "steps", "a label": "labels"}.get(damage, "bicliques")
+    file = min((first / folder).iterdir() if folder != "steps" else [first / "steps" / "ingest.json"])
+    bits = bytearray(file.read_bytes())
+    bits[len(bits) // 2] ^= 1
+    if damage == "a part is gone":
+        file.unlink()
+    else:
+        file.write_bytes(bits)
+    edges = OTHERS if folder == "steps" else EDGES
+    write_edges(source, edges)
+    state = run(tmp_path, "2026-01-02")
+    assert state.name == "Completed"
+    assert manifest_pair(tmp_path / "runs" / "2026-01-02") == answer(edges)
+    assert logged(state, "this night is mined: ")
+
+
+def test_another_version_of_this_package_mines_an_unchanged_input_again(
+    tmp_path: Path, told: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_edges(tmp_path / "g.parquet", EDGES)
     run(tmp_path, "2026-01-01")
-    next((tmp_path / "runs" / "2026-01-01" / "bicliques").iterdir()).unlink()
-    assert run(tmp_path, "2026-01-02").name == "Completed"
-    assert manifest_pair(tmp_path / "runs" / "2026-01-02") == answer(EDGES)
+    monkeypatch.setattr("flows.identity.__version__", "9.8.7")
+    state = run(tmp_path, "2026-01-02")
+    assert (state.name, runs(tmp_path)) == ("Completed", ["2026-01-01", "2026-01-02"])
+    words = f"version {__version__} of this package made {tmp_path}/runs/2026-01-01, and this is version 9.8.7"
+    assert logged(state, f"this night is mined: {words}")
+
+
+def test_only_the_content_says_whether_an_input_has_changed(tmp_path: Path, told: list[dict[str, str]]) -> None:
+    file = tmp_path / "g.tsv"
+    file.write_text("1\t2\n3\t4\n")
+    run(tmp_path, "2026-01-01", "g.tsv")
+    before = file.stat()
+    file.write_text("1\t2\n3\t5\n")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+    state = run(tmp_path, "2026-01-02", "g.tsv")
+    assert (state.name, runs(tmp_path)) == ("Completed", ["2026-01-01", "2026-01-02"])
+    assert logged(state, f"this night is mined: {file} has changed since {tmp_path}/runs/2026-01-01 read it")
+    os.utime(file)
+    assert run(tmp_path, "2026-01-03", "g.tsv").name == "Unchanged"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"count_only": True},
+        {"top": 3},
+        {"per_vertex": True},
+        {"containing_left": ["5"], "report": True},
+        {"output": "{date}T{time}"},
+    ],
+    ids=str,
+)
+def test_every_kind_of_run_stands_for_the_next_night(
+    tmp_path: Path, told: list[dict[str, str]], options: dict[str, Any]
+) -> None:
+    write_edges(tmp_path / "g.parquet", EDGES)
+    first, second = (run(tmp_path, day, **options) for day in ("2026-01-01", "2026-01-02"))
+    assert (first.name, second.name, second.result()) == ("Completed", "Unchanged", first.result())
 
 
 def test_what_the_gate_refuses_is_neither_published_nor_linked(tmp_path: Path, told: list[dict[str, str]]) -> None:
@@ -94,6 +159,9 @@ def test_what_the_gate_refuses_is_neither_published_nor_linked(tmp_path: Path, t
     assert "mine refused" in told[0]["title"]
     assert (len(told), runs(tmp_path)) == (3, ["2026-01-01", "2026-01-02", "latest"])
     assert not (tmp_path / "runs" / "2026-01-02" / "_SUCCESS").exists()
+    with pytest.raises(InputError, match="2026-01-02 has not passed the gate of its schedule, so it is not published"):
+        pipeline.publish(tmp_path / "runs" / "2026-01-02", tmp_path / "by hand")
+    assert not (tmp_path / "by hand").exists()
     write_edges(tmp_path / "g.parquet", OTHERS[1:])
     assert run(tmp_path, "2026-01-04", **gate).name == "Refused", "it is not compared with a run that was refused"
     write_edges(tmp_path / "g.parquet", EDGES)
@@ -108,6 +176,27 @@ def test_what_the_gate_refuses_is_neither_published_nor_linked(tmp_path: Path, t
     assert runs(tmp_path) == ["2026-01-01", "2026-01-02", "2026-01-04", "latest"]
     folders = [str(tmp_path / "runs" / name) for name in runs(tmp_path)]
     assert [len(events(n, COMPLETE, name=folder)) for n, folder in zip((1, 0, 1), folders, strict=False)] == [1, 0, 1]
+
+
+def test_a_run_that_was_killed_before_the_gate_has_not_passed_it(
+    tmp_path: Path, told: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = {"changes": True, "latest": True, "refuse_above": 0.5}
+    write_edges(tmp_path / "g.parquet", EDGES)
+    run(tmp_path, "2026-01-01", **gate)
+    write_edges(tmp_path / "g.parquet", OTHERS)
+    with monkeypatch.context() as patched:
+        patched.setattr("flows.mine.compare", lambda *_: 1 / 0)
+        assert run(tmp_path, "2026-01-02", **gate).is_failed()
+    assert pipeline.open_run(tmp_path / "runs" / "2026-01-02").complete
+    with pytest.raises(InputError, match="has not passed the gate"):
+        pipeline.publish(tmp_path / "runs" / "2026-01-02", tmp_path / "by hand")
+    write_edges(tmp_path / "g.parquet", OTHERS[1:])
+    assert run(tmp_path, "2026-01-03", **gate).name == "Refused"
+    assert (tmp_path / "runs" / "latest").readlink() == Path("2026-01-01")
+    write_edges(tmp_path / "g.parquet", OTHERS)
+    assert run(tmp_path, "2026-01-02", **gate | {"refuse_above": 1.0}).name == "Completed"
+    assert (tmp_path / "runs" / "latest").readlink() == Path("2026-01-02")
 
 
 def test_a_night_that_cannot_be_compared_does_not_pass_the_gate(tmp_path: Path, told: list[dict[str, str]]) -> None:
@@ -171,12 +260,41 @@ def test_a_range_of_days_is_made_up_for_by_one_call(tmp_path: Path, told: list[d
     assert [Path(night["folder"]).name for night in again.result()] == ["2026-01-03", "2026-01-04"]
 
 
+def test_a_range_that_was_killed_goes_on_where_it_was(
+    tmp_path: Path, told: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in (1, 2, 3):
+        write_edges(tmp_path / f"2026-01-0{day}.parquet", EDGES if day == 2 else OTHERS)
+    first, second, third = (tmp_path / "runs" / f"2026-01-0{day}" for day in (1, 2, 3))
+    make_up = partial(run, tmp_path, "2026-01-01", "{date}.parquet", last_date="2026-01-03")
+    plan = tasks.plan
+
+    def killed(path: Path) -> Any:
+        if path == second:
+            raise KeyboardInterrupt
+        return plan(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(tasks, "plan", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make_up()
+    assert [pipeline.open_run(first).complete, is_run(second), is_run(third)] == [True, True, False]
+    names = [RunFolder(path).run_id() for path in (first, second)]
+    state = make_up()
+    assert state.name == "Completed"
+    assert [night["folder"] for night in state.result()] == [str(path) for path in (first, second, third)]
+    assert [RunFolder(path).run_id() for path in (first, second)] == names
+    assert [manifest_pair(path) for path in (second, third)] == [answer(EDGES), answer(OTHERS)]
+    assert len(runs(tmp_path)) == 3
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"date": None}, "^last_date .2026-01-04. is the end of a range of days; say with date where it begins$"),
         ({"date": "2026-01-05"}, "^the range of days ends on 2026-01-04 and begins on 2026-01-05; exchange date"),
         ({"date": "2026-01-01", "output": "out"}, "^out is one folder for 4 days; write {date} where output has"),
+        ({"date": "2026-01-01", "output": "{date}T{time}"}, "^{date}T{time} has {time}, by which a range that is"),
         ({"date": "2026-01-01", "keep": 2}, "^the run of 2026-01-01 would be removed by the next night, because 3 of"),
         ({"date": "2026-01-01", "keep": 9, "keep_created": -1}, "after they were created must be at least 0, not -1$"),
     ],

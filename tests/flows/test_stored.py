@@ -62,6 +62,18 @@ def test_a_night_is_kept_in_a_store(machines: Machines, tmp_path: Path) -> None:
     assert [text[text.index(top) - 200 :][:400] for text in shown if top in text] == []
 
 
+@pytest.mark.usefixtures("prefect_server")
+def test_a_night_in_a_store_without_a_new_input_is_not_mined_again(machines: Machines, tmp_path: Path) -> None:
+    """On another machine, where no part of the run lies."""
+    source, output = source_in(tmp_path), machines.bucket.url("runs").replace("runs", "runs/{date}")
+    first = run(source, output, date="2026-01-30")
+    before = machines.bucket.objects("runs/")
+    machines.change()
+    second = run(source, output, date=DAY)
+    assert (first.name, second.name, second.result()) == ("Completed", "Unchanged", first.result())
+    assert machines.bucket.objects("runs/") == before
+
+
 @pytest.mark.exhaustive  # `test_changes.py` compares nights in folders, `compare/test_in_store.py` runs in a store
 @pytest.mark.usefixtures("prefect_server")
 def test_nights_in_a_store_are_compared(machines: Machines, tmp_path: Path) -> None:

@@ -186,16 +186,27 @@ def test_a_night_that_the_next_one_would_remove_is_refused(
     refuse_short_lived(*asked, 0, days)
 
 
+def test_a_run_that_goes_on_is_protected_only_as_long_as_it_is_young(runs: Path) -> None:
+    series = RunFolder(runs / "a").origin().series
+    assert series is not None
+    asked = (runs / "a", series, "2026-01-01", 1)
+    change(runs / "a", created=f"{datetime.now(UTC) - timedelta(days=6.9):%Y-%m-%dT%H:%M:%S.000+00:00}")
+    refuse_short_lived(*asked, 7)
+    with pytest.raises(InputError, match=r"^the run of 2026-01-01 would be removed by the next night"):
+        refuse_short_lived(*asked, 6)
+
+
 def test_a_refused_run_takes_the_place_of_none_and_is_not_the_latest(runs: Path) -> None:
     for name in "df":
         mark_complete(runs / name)
-        mark_refused(runs / name)
+        mark_refused(runs / name, True)
         assert not (runs / name / "_SUCCESS").exists()
     assert point_to_newest(runs / "f") == runs / "c"
     found = pipeline.prune(runs, keep=1)
     assert [run.path.name for run in found.chosen] == ["a"], "a run that stays is older than d and f"
     assert reasons(found)["f"] == "complete, but a gate refused it"
     shutil.rmtree(runs / "c")
+    mark_refused(runs / "f", False)
     mark_complete(runs / "f")
     assert point_to_newest(runs / "a") == runs / "f"
     assert not (runs / "f" / "_REFUSED").exists()
