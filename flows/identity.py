@@ -192,11 +192,11 @@ def _why_not_again(newest: RunFolder, place: Path, asked: RunOptions) -> str | N
     reason = why_another(newest, wish, lambda: digest_by_name(asked) or "not known")
     if reason is not None:
         return reason
-    manifest = newest.manifest()
+    manifest, where = newest.manifest(), shown_place(newest.path)
     if manifest is None or complete_since(newest.path) is None:
-        return f"{shown_place(newest.path)} is damaged"
+        return f"{where} is damaged"
     if manifest.version != __version__:
-        return f"version {manifest.version} of this package made {shown_place(newest.path)}, and this is version {__version__}"
+        return f"version {manifest.version} of this package made {where}, and this is version {__version__}"
     if Run.at(newest.path).job.rows != "none":
         verify_run(place, sample=0, bound_time=0.0)  # sizes alone would not show a changed bit
     return None

@@ -1,0 +1,34 @@
+"""Runs of one series, which are made quickly by copying."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+from typing import Any
+
+from pipeline.run.files import read_json, write_json
+from pipeline.series.pruning import Pruning
+
+__all__ = ["change", "copy", "left", "reasons"]
+
+
+def change(folder: Path, **origin: Any) -> None:
+    """Give a run another origin than it has."""
+    header = read_json(folder / "options.json")
+    header["origin"] |= origin
+    write_json(folder / "options.json", header)
+
+
+def copy(model: Path, run: Path, created: str, **origin: Any) -> Path:
+    shutil.copytree(model, run)
+    change(run, run=uuid.uuid4().hex, created=f"{created}T03:00:00.000+00:00", **origin)
+    return run
+
+
+def left(place: Path) -> str:
+    return "".join(sorted(path.name for path in place.iterdir()))
+
+
+def reasons(found: Pruning) -> dict[str, str]:
+    return {run.path.name: run.reason for run in found.runs}
