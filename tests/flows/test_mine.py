@@ -253,14 +253,14 @@ def test_corrected_input_of_the_same_day_makes_a_new_run_and_the_same_input_none
 
 @pytest.mark.exhaustive
 def test_a_backfill_is_one_parameter_and_removes_nothing(tmp_path: Path) -> None:
-    for day in ("2026-11-21", "2026-11-22", "2026-10-01"):
-        write_edges(tmp_path / f"{day}.parquet", EDGES)
+    for k, day in enumerate(("2026-11-21", "2026-11-22", "2026-10-01")):
+        write_edges(tmp_path / f"{day}.parquet", EDGES[k:])
     night = partial(run, f"{tmp_path}/{{date}}.parquet", f"{tmp_path}/runs/{{date}}", keep=1, latest=True)
     runs = tmp_path / "runs"
     pipeline.mine(tmp_path / "2026-11-21.parquet", runs / "2026-11-21", **QUICK)
     night(date="2026-11-22")
     assert (runs / "2026-11-22" / "_SUCCESS").exists()
-    late = night(date="2026-10-01")
+    late = night(date="2026-10-01", keep_created=1)
     assert late.is_completed()
     assert {path.name for path in runs.iterdir()} == {"2026-11-22", "2026-10-01", "latest"}
     assert (runs / "latest").readlink() == Path("2026-11-22")

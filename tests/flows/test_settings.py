@@ -66,12 +66,16 @@ def test_the_flow_mine_takes_the_options_of_the_table_in_its_groups() -> None:
             "source",
             "output",
             "date",
+            "last_date",
             "keep",
+            "keep_created",
             "latest",
             "concurrency_limit",
             "notify",
             "changes",
             "notify_above",
+            "notify_unchanged_after",
+            "refuse_above",
             "publish",
         )
     }
