@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pipeline.run.files import PathLike
 from pipeline.run.folder import RunFolder
 from pipeline.run.names import KEEP_FILE, OPTIONS_FILE, url_of
+from pipeline.run.progress import number
 from pipeline.series.removal import finish_removal, is_half_removed, refuse_strangers, remove_run
 from pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
@@ -203,8 +204,9 @@ def refuse_short_lived(
     age = next((each.age for each in there if each.path.name == run.name), 0.0)  # of a run that goes on
     if not newer or newer + 1 < keep or age < keep_created or os.path.lexists(run / KEEP_FILE):
         return
+    those = number(newer, "run of its series is", "runs of its series are")
     raise InputError(
-        f"the run of {day} would be removed by the next night, because {newer} of its series are newer and keep is "
+        f"the run of {day} would be removed by the next night, because {those} newer and keep is "
         f"{keep}; say for how many days it is to stay with keep_created, or make the file {run / KEEP_FILE}"
     )
 

@@ -295,7 +295,10 @@ def test_a_range_that_was_killed_goes_on_where_it_was(
         ({"date": "2026-01-05"}, "^the range of days ends on 2026-01-04 and begins on 2026-01-05; exchange date"),
         ({"date": "2026-01-01", "output": "out"}, "^out is one folder for 4 days; write {date} where output has"),
         ({"date": "2026-01-01", "output": "{date}T{time}"}, "^{date}T{time} has {time}, by which a range that is"),
-        ({"date": "2026-01-01", "keep": 2}, "^the run of 2026-01-01 would be removed by the next night, because 3 of"),
+        (
+            {"date": "2026-01-01", "keep": 2},
+            "^the run of 2026-01-01 would be removed by the next night, because 3 runs of",
+        ),
         ({"date": "2026-01-01", "keep": 9, "keep_created": -1}, "after they were created must be at least 0, not -1$"),
     ],
 )

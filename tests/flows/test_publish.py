@@ -141,7 +141,7 @@ def test_a_place_without_a_day_has_the_newest_night(tmp_path: Path) -> None:
 
     def night(day: str, n: int) -> State[Any]:
         write_edges(tmp_path / f"{day}.parquet", EDGES[:n])
-        return run(f"{tmp_path}/{{date}}.parquet", f"{tmp_path}/runs/{{date}}", date=day, publish=str(place), keep=2)
+        return run(f"{tmp_path}/{{date}}.parquet", f"{tmp_path}/runs/{{date}}", date=day, publish=str(place), keep=3)
 
     night("2026-01-02", len(EDGES))
     check_complete(files_below(place), tmp_path / "runs" / "2026-01-02")
