@@ -17,6 +17,7 @@ from pipeline.ingest.step import ingest
 from pipeline.run.files import temporary_folder
 from pipeline.run.folder import RunFolder
 from pipeline.run.resuming import how_to_resume
+from pipeline.run.stored import shown_place
 from pipeline.series.removal import finish_removal, put_back, set_aside
 from pipeline.series.runs import is_run
 from schemas.errors import IncompleteError, InputError
@@ -46,19 +47,17 @@ def why_another(folder: RunFolder, asked: RunOptions, digest_now: Callable[[], s
     IncompleteError
         If the options of the run are damaged.
     """
-    there = _flat(folder.options().to_json())
+    there, where = _flat(folder.options().to_json()), shown_place(folder.path)
     for name, value in _flat(asked.to_json()).items():
         if there[name] != value and (name, value) != ("engine", engines.AUTO):
-            return f"{folder.path} holds a run {_told(name, there[name])}, not {_told(name, value)}"
+            return f"{where} holds a run {_told(name, there[name])}, not {_told(name, value)}"
     try:
         facts = folder.facts("ingest")
     except IncompleteError:  # going on does the step again, and refuses an input that has changed
         return None
     if facts is None:
         return None
-    return (
-        None if digest_now() in (None, facts["digest"]) else f"{asked.source} has changed since {folder.path} read it"
-    )
+    return None if digest_now() in (None, facts["digest"]) else f"{asked.source} has changed since {where} read it"
 
 
 def digest_by_name(asked: RunOptions) -> str | None:

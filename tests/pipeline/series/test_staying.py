@@ -98,8 +98,10 @@ def test_a_night_that_the_next_one_would_remove_is_refused(
     if newer is None:
         refuse_short_lived(*asked, 0, days)
         return
-    words = f"^the run of 2026-01-0{day} would be removed by the next night, because {newer} runs? of its series (is|are) newer "
-    with pytest.raises(InputError, match=f"{words}and keep is {keep}; say for how many days"):
+    words = (
+        f"^the run of 2026-01-0{day} would be removed by the next night, because {newer} runs of its series are newer"
+    )
+    with pytest.raises(InputError, match=f"{words} and keep is {keep}; say for how many days"):
         refuse_short_lived(*asked, 0, days)
     refuse_short_lived(*asked, 1, days)
     (runs / "backfill").mkdir()
