@@ -22,7 +22,9 @@ from prefect.utilities.urls import url_for
 
 from pipeline.results.listing import shown
 from pipeline.results.results import open_results
+from pipeline.run.names import url_of
 from pipeline.run.stored import address_of
+from pipeline.series.runs import is_run
 from schemas.errors import BicliqueError
 
 __all__ = ["note", "tell"]
@@ -84,6 +86,8 @@ def _body(flow: Flow[Any, Any], flow_run: FlowRun, state: State[Any], ended: str
 
 
 def _count(folder: Path) -> str:
+    if url_of(folder) is None and not is_run(folder):
+        return "none, because no run has begun there"
     try:
         results = open_results(folder)
     except BicliqueError as error:

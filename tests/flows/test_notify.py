@@ -54,7 +54,7 @@ def test_a_failure(tmp_path: Path, told: list[dict[str, str]]) -> None:
     assert "2026-01-31.csv" in lines[0]
     assert lines[1] == f"Due: {datetime.now(UTC):%Y-%m-%d}{lines[1][15:]}"
     assert lines[2] == f"Folder: {tmp_path}/runs/2026-01-31"
-    assert lines[3].startswith("Bicliques: none (")
+    assert lines[3] == "Bicliques: none, because no run has begun there"
 
 
 def test_no_name_makes_a_line_of_its_own(tmp_path: Path, told: list[dict[str, str]]) -> None:
