@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kernels.bitmatrix import shapes
-from kernels.compiled.sealed import sealed
+from kernels.compiled.sealed import sealed, unsealed
 from kernels.cumbe import memory as cumbe
 from kernels.gpu import pack, row_hashes
 from kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
@@ -103,7 +103,7 @@ def build(
         if path.name not in files or not is_same:
             path.unlink()
     note.write_text(compiler)
-    missing = [work for name, work in files.items() if not (folder / name).exists()]
+    missing = [work for name, work in files.items() if not ((path := folder / name).exists() and unsealed(path))]
     # the longest first; NVRTC is not forked, because it may have threads
     missing.sort(key=lambda work: len(work[0].defines), reverse=True)
     context = multiprocessing.get_context("spawn")

@@ -111,7 +111,7 @@ class PlanFacts(TypedDict):
 
     n_roots: Number
     seconds: float
-    bands: NotRequired[list[list[int]]]
+    bands: NotRequired[list[tuple[int, int]]]
     files: NotRequired[dict[str, int]]
 
 

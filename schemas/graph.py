@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from schemas.dtypes import OFFSET, VERTEX
+from schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX, WORD
 from schemas.errors import IncompleteError
-from schemas.hashes import VertexHashes
+from schemas.hashes import VertexHashes, mixed
+from schemas.regular_files import map_array, read_regular
 from schemas.search import Side
 
 __all__ = ["MiningGraph"]
@@ -141,6 +142,23 @@ class MiningGraph:
         if len(self.root_indices) != len(self.base_indices):
             raise IncompleteError("the two directions of the graph have different numbers of edges")
 
+    def validate_directions(self, threads: int = 1) -> None:
+        """Check that both directions of a valid graph have the same edges, but for a chance of 1 in 2**64.
+
+        Raises
+        ------
+        IncompleteError
+            They do not.
+        """
+        with ThreadPoolExecutor(threads) as pool:
+
+            def total(rows: np.ndarray, ends: np.ndarray, is_base: bool) -> int:
+                return sum(pool.map(lambda start: _sum_of_edges(rows, ends, start, is_base), _starts(len(ends))))
+
+            sums = total(self.root_indptr, self.root_indices, False), total(self.base_indptr, self.base_indices, True)
+        if (sums[0] - sums[1]) % 2**64:
+            raise IncompleteError("the two directions of the graph have different edges")
+
     def save(self, folder: Path) -> None:
         """Write the graph into an existing, empty `folder`."""
         with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:  # threads start when they get work
@@ -159,11 +177,11 @@ class MiningGraph:
             A file is missing or damaged.
         """
         try:
-            scalars = json.loads((folder / "graph.json").read_text())
-            arrays = {name: np.load(f"{folder}/{name}.npy", mmap_mode="r") for name in _ARRAYS}
-        except (EOFError, OSError, ValueError) as error:
+            scalars = _scalars_of(json.loads(read_regular(folder / "graph.json")))
+            arrays: dict[str, Any] = {name: map_array(folder / f"{name}.npy", kind) for name, kind in _ARRAYS.items()}
+        except _UNREADABLE as error:
             raise IncompleteError(f"the graph in {folder} cannot be read ({error}); start the run again") from error
-        return cls(**{name: scalars[name] for name in _SCALARS}, **arrays)
+        return cls(**scalars, **arrays)
 
     @classmethod
     def save_all(cls, graphs: Sequence[MiningGraph], folder: Path) -> None:
@@ -187,23 +205,38 @@ class MiningGraph:
         IncompleteError
             A file is missing or damaged.
         """
-        try:
-            each = json.loads((folder / "bands.json").read_text())
-            arrays = {name: np.load(f"{folder}/bands_{name}.npy", mmap_mode="r") for name in _ARRAYS}
-        except (EOFError, OSError, ValueError) as error:
-            raise IncompleteError(f"the graphs in {folder} cannot be read ({error}); start the run again") from error
         graphs, begin = [], dict.fromkeys(_ARRAYS, 0)
-        for told in each:
-            end = {name: begin[name] + length for name, length in zip(_ARRAYS, told["lengths"], strict=True)}
-            own = {name: arrays[name][begin[name] : end[name]] for name in _ARRAYS}
-            graphs.append(cls(**{name: told[name] for name in _SCALARS}, **own))
-            begin = end
+        try:
+            arrays: dict[str, Any] = {
+                name: map_array(folder / f"bands_{name}.npy", kind) for name, kind in _ARRAYS.items()
+            }
+            for told in json.loads(read_regular(folder / "bands.json")):
+                end = {name: begin[name] + length for name, length in zip(_ARRAYS, told["lengths"], strict=True)}
+                own = {name: arrays[name][begin[name] : end[name]] for name in _ARRAYS}
+                graphs.append(cls(**_scalars_of(told), **own))
+                begin = end
+        except _UNREADABLE as error:
+            raise IncompleteError(f"the graphs in {folder} cannot be read ({error}); start the run again") from error
         return graphs
 
 
-_ARRAYS = tuple(field.name for field in fields(MiningGraph) if field.name not in _SCALARS)
+#: What a damaged file leads to.
+_UNREADABLE = (IncompleteError, KeyError, OSError, RecursionError, TypeError, ValueError)
+#: The arrays, by their names.
+_ARRAYS = {
+    field.name: WORD if field.name.endswith("hash") else OFFSET if field.name.endswith("indptr") else VERTEX
+    for field in fields(MiningGraph)
+    if field.name not in _SCALARS
+}
 _PLURAL = {"root": "roots", "base": "base"}
 _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left"}
+
+
+def _scalars_of(told: dict[str, Any]) -> dict[str, Any]:
+    sizes = told["n_left"], told["n_right"]
+    if told["root_side"] not in _OPPOSITE or any(type(n) is not int or not 0 <= n <= MAX_VERTICES for n in sizes):
+        raise ValueError(f"it is of {sizes} vertices, with roots on the side {told['root_side']!r:.40}")
+    return {name: told[name] for name in _SCALARS}
 
 
 def _sums(hashes: np.ndarray, indptr: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -220,7 +253,7 @@ def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, t
     with ThreadPoolExecutor(threads) as pool:
         at_a_time = pool.map if len(indices) > _PIECE else map
         ascend = all(at_a_time(lambda start: _ascends(indptr[start : start + _PIECE + 1]), _starts(len(indptr) - 1)))
-        if indptr[0] != 0 or indptr[-1] != len(indices) or not ascend:
+        if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(indices) or not ascend:
             raise IncompleteError(f"the offsets of {name} do not partition its {len(indices)} entries")
 
         def check(start: int) -> str | None:
@@ -236,6 +269,15 @@ def _check_csr(name: str, indptr: np.ndarray, indices: np.ndarray, limit: int, t
         wrong = next(filter(None, at_a_time(check, _starts(len(indices)))), None)
     if wrong is not None:
         raise IncompleteError(wrong)
+
+
+def _sum_of_edges(indptr: np.ndarray, indices: np.ndarray, start: int, is_base: bool) -> int:
+    """Sum of the hashes of the edges from `start` in a piece."""
+    indptr, part = np.asarray(indptr), np.asarray(indices)[start : start + _PIECE]
+    first, last = np.searchsorted(indptr, (start, start + len(part) - 1), side="right") - 1
+    lengths = np.diff(np.clip(indptr[first : last + 2], start, start + len(part)))
+    rows = np.repeat(np.arange(first, last + 1, dtype=np.uint64), lengths)
+    return int(mixed(*((part.astype(np.uint64), rows) if is_base else (rows, part.astype(np.uint64)))).sum())
 
 
 def _starts(n: int) -> range:

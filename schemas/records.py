@@ -28,7 +28,7 @@ from typing import (
 
 from schemas.errors import IncompleteError, InputError
 
-__all__ = ["check_facts", "checked", "one_line", "read_as", "with_checksum"]
+__all__ = ["check_facts", "checked", "one_line", "parsed", "read_as", "with_checksum"]
 
 _CHECKSUM = "crc32"
 #: A field of a ledger entry that is large and plain text, so that it need not be encoded again.
@@ -79,6 +79,23 @@ def _words(data: Mapping[str, Any]) -> tuple[str, str]:
 
 def _crc32_of(text: str, plain: str) -> int:
     return zlib.crc32(text.encode(), zlib.crc32(plain.encode()))
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    """The record in a text, with its checksum.
+
+    Raises
+    ------
+    IncompleteError
+        It is no object in JSON.
+    """
+    try:
+        found = json.loads(data)
+    except (RecursionError, ValueError) as error:
+        raise IncompleteError(f"it is damaged: {type(error).__name__}") from error
+    if not isinstance(found, dict):
+        raise IncompleteError("it is damaged: it is not an object")
+    return found
 
 
 def read_as(kind: type[T], data: object, name: str) -> T:

@@ -8,14 +8,27 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
+from io import FileIO
 from pathlib import Path
-from typing import IO
+from typing import TYPE_CHECKING
 
-__all__ = ["open_regular", "read_regular", "regular"]
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["map_array", "open_regular", "read_regular", "regular"]
 
 
-def open_regular(path: Path) -> IO[bytes]:
+#: The beginning of what `numpy.save` writes of an array of one dimension. NumPy's own reader takes much more.
+_HEADER = re.compile(
+    rb"\x93NUMPY\x01\x00(?P<length>..)\{'descr': '(?P<kind>[^']+)', 'fortran_order': False, "
+    rb"'shape': \((?P<n>\d{1,18}),\)",
+    re.DOTALL,
+)
+
+
+def open_regular(path: Path) -> FileIO:
     """A regular file, opened to be read without a buffer. A link to one is followed.
 
     Raises
@@ -58,6 +71,28 @@ def read_regular(path: Path) -> bytes:
     """
     with open_regular(path) as file:
         return file.read()
+
+
+def map_array(path: Path, kind: np.dtype) -> np.ndarray:
+    """The one-dimensional array in an ``.npy`` file, memory-mapped. So its header asks for no memory.
+
+    Raises
+    ------
+    OSError
+        As `open_regular`.
+    ValueError
+        If it is no such file, or shorter than its header says.
+    """
+    import numpy as np  # imported only here, because most commands read no array
+
+    with open_regular(path) as file:
+        header = _HEADER.match(file.read(1 << 12))
+        if header is None or (header["kind"].decode() != kind.str and int(header["n"])):
+            raise ValueError(f"{path} is no array of {kind}")
+        start, n = 10 + int.from_bytes(header["length"], "little"), int(header["n"])
+        if start + n * kind.itemsize > os.fstat(file.fileno()).st_size:
+            raise ValueError(f"{path} is shorter than the {n} entries that it promises")
+        return np.memmap(file, kind, "r", start, (n,))
 
 
 def _odd(path: Path) -> OSError:

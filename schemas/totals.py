@@ -280,7 +280,7 @@ class Best:
         try:
             table = pa.ipc.open_stream(base64.b64decode(data["rows"], validate=True)).read_all().combine_chunks()
             left, right = (table[name].combine_chunks() for name in ("left", "right"))
-        except (pa.ArrowInvalid, pa.ArrowKeyError, OSError) as error:
+        except (pa.ArrowException, MemoryError, OSError) as error:
             raise IncompleteError(f"its rows cannot be read: {error}") from error
         rows = Bicliques(
             left.offsets.to_numpy().astype(OFFSET),

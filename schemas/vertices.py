@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from schemas.dtypes import COUNT, VERTEX
+from schemas.dtypes import COUNT, MAX_VERTICES, VERTEX
 from schemas.errors import IncompleteError
 from schemas.search import By
 
@@ -133,9 +133,10 @@ class SideTotals:
             table = pa.ipc.open_stream(base64.b64decode(packed, validate=True)).read_all()
             seen = table["id"].to_numpy()
             columns = {name: table[name].to_numpy() for name in cls.none()._columns()}
-        except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError, OSError, TypeError, ValueError) as error:
+        except (pa.ArrowException, KeyError, MemoryError, OSError, TypeError, ValueError) as error:
             raise IncompleteError(f"its numbers of vertices cannot be read: {error}") from error
-        if len(seen) and (seen[0] < 0 or (np.diff(seen) <= 0).any() or (columns["count"] <= 0).any()):
+        fits = len(seen) == 0 or 0 <= seen[0] <= seen[-1] <= MAX_VERTICES
+        if not fits or (np.diff(seen) <= 0).any() or (columns["count"] <= 0).any():
             raise IncompleteError("its numbers of vertices are damaged: they are not of vertices in ascending order")
         side = cls.none(int(seen[-1]) + 1 if len(seen) else 0)
         for name, column in side._columns().items():

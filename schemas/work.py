@@ -31,6 +31,7 @@ EVERYTHING = -1
 
 #: Columns of `Subtrees.to_bytes`.
 _PACKED = ["path", "candidates", "todo", "fresh", "ranged"]
+_TYPES = [pa.large_list(pa.int32()), pa.large_list(pa.int32()), pa.int32(), pa.bool_(), pa.bool_()]
 
 #: One node of `Subtrees`: path, candidates, todo, fresh.
 Piece = tuple[np.ndarray, np.ndarray, int, bool]
@@ -184,6 +185,33 @@ class Subtrees:
             self.ranged[which],
         )
 
+    def check(self, n_roots: int) -> Subtrees:
+        """The same nodes, which a graph of so many roots can have.
+
+        Raises
+        ------
+        IncompleteError
+            They are of another graph, or damaged. An engine would read and write outside of its arrays.
+        """
+        known, listed = np.diff(self.path_indptr), np.diff(self.candidate_indptr)
+        ends = (self.path_indptr, self.path), (self.candidate_indptr, self.candidates)
+        held = np.where(self.ranged, 0, listed)
+        first = np.zeros(len(self), VERTEX)
+        fits = (
+            len(known) == len(listed) == len(self.fresh) == len(self.ranged) == len(self)
+            and all(indptr[0] == 0 and indptr[-1] == len(values) for indptr, values in ends)
+            and all(len(ids) == 0 or 0 <= ids.min() <= ids.max() < n_roots for _, ids in ends)
+            and bool((known > 0).all() and (listed >= 0).all() and (listed[self.ranged] == 1).all())
+        )
+        if fits:
+            first[self.ranged] = self.candidates[self.candidate_indptr[:-1][self.ranged]]
+            most = np.where(self.ranged, n_roots - first, held)
+            is_whole = (self.todo == EVERYTHING) & (known == 1) & (listed == 0) & self.fresh
+            fits = bool(((known + held <= n_roots) & (is_whole | (self.todo >= 0) & (self.todo <= most))).all())
+        if not fits:
+            raise IncompleteError(f"a stored list of subtrees is not of a graph with {n_roots} roots")
+        return self
+
     def path_of(self, i: int) -> np.ndarray:
         """Path of node `i`, int32 ranks."""
         return self.path[self.path_indptr[i] : self.path_indptr[i + 1]]
@@ -259,6 +287,9 @@ class Subtrees:
         """
         with _unpacking():
             table = pa.ipc.open_stream(data).read_all().combine_chunks()
+            table.validate(full=True)
+            if table.schema.types != _TYPES:
+                raise TypeError(f"its columns are {table.schema.types}")
             path, candidates = (table[name].combine_chunks() for name in ("path", "candidates"))
             fresh, ranged = (np.asarray(table[name], dtype=np.bool_) for name in ("fresh", "ranged"))
         return cls(
@@ -276,7 +307,7 @@ class Subtrees:
 def _unpacking() -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowKeyError, KeyError, OSError) as error:
+    except (pa.ArrowException, KeyError, MemoryError, OSError, TypeError, ValueError) as error:
         raise IncompleteError(f"a stored list of subtrees cannot be read: {error}") from error
 
 

@@ -11,6 +11,7 @@ from schemas.errors import InputError
 from schemas.members import as_labels
 from schemas.option import as_option
 from schemas.options import LabelFiles
+from schemas.regular_files import read_regular
 from schemas.values import as_path
 
 __all__ = ["labels_asked"]
@@ -45,7 +46,7 @@ def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
 def _lines(file: Path, option: str) -> list[str]:
     """The lines of a file without the ends of lines. Empty lines are left out, because no label is empty."""
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = read_regular(file).decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"{file} cannot be read ({error.strerror}); correct {option}") from error
     except UnicodeDecodeError as error:

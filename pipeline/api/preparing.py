@@ -34,6 +34,7 @@ from pipeline.workers.options import WorkerOptions
 from schemas.errors import IncompleteError, InputError
 from schemas.options import CallOptions
 from schemas.platform import CORES
+from schemas.regular_files import read_regular
 from schemas.values import local_path
 
 __all__ = ["build", "check_room", "ingest", "plan", "prepare"]
@@ -108,12 +109,12 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
         n_edges = 0 if search.is_containing else run.input["n_edges"]
         first_use.before_building(options.build, prunes, compiles(run, n_edges), run.job.in_bands)
 
-    return _once(run, "build", on_progress, ready, lambda: build_graph(run))
+    return _once(run, "build", on_progress, ready, lambda: build_graph(run), run.check_graph)
 
 
 def plan(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     """Weigh the roots; see `pipeline.prepare.plan.plan`."""
-    return _once(run, "plan", on_progress, lambda: None, lambda: plan_roots(run))
+    return _once(run, "plan", on_progress, lambda: None, lambda: plan_roots(run), run.check_plan)
 
 
 def check_room(run: Run, workers: WorkerOptions) -> None:
@@ -135,10 +136,11 @@ def _once(
     on_progress: OnProgress,
     ready: Callable[[], None],
     work: Callable[[], dict[str, Any]],
+    check: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """The facts of a step, which is done now unless it is done and its files are undamaged.
 
-    Files that this process has just made are not checked.
+    Files that this process has just made are not checked. `check` looks further than their checksums.
     """
     if run.has_made(step):
         return run.facts(step)
@@ -147,6 +149,7 @@ def _once(
         if run.has(step):
             file = run.folder.broken(step)
             if file is None:
+                check()
                 return run.facts(step)
             damage = f"{file} is missing or damaged"
     except IncompleteError as error:
@@ -173,7 +176,7 @@ def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> 
     Slices may be mined already, and their results belong to the files that were there.
     """
     sums = folder.keep_checksums(step)
-    told = folder.step_file(step).read_bytes()
+    told = read_regular(folder.step_file(step))
     facts = work()
     if folder.checksums(step) != sums:
         with whole_file(folder.step_file(step)) as file:

@@ -20,9 +20,9 @@ from typing import Any, get_args
 
 from pipeline.api.table import TABLE, Entry, entries_of
 from pipeline.cli.options import UNSAID, fill_in, from_text, from_value
-from pipeline.run.files import read_file
 from schemas.errors import InputError, in_one_line
 from schemas.option import Call
+from schemas.regular_files import read_regular
 
 __all__ = ["FILE", "PREFIX", "Setting", "calls_of", "fill", "listed", "naming", "settings_of", "shown"]
 
@@ -172,7 +172,7 @@ def _read(path: Path) -> dict[str, Any]:
     import tomllib  # only where there is such a file
 
     try:
-        return tomllib.loads(read_file(path).decode("utf-8-sig"))  # an editor of Windows may put a mark before it
+        return tomllib.loads(read_regular(path).decode("utf-8-sig"))  # an editor of Windows may put a mark before it
     except (OSError, RecursionError, ValueError) as error:  # TOML and UTF-8 that are wrong are both a ValueError
         raise InputError(f"{FILE} in this folder cannot be read ({error}); correct it or rename it") from error
 

@@ -21,6 +21,7 @@ from pipeline.run.progress import number
 from pipeline.run.tables import LOCAL, open_part, read_table
 from schemas.difference import ComparedRun, Record
 from schemas.errors import IncompleteError, InputError
+from schemas.regular_files import regular
 from schemas.search import By
 from schemas.values import as_path, whole
 
@@ -88,7 +89,7 @@ class Changed(Rows):
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
         with _reading(self.path):
-            return pq.read_schema(self.path, filesystem=LOCAL)
+            return pq.read_schema(regular(self.path), filesystem=LOCAL)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -101,7 +102,7 @@ class Changed(Rows):
         import pyarrow.dataset as ds  # imported only here, because it imports pandas
 
         with _reading(self.path):
-            return ds.dataset(str(self.path), format="parquet", filesystem=LOCAL)
+            return ds.dataset(str(regular(self.path)), format="parquet", filesystem=LOCAL)
 
     @contextmanager
     def _opened(self, file: Path) -> Iterator[pq.ParquetFile]:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from pipeline.run.files import disk_errors
 from pipeline.run.names import INGEST_FILES, STAGING, refuse_links
-from schemas.errors import InputError, ResourceError
+from schemas.errors import InputError
 
 __all__ = ["all_or_nothing"]
 
@@ -37,10 +38,7 @@ def all_or_nothing(folder: Path) -> Iterator[Path]:
     except BaseException as error:
         for path in reversed(made):
             path.rmdir() if path.is_dir() else path.unlink()
-        if isinstance(error, OSError):
-            reason = error.strerror or str(error)
-            place = error.filename2 or error.filename or folder
-            raise ResourceError(f"cannot write {place} ({reason}); make room, or choose another folder") from error
-        raise
+        with disk_errors(folder):
+            raise error
     finally:
         shutil.rmtree(staging, ignore_errors=True)  # files that stay are removed when the run goes on

@@ -226,7 +226,8 @@ class _Driver:
             within = self.plan.within_bands(ranges)
             self.machine.add_source(source, self.plan.weights, within, is_plan=True, band_at=self.plan.band_at)
         else:
-            left_over, band = LeftOver.of(self.ledger.left_over(source)), self.band_of(source)
+            band = self.band_of(source)
+            left_over = LeftOver.of(self.ledger.left_over(source, self.of_run.bands[band][1].n_roots))
             self.left_overs[source] = left_over
             weights = self.weights[band].of_shapes(left_over.shapes)
             self.machine.add_source(source, weights, ranges, is_plan=False, band_at=lambda node: band)

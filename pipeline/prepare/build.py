@@ -21,12 +21,12 @@ from pipeline.prepare.members import restricted, why_nothing
 from pipeline.prepare.on_gpu import build_on_gpu
 from pipeline.process.cores import count_cores
 from pipeline.run.checksums import checksums_of
-from pipeline.run.files import disk_errors, settle
+from pipeline.run.files import create, disk_errors, settle
 from pipeline.run.folder import RunFolder
 from pipeline.run.labels import LABEL_FILES
 from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from pipeline.run.opened import Run
-from pipeline.run.tables import read_integers, read_table
+from pipeline.run.tables import check_edges, read_integers, read_table
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
 from schemas.hashes import VertexHashes
@@ -147,7 +147,8 @@ def _finish(labels: list[Future[None]]) -> None:
 def _copy_labels(folder: RunFolder, side: str) -> None:
     """Write the labels of a side as workers map them."""
     labels = read_table(folder.path / _SOURCES[side]).combine_chunks()
-    with pa.ipc.new_file(folder.graph / LABEL_FILES[side], labels.schema) as writer:
+    file = folder.graph / LABEL_FILES[side]
+    with disk_errors(file), create(file) as stream, pa.ipc.new_file(stream, labels.schema) as writer:
         writer.write_table(labels)
 
 
@@ -221,6 +222,7 @@ def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
     facts = folder.need("ingest")
     sizes = {"left": facts["n_left"], "right": facts["n_right"]}
     columns = read_integers(folder.path / EDGES_FILE, min(count_cores(), MOST_THREADS), sizes)
+    check_edges(folder.path / EDGES_FILE, len(columns["left"]), sizes.values())
     return columns["left"], columns["right"]
 
 

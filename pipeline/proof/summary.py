@@ -21,12 +21,13 @@ from pipeline.run.folder import RunFolder
 from pipeline.run.labels import open_labels
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring
-from pipeline.run.tables import LOCAL
+from pipeline.run.tables import open_table
 from schemas.bicliques import Bicliques
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.hashes import VertexHashes, mixed
 from schemas.manifest import Manifest
+from schemas.regular_files import regular
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 
@@ -375,5 +376,5 @@ def _write(table: pa.Table, file: Path) -> None:
 
 def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
     # not by `read_table`, which imports `pyarrow.dataset`
-    with pq.ParquetFile(bring(file), filesystem=LOCAL, page_checksum_verification=True) as table:
+    with open_table(regular(bring(file))) as table:
         return table.read(columns)

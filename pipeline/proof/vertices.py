@@ -23,9 +23,10 @@ from pipeline.run.opened import Run
 from pipeline.run.outside import refuse_inside_run
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring
-from pipeline.run.tables import LOCAL
+from pipeline.run.tables import open_table
 from schemas.bicliques import ID
 from schemas.errors import IncompleteError, InputError
+from schemas.regular_files import open_regular, regular
 from schemas.search import Side
 from schemas.totals import PerVertex, Total
 from schemas.vertices import LARGEST_BY, SideTotals
@@ -89,7 +90,8 @@ def check(run: Run, summary: Summary) -> None:
     reason = why_damaged(run)
     for side in _SIDES if reason is None else ():
         file = run.folder.vertices / f"{side}.parquet"
-        counted = pq.read_table(file, columns=["bicliques"], filesystem=LOCAL)["bicliques"].to_numpy()
+        with open_table(regular(file)) as table:
+            counted = table.read(["bicliques"])["bicliques"].to_numpy()
         if not np.array_equal(counted, getattr(summary, side)):
             reason = f"{file} is not of these rows"
     if reason is not None:
@@ -102,8 +104,9 @@ def why_damaged(run: Run) -> str | None:
     for side in _SIDES:
         file = run.folder.vertices / f"{side}.parquet"
         try:
-            rows = len(pq.read_table(bring(file), filesystem=LOCAL, page_checksum_verification=True))
-        except (OSError, pa.ArrowException, ValueError) as error:
+            with open_table(regular(bring(file))) as table:
+                rows = len(table.read())
+        except (MemoryError, OSError, pa.ArrowException, ValueError) as error:
             return f"{file} cannot be read ({str(error).partition(chr(10))[0].rstrip('.')})"
         if rows != run.input[f"n_{side}"]:  # type: ignore[literal-required]
             return f"{file} has {rows} rows"
@@ -139,5 +142,5 @@ def copy(run: Run, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for side in _SIDES:
             name = f"{side}.parquet"
-            with bring(run.folder.vertices / name).open("rb") as table, whole_file(folder / name) as whole:
+            with open_regular(bring(run.folder.vertices / name)) as table, whole_file(folder / name) as whole:
                 shutil.copyfileobj(table, whole)

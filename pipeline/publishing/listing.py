@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pipeline.publishing.contents import is_published
 from pipeline.publishing.place import Seen
 from schemas.errors import IncompleteError
-from schemas.records import checked, read_as, with_checksum
+from schemas.records import checked, parsed, read_as, with_checksum
 
 __all__ = ["LAYOUT", "Listed", "Listing"]
 
@@ -95,12 +95,7 @@ class Listing:
         IncompleteError
             If it is damaged, or names a file that no run has.
         """
-        try:
-            found = json.loads(data)
-        except (RecursionError, ValueError) as error:
-            raise IncompleteError(f"it is damaged: {type(error).__name__}") from error
-        if not isinstance(found, dict):
-            raise IncompleteError("it is damaged: it is not an object")
+        found = parsed(data)
         if found.get("layout") != LAYOUT:
             raise IncompleteError(f"it has layout {found.get('layout')!r}, and this version reads {LAYOUT}")
         listing = read_as(cls, checked(found), "the listing")

@@ -17,6 +17,7 @@ from pipeline.run.files import PathLike, disk_errors, flush, whole_file
 from pipeline.run.names import is_file, is_folder, temporary_name, url_of
 from pipeline.run.outside import refuse_inside_run, refuse_inside_store
 from schemas.errors import BicliqueError, InputError, ResourceError
+from schemas.regular_files import open_regular
 from schemas.values import local_path
 
 __all__ = ["PIECE", "LocalPlace", "Place", "Seen", "StorePlace", "open_place"]
@@ -192,7 +193,7 @@ class LocalPlace(Place):
     def read(self, name: str) -> Iterator[bytes]:
         """See `Place.read`."""
         try:
-            with (self._path / name).open("rb", buffering=0) as file:
+            with open_regular(self._path / name) as file:
                 while piece := file.read(PIECE):
                     yield piece
         except OSError as error:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, quote, unquote
 from pipeline.remote.systems import file_system, plain_errors
 from pipeline.remote.urls import place_of, secrets_of
 from schemas.errors import BicliqueError, InputError, ResourceError
+from schemas.regular_files import regular
 
 __all__ = ["AT_A_TIME", "Objects", "TakenError", "beside", "each", "objects_at"]
 
@@ -139,7 +140,8 @@ class Objects:
 
         with self._errors("cannot be written", key=key):
             try:
-                obstore.put(self._store, key, content, chunk_size=PIECE_BYTES)
+                whole = regular(content) if isinstance(content, Path) else content
+                obstore.put(self._store, key, whole, chunk_size=PIECE_BYTES)
             except FileNotFoundError as error:
                 if isinstance(content, Path) and not content.exists():
                     raise
@@ -285,8 +287,11 @@ def _opened(bucket: str, folder: str, options: dict[str, str]) -> Any:
     if unknown:
         raise InputError(f"{min(unknown)} is no option of the address of a run; it takes {', '.join(_OPTIONS)}")
     told: dict[str, Any] = {}
-    if "endpoint_override" in options:
-        told["endpoint"] = f"{options.get('scheme', 'https')}://{options['endpoint_override']}"
+    if (endpoint := options.get("endpoint_override")) is not None:
+        if re.fullmatch(r"(?!https?:/)[\w.:/%~\[\]-]+", endpoint, re.ASCII) is None:
+            write = "write it as in endpoint_override=minio:9000&scheme=http"
+            raise InputError(f"endpoint_override {endpoint!r:.80} is no host and port; {write}")
+        told["endpoint"] = f"{options.get('scheme', 'https')}://{endpoint}"
     if "region" in options:
         told["region"] = options["region"]
     client: Any = {"allow_http": options.get("scheme") == "http", **_PATIENCE}

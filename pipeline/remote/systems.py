@@ -26,6 +26,8 @@ _RETRY_S = 20
 _SHOWN = 200
 #: What curl says, inside of an error of Arrow, of a server that was silent for so long.
 _SILENCE = re.compile(r"Timeout was reached.*?(?:last|after) (\d+) (m?)(?:illi)?s", re.DOTALL)
+#: What obstore says of an ``http://`` that is not allowed, and of a server that does not know TLS; and what curl does.
+_PLAIN_HTTP = re.compile(r"http://.*builder error|InvalidContentType|curlCode: 35,", re.DOTALL)
 
 
 def file_system(url: str) -> tuple[Any, str]:
@@ -79,6 +81,10 @@ def plain_errors(
     except ImportError as error:
         raise InputError(f"{shown} {cannot} without another package ({_reason(url, error)})") from None
     except Exception as error:
+        if _PLAIN_HTTP.search(f"{error} {error.__cause__ or ''}") and _scheme_of(url) == "s3":
+            option = f"{'&' if '?' in url else '?'}scheme=http"
+            why = "the store seems to speak plain http, and https is asked of it"
+            raise kind(f"{shown} {cannot} ({why}); if that is right, end the address with {option}") from None
         if silence := _SILENCE.search(str(error)):
             asked = f"no answer within {silence[1]} {silence[2]}s, however often it was asked"
             raise kind(f"{shown} {cannot} ({asked}); check the address and the connection, and try again") from None

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 
 from pipeline.run.names import EDGES_FILE
 from pipeline.run.opened import Run
-from pipeline.run.tables import check_ids, open_part
+from pipeline.run.tables import check_edges, check_ids, open_part
 from schemas.dtypes import VERTEX
 
 __all__ = ["blocks_of", "degrees_of", "edge_groups"]
@@ -28,6 +28,7 @@ def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """
     sizes = run.input["n_left"], run.input["n_right"]
     with open_part(run.path / EDGES_FILE) as table:
+        check_edges(run.path / EDGES_FILE, table.metadata.num_rows, sizes)
         for groups in _long_enough(table.metadata, max(sizes)):
             edges = table.read_row_groups(groups, columns=["left", "right"])
             yield check_ids(edges["left"].to_numpy(), sizes[0]), check_ids(edges["right"].to_numpy(), sizes[1])
@@ -41,10 +42,10 @@ def degrees_of(run: Run) -> tuple[np.ndarray, np.ndarray]:
     IncompleteError
         If the edge table is missing or damaged.
     """
-    left, right = np.zeros(run.input["n_left"], np.int64), np.zeros(run.input["n_right"], np.int64)
+    left = right = np.zeros(1, np.int64)  # of all vertices once the edges are open, which tells that there are so many
     for ends in edge_groups(run):
-        left += np.bincount(ends[0], minlength=len(left))
-        right += np.bincount(ends[1], minlength=len(right))
+        left = np.bincount(ends[0], minlength=run.input["n_left"]) + left
+        right = np.bincount(ends[1], minlength=run.input["n_right"]) + right
     return left, right
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,10 +114,11 @@ def explained(
 
 def _counted(run: Run, members: Sides, summary: Summary | None) -> _Counted:
     """One pass over the edges, with 16 bytes per vertex."""
-    sizes = run.input["n_left"], run.input["n_right"]
+    sizes, groups = (run.input["n_left"], run.input["n_right"]), edge_groups(run)
+    first = next(groups)  # with which it is checked that there are so many vertices
     degrees, joined = ((np.zeros(sizes[0], np.int64), np.zeros(sizes[1], np.int64)) for _ in range(2))
     are_members = [_marked(ids, n) for ids, n in zip(members, sizes, strict=True)]
-    for ends in edge_groups(run):
+    for ends in chain((first,), groups):
         for k in (0, 1):
             to_member = ends[k][are_members[1 - k][ends[1 - k]]]
             degrees[k][:] += np.bincount(ends[k], minlength=sizes[k])

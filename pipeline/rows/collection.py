@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,7 +16,7 @@ from pipeline.rows.frames import Lists, to_pandas
 from pipeline.rows.notebook import html_table
 from pipeline.run.progress import number
 from pipeline.run.tables import open_part
-from schemas.errors import InputError, said
+from schemas.errors import IncompleteError, InputError, said
 from schemas.values import whole
 
 if TYPE_CHECKING:
@@ -72,6 +72,9 @@ class Biclique(_Sides):
         return self.left, self.right, self.id
 
 
+Rowed = TypeVar("Rowed", pa.RecordBatch, pa.Table)
+
+
 class Rows:
     """Rows of Parquet files as a collection. Rows are numbered in the order of the files.
 
@@ -112,7 +115,7 @@ class Rows:
         """
         scanner = self._scanner(columns=columns, filter=filter)
         with self._all_read():
-            return scanner.to_table()
+            return self._whole(scanner.to_table())
 
     def to_pandas(self, columns: list[str] | None = None, filter: Any = None, lists: Lists = "array") -> pd.DataFrame:
         """The rows of `to_arrow` as a pandas frame.
@@ -172,7 +175,15 @@ class Rows:
 
     def _batches_of(self, scanner: ds.Scanner) -> Iterator[pa.RecordBatch]:
         with self._all_read():
-            yield from scanner.to_batches()
+            yield from map(self._whole, scanner.to_batches())
+
+    def _whole(self, rows: Rowed) -> Rowed:
+        """The same rows. Arrow reads a column that a file has not as one without values."""
+        if any(column.null_count for column in rows.columns):
+            raise IncompleteError(
+                f"a file of {self.path} has not the columns of bicliques; verify the run, or compare again"
+            )
+        return rows
 
     def _scanner(self, **how: Any) -> ds.Scanner:
         """A scanner of all files. What is wrong with a column or a filter shows here, before anything is read."""

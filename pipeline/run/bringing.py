@@ -16,13 +16,14 @@ from pathlib import Path
 
 from pipeline.remote.objects import Objects, each
 from pipeline.run.checksums import checksum
-from pipeline.run.files import disk_errors, temporary_folder, whole_file
-from pipeline.run.folder import RunFolder, children_of
+from pipeline.run.files import create, disk_errors, holds, temporary_folder, whole_file
+from pipeline.run.folder import PLACES, RunFolder, children_of
 from pipeline.run.journal import Journal
 from pipeline.run.names import (
     MANIFEST_FILE,
     OPTIONS_FILE,
     PUBLISHED_FILE,
+    has_name_of_run,
     is_entry,
     refuse_links,
     remove_ours,
@@ -78,8 +79,10 @@ def bring_all(store: Objects, folder: RunFolder) -> None:
     forbid_replacing(folder.path)
     manifest = bring_records(store, folder)
     for step in BEFORE_MINING:
-        if folder.step_file(step).exists():
+        if _is_known(folder, step):
             bring_files(store, folder, step)
+        elif folder.step_file(step).exists():
+            _bring_listed(store, folder, step)
     if not _has_manifest(folder, manifest):
         bring_ledger(store, folder)
         if manifest is not None:
@@ -216,8 +219,13 @@ def bring_records(store: Objects, folder: RunFolder) -> bytes | None:
     found = dict(zip(keys, each(store.get, keys), strict=True))
     for step in BEFORE_MINING:
         key = f"steps/{step}.json"
-        if (data := found[key]) is not None:
+        if (data := found[key]) is None:
+            continue
+        try:
             _bring_checked(store, folder, key, data, partial(RunFolder.checksums, step=step))
+        except IncompleteError:
+            if not _is_known(folder, step):
+                _write(folder.step_file(step), data)  # resuming does the step again, as of a run in a folder
     if (sessions := found[_SESSIONS]) is not None:
         _write(folder.step_file("mine"), sessions)  # not checked, because resuming mends a damaged one
     return found[MANIFEST_FILE]
@@ -228,7 +236,7 @@ def _bring_checked(
 ) -> None:
     """Write a record into the folder after `check` has read it elsewhere. So a bad one replaces no good one."""
     file = folder.path / name
-    if file.exists() and file.read_bytes() == data:
+    if holds(file, data):
         return
     with temporary_folder(folder.path.parent) as place:
         _write(place / name, data)
@@ -240,7 +248,7 @@ def _bring_checked(
 
 
 def _write(file: Path, data: bytes) -> None:
-    if not file.exists() or file.read_bytes() != data:
+    if not holds(file, data):
         with disk_errors(file):
             file.parent.mkdir(exist_ok=True)
         with whole_file(file) as stream:
@@ -277,11 +285,33 @@ def bring_files(
             file.parent.mkdir(exist_ok=True)
         if _is(file, sums[name]) or any(_linked(other / name, file, sums[name]) for other in near):
             return
-        if store.size(name) is not None:
-            with whole_file(file) as stream:
-                stream.writelines(store.pieces(name))
+        _bring_file(store, file, name)
 
     each(bring, names)
+
+
+def _bring_file(store: Objects, file: Path, name: str) -> None:
+    if store.size(name) is not None:
+        with whole_file(file) as stream:
+            stream.writelines(store.pieces(name))
+
+
+def _is_known(folder: RunFolder, step: str) -> bool:
+    """Whether the folder has the record of a step, and it is whole."""
+    try:
+        return folder.step_file(step).exists() and folder.checksums(step) is not None
+    except IncompleteError:
+        return False
+
+
+def _bring_listed(store: Objects, folder: RunFolder, step: str) -> None:
+    """What the store lists of a step whose record is damaged. So the step can be compared with what it gave before."""
+    for place in PLACES[step]:
+        with disk_errors(folder.path / place):
+            (folder.path / place).mkdir(exist_ok=True)
+        for name in store.listed(place):
+            if has_name_of_run(place, name):
+                _bring_file(store, folder.path / place / name, f"{place}/{name}")
 
 
 def _is(file: Path, expected: int) -> bool:
@@ -323,8 +353,9 @@ def bring_ledger(store: Objects, folder: RunFolder) -> Journal:
     def save(number: int, data: bytes) -> None:
         file = folder.ledger / f"{number}.json"
         with disk_errors(file):
-            if not file.exists() or file.read_bytes() != data:
-                file.write_bytes(data)  # not flushed, because it is a copy
+            if not holds(file, data):
+                with create(file) as stream:
+                    stream.write(data)  # not flushed, because it is a copy
 
     with disk_errors(folder.ledger):
         folder.ledger.mkdir(exist_ok=True)
@@ -338,8 +369,7 @@ def bring_ledger(store: Objects, folder: RunFolder) -> Journal:
 
 def _has_manifest(folder: RunFolder, manifest: bytes | None) -> bool:
     """Whether the run is complete, and the folder has it so. Then all else of it is here, too."""
-    file = folder.manifest_file
-    return manifest is not None and file.exists() and file.read_bytes() == manifest
+    return manifest is not None and holds(folder.manifest_file, manifest)
 
 
 def bring_beside(store: Objects, folder: RunFolder, name: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.remote.objects import Objects, each
-from pipeline.run.files import disk_errors, whole_file
+from pipeline.run.files import disk_errors, holds, whole_file
 from pipeline.run.names import CHANGES, CHANGES_FILES
 
 __all__ = ["CHANGES_KEYS", "bring_changes", "put_changes"]
@@ -27,7 +27,7 @@ def bring_changes(store: Objects, run: Path) -> None:
         If the store does not answer, or the disk is full.
     """
     record, here = store.get(_RECORD), run / _RECORD
-    if record is not None and here.exists() and here.read_bytes() == record:
+    if record is not None and holds(here, record):
         return
     _remove(run)
     if record is None:

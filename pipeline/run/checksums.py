@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pipeline.process.cores import count_cores
+from schemas.regular_files import open_regular
 
 __all__ = ["checksum", "checksums_of"]
 
@@ -46,7 +47,7 @@ def checksums_of(files: Sequence[Path]) -> dict[Path, int]:
 def _of_piece(file: Path, start: int) -> tuple[int, int]:
     """CRC-32 of the piece of a file that begins at `start`, and its length."""
     crc, length, block = 0, 0, memoryview(bytearray(_BLOCK))
-    with file.open("rb", buffering=0) as stream:
+    with open_regular(file) as stream:
         stream.seek(start)
         while n := stream.readinto(block[: _PIECE - length]):
             crc = zlib.crc32(block[:n], crc)

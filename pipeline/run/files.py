@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import shutil
-import stat
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -15,9 +14,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from pipeline.run.names import temporary_name
+from pipeline.run.names import is_file, temporary_name
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.records import checked, with_checksum
+from schemas.regular_files import read_regular
 from schemas.values import local_path
 
 __all__ = [
@@ -26,7 +26,7 @@ __all__ = [
     "create",
     "disk_errors",
     "flush",
-    "read_file",
+    "holds",
     "read_json",
     "replace_file",
     "settle",
@@ -229,7 +229,7 @@ class SharedFlush:
 
 def settle(folder: Path) -> None:
     """Make sure that the files of a folder survive a loss of power."""
-    for path in (*folder.iterdir(), folder):
+    for path in (*filter(is_file, folder.iterdir()), folder):
         flush(path)
 
 
@@ -240,7 +240,7 @@ def flush(path: Path) -> None:
     """
     if not _is_to_last(path):
         return
-    descriptor = os.open(path, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     try:
         os.fsync(descriptor)
     finally:
@@ -264,16 +264,12 @@ def write_json(target: Path, data: dict[str, Any]) -> None:
         file.write(json.dumps(with_checksum(data), indent=1).encode())
 
 
-def read_file(file: Path) -> bytes:
-    """The bytes of a regular file; a pipe is refused, because its end may never come."""
-    descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+def holds(file: Path, content: bytes | None) -> bool:
+    """Whether a file is there, can be read, and has just this content."""
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "It is not a regular file", str(file))
-        with os.fdopen(descriptor, "rb", closefd=False) as stream:
-            return stream.read()
-    finally:
-        os.close(descriptor)
+        return read_regular(file) == content
+    except OSError:
+        return False
 
 
 def read_json(file: Path) -> dict[str, Any]:
@@ -285,7 +281,7 @@ def read_json(file: Path) -> dict[str, Any]:
         If the file is missing or damaged.
     """
     try:
-        data = json.loads(read_file(file))
+        data = json.loads(read_regular(file))
     except (OSError, RecursionError, ValueError) as error:
         raise IncompleteError(f"{file} cannot be read ({error})") from error
     if not isinstance(data, dict):

@@ -28,18 +28,18 @@ from pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_
 from pipeline.run.stored import bring, shown_place, sizes_of, store_of
 from pipeline.run.version import __version__
 from schemas.bicliques import SCHEMA_VERSION
-from schemas.errors import IncompleteError, InputError
+from schemas.errors import IncompleteError, InputError, said
 from schemas.facts import STEPS, StepFiles
 from schemas.manifest import Manifest
 from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 from schemas.values import literal
 
-__all__ = ["RunFolder", "children_of"]
+__all__ = ["PLACES", "RunFolder", "children_of"]
 
 _ANEW = "start the run again in another folder"
 #: The folders that a step writes files into.
-_PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
+PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}
 
 T = TypeVar("T")
 
@@ -230,7 +230,7 @@ class RunFolder:
         except IncompleteError:
             sums = None
         if not isinstance(sums, dict):
-            there = (path for name in _PLACES[step] for path in children_of(self.path / name))
+            there = (path for name in PLACES[step] for path in children_of(self.path / name))
             found = checksums_of([path for path in there if path.is_file()])
             sums = {str(path.relative_to(self.path)): crc for path, crc in found.items()}
         try:
@@ -352,7 +352,7 @@ class RunFolder:
 
     def _mendable(self, file: Path, error: IncompleteError) -> str:
         """The text of `error` about a record that resuming makes again, with that remedy."""
-        text = str(error) if str(file) in str(error) else f"{file} cannot be used ({error})"
+        text = str(error) if said(str(file)) in str(error) else f"{file} cannot be used ({error})"
         return f"{text}; mend it with: {how_to_resume(self.path)}"
 
     def _refuse_strange(self, step: str, names: Iterable[str]) -> None:

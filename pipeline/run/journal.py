@@ -22,16 +22,18 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Annotated, TypedDict
 
 from pipeline.remote.objects import Objects, TakenError, each
 from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.records import checked, with_checksum
+from schemas.records import check_facts, checked, parsed, with_checksum
 
 __all__ = ["FIRST", "Journal"]
 
 #: Numbers of a session that need no announcement.
 FIRST = 16
+#: Slices that a run may have. A hundred per second for a day are as many, and there is a request for each.
+_MOST = 1 << 23
 #: Seconds after which a driver looks whether another one has taken its run over.
 _LOOK_S = 30.0
 #: An object that every driver tries to put anew, to see that the store refuses it.
@@ -46,6 +48,20 @@ class _Session:
     run: str
     first: int
     counts: dict[int, int]
+
+
+class _Said(TypedDict):
+    """What is checked in the object of a session. By sessions, `counts` has ranges of numbers, start and stop."""
+
+    run: str
+    first: Annotated[int, 1 << 62]
+    counts: dict[str, list[tuple[Annotated[int, 1 << 62], Annotated[int, 1 << 62]]]]
+
+
+def _refuse_many(slices: int) -> None:
+    """Refuse so many slices before there is a number in memory for each."""
+    if slices > _MOST:
+        raise IncompleteError(f"it has numbers for {slices:,} slices, and a run has {_MOST:,} at most")
 
 
 class Journal:
@@ -114,10 +130,12 @@ class Journal:
     def _parsed(self, number: int, data: bytes) -> _Session:
         shown = f"{self._store.shown}/{_session_key(number)}"
         try:
-            said: dict[str, Any] = checked(json.loads(data))
-            counts = {k: int(of) for of, ranges in said["counts"].items() for a, b in ranges for k in range(a, b)}
-            return _Session(number, str(said["run"]), int(said["first"]), counts)
-        except (IncompleteError, AttributeError, KeyError, TypeError, ValueError) as error:
+            said = checked(parsed(data))
+            check_facts(_Said, said, "it")
+            ranges = [(int(of), range(a, b)) for of, each in said["counts"].items() for a, b in each]
+            _refuse_many(sum(len(own) for _, own in ranges))
+            return _Session(number, said["run"], said["first"], {k: of for of, own in ranges for k in own})
+        except (IncompleteError, ValueError) as error:
             raise IncompleteError(f"{shown} is damaged ({error}); start the run again in another place") from error
 
     def _read(self, save: Callable[[int, bytes], object] | None) -> None:
@@ -126,6 +144,7 @@ class Journal:
             block = 0
             while self._store.size(_block_key(session.number, block + 1)) is not None:
                 block += 1
+                _refuse_many(FIRST << block)
             self.counts |= dict.fromkeys(range(session.first, session.first + (FIRST << block)), session.number)
 
         def is_there(number: int) -> bool:

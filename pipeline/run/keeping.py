@@ -19,6 +19,7 @@ from pipeline.run.names import FOLDERS, MANIFEST_FILE, OPTIONS_FILE, REPORT_FILE
 from pipeline.run.stored import key_of, parts_listed, store_of
 from schemas.facts import BEFORE_MINING
 from schemas.manifest import Part
+from schemas.regular_files import read_regular
 
 if TYPE_CHECKING:
     from pipeline.run.ledger import Ledger
@@ -80,14 +81,14 @@ def keep_steps(folder: RunFolder) -> None:
         _remove_another(store, folder)
         forbid_replacing(folder.path)
     for step in BEFORE_MINING:
-        record = folder.step_file(step).read_bytes()
+        record = read_regular(folder.step_file(step))
         is_known = store.get(f"steps/{step}.json") == record
         sizes = {name: (folder.path / name).stat().st_size for name in folder.checksums(step)}
         names = [name for name, size in sizes.items() if not (is_known and store.size(name) == size)]
         each(lambda name: store.put(name, folder.path / name), names)
         if not is_known:
             store.put(f"steps/{step}.json", record)
-    options = (folder.path / OPTIONS_FILE).read_bytes()
+    options = read_regular(folder.path / OPTIONS_FILE)
     if store.get(OPTIONS_FILE) != options:
         store.put(OPTIONS_FILE, options)
 
@@ -138,7 +139,7 @@ def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
     assert manifest is not None
     if journal is None:
         keep_steps(folder)  # what was lost there is made again here
-    text = folder.manifest_file.read_bytes()
+    text = read_regular(folder.manifest_file)
     names = ["steps/mine.json", *BESIDE]
     sizes = {name: (folder.path / name).stat().st_size for name in names if (folder.path / name).exists()}
     if store.size(SUCCESS_FILE) is not None and store.get(MANIFEST_FILE) == text:

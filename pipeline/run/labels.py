@@ -14,6 +14,7 @@ from pipeline.run.stored import bring
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 from schemas.hashes import vertex_hashes
+from schemas.regular_files import regular
 from schemas.search import Side
 from schemas.texts import bytes_of
 
@@ -30,6 +31,7 @@ _HASHED = 1 << 20
 _TABLE = 10
 #: And for fewer labels than this, because it is made sooner than compiled code is loaded.
 _MANY = 1 << 17
+_TEXTS = (pa.string(), pa.large_string())
 #: The label tables as uncompressed Arrow files below ``graph/``, which workers share through the page cache.
 LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
@@ -49,10 +51,13 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
     """
     file = bring(folder.graph / LABEL_FILES[side])
     try:
-        table = pa.ipc.open_file(pa.memory_map(str(file))).read_all()
-    except (OSError, pa.ArrowInvalid) as error:
+        column = pa.ipc.open_file(pa.memory_map(str(regular(file)))).read_all()["label"]
+        column.validate(full=True)  # or offsets may lead anywhere
+        if not (pa.types.is_integer(column.type) or column.type in _TEXTS) or column.null_count:
+            raise TypeError(f"its labels are {column.type}, of which {column.null_count} are missing")
+    except (KeyError, OSError, TypeError, ValueError, pa.ArrowException) as error:
         raise IncompleteError(f"{file} cannot be read ({error}); mend it with: {how_to_resume(folder.path)}") from error
-    return pa.concat_arrays(table["label"].chunks) if table["label"].num_chunks != 1 else table["label"].chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks != 1 else column.chunk(0)
 
 
 def hashes_of(labels: pa.Array, side: Side) -> np.ndarray:

@@ -20,7 +20,8 @@ from typing import Any
 from pipeline.process.cores import process_table
 from pipeline.remote.objects import Objects, TakenError
 from pipeline.run.names import LOCK_FILE
-from schemas.errors import BicliqueError, InputError
+from schemas.errors import BicliqueError, IncompleteError, InputError
+from schemas.records import parsed
 
 __all__ = ["LEASE_S", "is_at_work", "leased", "refuse_others", "said_of_driver"]
 
@@ -28,6 +29,10 @@ logger = logging.getLogger(__name__)
 
 #: Seconds for which a driver is respected that is not heard of, and seconds between two words of it.
 LEASE_S, _RENEW_S = 60.0, 15.0
+#: Seconds by which the clock of a driver may be ahead of that of this machine.
+_CLOCKS_S = 15.0
+#: Bytes of the word of a driver. Nobody reads more of one aloud.
+_LONGEST = 4096
 #: What this process has put and holds. Others that it has put are left of a store that did not remove them.
 _held: set[str] = set()
 
@@ -42,12 +47,13 @@ def said_of_driver(store: Objects) -> dict[str, Any] | None:
         If the store does not answer.
     """
     data = store.get(LOCK_FILE)
-    try:
-        said = {} if data is None else json.loads(data)
-        said["until"] = float(said["until"])
-    except (KeyError, TypeError, ValueError):
+    if data is None:
         return None
-    return dict(said)
+    try:
+        said = parsed(data[:_LONGEST])
+        return said | {"until": float(said["until"])}
+    except (IncompleteError, KeyError, OverflowError, TypeError, ValueError):
+        return None
 
 
 @contextmanager
@@ -118,8 +124,11 @@ def _refuse(store: Objects, said: dict[str, Any] | None) -> None:
 
 
 def is_at_work(said: dict[str, Any]) -> bool:
-    """Whether the driver that said this may be alive: not after a minute of silence, nor if this machine says no."""
-    return said["until"] > time.time() and not _is_dead_here(said)
+    """Whether the driver that said this may be alive: not after a minute of silence, nor if this machine says no.
+
+    Nor if it asks for more than a minute, as a driver does whose clock is wrong.
+    """
+    return 0 < said["until"] - time.time() <= LEASE_S + _CLOCKS_S and not _is_dead_here(said)
 
 
 def _is_dead_here(said: dict[str, Any]) -> bool:
@@ -131,7 +140,7 @@ def _is_dead_here(said: dict[str, Any]) -> bool:
         os.kill(int(said["pid"]), 0)
     except ProcessLookupError:
         return True
-    except (KeyError, OSError, ValueError):
+    except (KeyError, OSError, OverflowError, TypeError, ValueError):
         return False
     return False
 

@@ -164,8 +164,8 @@ class Ledger:
         """The file of the entry of a slice."""
         return self.folder.ledger / f"{number}.json"
 
-    def left_over(self, number: int) -> Subtrees:
-        """The left-over of a slice, read from the file of its entry.
+    def left_over(self, number: int, n_roots: int) -> Subtrees:
+        """The left-over of a slice, read from the file of its entry. Its graph has `n_roots` roots.
 
         Raises
         ------
@@ -175,7 +175,7 @@ class Ledger:
         file = self.file(number)
         with _named_in_errors(file):
             packed = LedgerEntry.from_json(read_json(file), self.job)[1]
-            return Subtrees.from_bytes(packed) if packed else Subtrees.empty()
+            return Subtrees.from_bytes(packed).check(n_roots) if packed else Subtrees.empty()
 
     def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
         """Write the entry of a slice, and move its parts into ``bicliques/``.

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
+from pipeline.process.cores import count_cores
 from pipeline.run.folder import RunFolder
 from pipeline.run.if_stored import driven, here
 from pipeline.run.labels import Tables, hashes_of, open_labels
@@ -15,8 +16,10 @@ from pipeline.run.ledger import Ledger
 from pipeline.run.plan import Plan
 from pipeline.run.session import sessions
 from pipeline.run.stored import bring, url_at
+from pipeline.run.tables import check_ids
 from schemas.bands import Band
 from schemas.bicliques import Provenance
+from schemas.errors import IncompleteError
 from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from schemas.graph import MiningGraph
 from schemas.hashes import VertexHashes
@@ -176,6 +179,42 @@ class Run:
         """The roots in dealing order."""
         return Plan.read(self.folder, self.planned.get("bands"))
 
+    def check_graph(self) -> None:
+        """Refuse a graph or labels that no step makes. Checksums tell nothing of files that somebody has sent.
+
+        Compiled code would read and write outside of its arrays.
+
+        Raises
+        ------
+        IncompleteError
+            If they do not fit together, or do not fit the input.
+        """
+        sizes = (self.input["n_left"], self.input["n_right"])
+        try:
+            for graph in [self.graph, *(own for _, own in self.bands if own is not self.graph)]:
+                graph.validate(count_cores())
+                graph.validate_directions(count_cores())
+                if (graph.n_left, graph.n_right) != sizes or tuple(map(len, self.labels)) != sizes:
+                    raise IncompleteError(f"it is not of {sizes[0]} and {sizes[1]} vertices")
+        except IncompleteError as error:
+            self._forget()
+            raise IncompleteError(f"{self.folder.graph} cannot be searched ({error.__cause__ or error})") from None
+
+    def check_plan(self) -> None:
+        """The same of the plan, whose graph was checked."""
+        try:
+            plan, bands = self.plan, self.bands
+            numbers, stops = zip((-1, 0), *plan.bands, strict=True)
+            if sorted(numbers[1:]) != list(range(len(bands))) or list(stops) != sorted(stops):
+                raise ValueError(f"its bands are {plan.bands}")
+            if stops[-1] < len(plan.roots):
+                raise ValueError(f"it has {len(plan.roots)} roots, and its bands {stops[-1]}")
+            for band, (_, graph) in enumerate(bands):
+                check_ids(plan.roots[slice(*plan.stretch_of(band))], graph.n_roots)
+        except (IncompleteError, ValueError) as error:
+            self._forget(with_graph=False)
+            raise IncompleteError(f"{self.folder.plan} cannot be used ({error.__cause__ or error})") from None
+
     def facts(self, step: str) -> dict[str, Any]:
         """What the step of this name wrote down. `input`, `built` and `planned` give the same with their types."""
         if step not in self._facts:
@@ -196,12 +235,14 @@ class Run:
         """Mark a step as done; see `RunFolder.finish`. The plan changes nothing of what earlier steps have made."""
         self.folder.finish(step, facts, files)
         self._facts.pop(step, None)
-        if step != "plan":
-            for kept in ("names", "provenance", "graph", "bands", "labels"):
-                self.__dict__.pop(kept, None)
-            self._hashes = None
-        self.__dict__.pop("plan", None)
+        self._forget(with_graph=step != "plan")
         self._made.add(step)
+
+    def _forget(self, with_graph: bool = True) -> None:
+        """Forget what was read of the files of steps: the plan, and all else unless only the plan is made anew."""
+        for kept in ("plan", *(("names", "provenance", "graph", "bands", "labels") if with_graph else ())):
+            self.__dict__.pop(kept, None)
+        self._hashes = None if with_graph else self._hashes
 
     def keep_edges(self, words: Any) -> None:
         """Keep the sorted edges that ingest left on a device, 64-bit words with the left id first."""

@@ -16,8 +16,10 @@ import numpy as np
 from pipeline.run.folder import RunFolder
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring
+from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, LedgerEntry
+from schemas.regular_files import map_array
 
 __all__ = ["ROOTS_FILE", "WEIGHTS_FILE", "BandOf", "Plan"]
 
@@ -44,7 +46,7 @@ class Plan:
     bands: tuple[tuple[int, int], ...] = ((0, 1 << 62),)
 
     @classmethod
-    def read(cls, folder: RunFolder, bands: list[list[int]] | None = None) -> Plan:
+    def read(cls, folder: RunFolder, bands: list[tuple[int, int]] | None = None) -> Plan:
         """The plan in the folder of a run. `bands` is as the step ``plan`` wrote it down, None for a single band.
 
         Raises
@@ -54,8 +56,11 @@ class Plan:
         """
         bring(folder.plan)
         try:
-            roots, weights = np.load(folder.plan / ROOTS_FILE), np.load(folder.plan / WEIGHTS_FILE)
-        except (EOFError, MemoryError, OSError, ValueError) as error:
+            roots = np.array(map_array(folder.plan / ROOTS_FILE, VERTEX))
+            weights = np.array(map_array(folder.plan / WEIGHTS_FILE, np.dtype(np.float64)))
+            if len(roots) != len(weights) or not (np.isfinite(weights) & (weights >= 0)).all():
+                raise ValueError("not every root has a weight")
+        except (OSError, ValueError) as error:
             remedy = f"mend it with: {how_to_resume(folder.path)}"
             raise IncompleteError(f"the plan in {folder.plan} cannot be read ({error}); {remedy}") from error
         return cls(roots, weights, *(() if bands is None else (tuple((band, stop) for band, stop in bands),)))

@@ -54,6 +54,8 @@ def no_run(path: Path) -> str:
     if not os.path.lexists(path):
         return f"{path} is not the folder of a run: it does not exist; check its name, and the current folder"
     why = f"{path} is not the folder of a run: it has no options.json"
+    if os.path.lexists(path / "options.json"):
+        return f"{path / 'options.json'} is a link that leads nowhere; start the run again in another folder"
     if is_file(path / PUBLISHED_FILE):
         why += f", because a run was published there; read {path / 'bicliques'} with other programs"
     return why

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,17 +18,37 @@ from pipeline.run.names import MANIFEST_FILE
 from pipeline.run.resuming import how_to_resume
 from pipeline.run.stored import bring, for_arrow, key_of, store_of
 from schemas.errors import IncompleteError, ResourceError
+from schemas.regular_files import open_regular, read_regular, regular
 
-__all__ = ["LOCAL", "check_ids", "found_at", "open_bytes", "open_part", "read_integers", "read_schema", "read_table"]
+__all__ = [
+    "LOCAL",
+    "check_edges",
+    "check_ids",
+    "found_at",
+    "open_bytes",
+    "open_part",
+    "open_table",
+    "read_integers",
+    "read_schema",
+    "read_table",
+]
 
 #: The file system of this machine. Without it pyarrow would look for a missing ``s3:/a/b`` in a cloud.
 LOCAL = LocalFileSystem()
+#: Rows that a row group may have. Runs write a million at most.
+_MOST_ROWS = 1 << 26
 
 
 def found_at(path: Path) -> dict[str, Any]:
-    """Arguments for a reader of Parquet that find a part, also one in the store that its run is kept in."""
-    found = for_arrow(path)
-    return {"source": str(path), "filesystem": LOCAL} if found is None else {"source": found[0], "filesystem": found[1]}
+    """Arguments for a reader of Parquet that find a part, also one in the store that its run is kept in.
+
+    Raises
+    ------
+    OSError
+        If it is on this machine, and is missing or no regular file.
+    """
+    source, system = for_arrow(path) or (str(regular(path)), LOCAL)
+    return {"source": source, "filesystem": system}
 
 
 @contextmanager
@@ -43,9 +64,9 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
     """
     bring(path)
     try:
-        with pq.ParquetFile(**found_at(path), page_checksum_verification=True, **options) as part:
+        with open_table(**found_at(path), **options) as part:
             yield part
-    except (KeyError, OSError, ValueError, pa.ArrowException) as error:
+    except (KeyError, MemoryError, OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         store = None if for_arrow(path) is None else store_of(path.parent.parent)
         shown = path if store is None else f"{store.shown}/{key_of(path.name)}"
@@ -63,12 +84,29 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
         raise IncompleteError(f"{shown} cannot be read ({reason}); {remedy}") from error
 
 
+def open_table(source: Any, filesystem: Any = LOCAL, **options: Any) -> pq.ParquetFile:
+    """A Parquet file that a run has written. Readers ask for memory by the numbers of rows in it, so these are checked.
+
+    Raises
+    ------
+    ArrowException, OSError, ValueError
+        If it is damaged, or promises more rows than any run writes.
+    """
+    file = pq.ParquetFile(source, filesystem=filesystem, page_checksum_verification=True, **options)
+    told = file.metadata
+    rows = [told.row_group(k).num_rows for k in range(told.num_row_groups)]
+    if sum(rows) != told.num_rows or not all(0 <= n <= _MOST_ROWS for n in rows):
+        file.close()
+        raise ValueError(f"it promises {told.num_rows:,} rows, and {max(rows, default=0):,} in a row group")
+    return file
+
+
 def _is_of_a_run_before(path: Path) -> bool:
     """Whether the run that is complete in the folder of a part has no such part. Names of parts do not come again."""
     if path.parent.name != "bicliques":  # another file of the run, which all runs have
         return False
     try:
-        return path.name not in (path.parent.parent / MANIFEST_FILE).read_text(encoding="utf-8")
+        return path.name.encode() not in read_regular(path.parent.parent / MANIFEST_FILE)
     except OSError:
         return False
 
@@ -83,7 +121,8 @@ def open_bytes(path: Path) -> tuple[Any, int]:
     """
     stored = for_arrow(path)
     if stored is None:
-        return path.open("rb", buffering=0), path.stat().st_size
+        local = open_regular(path)
+        return local, os.fstat(local.fileno()).st_size
     file = stored[1].open_input_file(stored[0])
     return file, file.size()
 
@@ -119,6 +158,20 @@ def check_ids(ids: np.ndarray, n: int) -> np.ndarray:
     return ids
 
 
+def check_edges(path: Path, n: int, sizes: Iterable[int]) -> None:
+    """Refuse numbers of vertices of which there are more than edges. Each has an edge, and whoever asks needs memory.
+
+    Raises
+    ------
+    IncompleteError
+        With the path of the edges.
+    """
+    if max(sizes) > n:
+        raise IncompleteError(
+            f"{path} has {n:,} edges, too few for {max(sizes):,} vertices; delete it and resume the run"
+        )
+
+
 def read_integers(path: Path, threads: int, sizes: dict[str, int]) -> dict[str, np.ndarray]:
     """The columns of a file of dense ids without nulls that `open_part` opens, as arrays that cannot be written.
 
@@ -139,8 +192,8 @@ def read_integers(path: Path, threads: int, sizes: dict[str, int]) -> dict[str, 
         schema, metadata = part.schema_arrow, part.metadata
         n_groups = metadata.num_row_groups
         ends = np.cumsum([0, *(metadata.row_group(k).num_rows for k in range(n_groups))])
-    # by their names, because Arrow's own table of types asks for pandas, which commands hide
-    columns = {field.name: np.empty(ends[-1], np.dtype(str(field.type))) for field in schema}
+        # by their names, because Arrow's own table of types asks for pandas, which commands hide
+        columns = {field.name: np.empty(ends[-1], np.dtype(str(field.type))) for field in schema}
 
     def read(groups: np.ndarray) -> None:
         with open_part(path) as part:  # a reader of its own, as readers do not say that threads can share them

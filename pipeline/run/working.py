@@ -31,7 +31,7 @@ from pipeline.run.bringing import (
     was_kept,
 )
 from pipeline.run.changes import bring_changes
-from pipeline.run.files import disk_errors, temporary_folder
+from pipeline.run.files import disk_errors, holds, temporary_folder
 from pipeline.run.folder import RunFolder
 from pipeline.run.lease import refuse_others
 from pipeline.run.lock import holder_here, open_lock, try_lock
@@ -184,8 +184,7 @@ class _Reader:
                 self._empty()
                 return False
             manifest = bring_records(self._store, self.folder)
-            known = self.folder.manifest_file
-            if not known.exists() or known.read_bytes() != manifest:
+            if not holds(self.folder.manifest_file, manifest):
                 self._forget()
             bring_result(self.folder, manifest)
             return True

@@ -10,6 +10,7 @@ from pipeline.run.names import UNFINISHED_FILE, temporary_name
 from pipeline.run.own_folder import names_in, remove_own
 from pipeline.run.progress import number
 from schemas.errors import IncompleteError
+from schemas.regular_files import regular
 from schemas.values import as_path
 
 __all__ = ["PLANTED_FILE", "TRUTH_FILE", "Generated", "is_of_graph", "part_name", "remove_graph"]
@@ -88,7 +89,7 @@ class Generated:
         """The planted bicliques: labels ``left`` and ``right``, ``n_left``, ``n_right``, and the ``edges`` in it."""
         import pyarrow.parquet as pq
 
-        rows: list[dict[str, Any]] = pq.read_table(self.path / PLANTED_FILE).to_pylist()
+        rows: list[dict[str, Any]] = pq.read_table(regular(self.path / PLANTED_FILE)).to_pylist()
         return rows
 
     def __repr__(self) -> str:

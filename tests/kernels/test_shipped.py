@@ -318,9 +318,10 @@ def test_building_again_makes_what_is_missing_and_removes_what_is_old(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == files
     assert shipped.build(tmp_path, variants, targets, processes=1).files == 0
     (tmp_path / file_name(variants[0], "sm_80")).unlink()
+    os.truncate(tmp_path / file_name(variants[0], "sm_90"), 1000)
     for stale in ("bitmatrix-0123456789abcdef-sm_90.cubin", "pack-1-sm_90.partial"):
         (tmp_path / stale).write_text("")
-    assert shipped.build(tmp_path, variants, targets, processes=1).files == 1
+    assert shipped.build(tmp_path, variants, targets, processes=1).files == 2
     assert {path.name for path in tmp_path.iterdir()} == files
     (tmp_path / COMPILER).write_text("12.9")
     assert shipped.build(tmp_path, variants, targets, processes=1).files == 2

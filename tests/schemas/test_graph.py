@@ -72,3 +72,28 @@ def test_offsets_that_do_not_partition_the_entries_are_found(at: int, value: int
 def test_members_out_of_range_are_found() -> None:
     with pytest.raises(IncompleteError, match=r"root_members holds an id outside 0\.\.8"):
         changed("root_members", 8, 9).validate()
+
+
+def test_both_directions_have_the_same_edges() -> None:
+    """Also where all degrees are the same. Whoever follows both would write behind the end of a row otherwise."""
+    made().validate_directions()
+    each, roots = (np.arange(5), np.arange(4, dtype=np.int32)), csr([[0, 1], [1, 2], [2, 3], [0, 3]])
+    square = MiningGraph("left", 4, 4, *roots, *roots, *each, *each, *hashes_of_ids(4, 4))
+    base = csr([[0, 3], [0, 1], [1, 2], [2, 3]])
+    good = replace(square, base_indptr=base[0], base_indices=base[1])
+    good.validate()
+    good.validate_directions()
+    other = csr([[0, 2], [0, 1], [1, 3], [2, 3]])
+    bad = replace(square, base_indptr=other[0], base_indices=other[1])
+    bad.validate()
+    with pytest.raises(IncompleteError, match="the two directions of the graph have different edges"):
+        bad.validate_directions()
+
+
+@pytest.mark.parametrize("piece", [1, 2, 7, 45, 1 << 20])
+def test_directions_are_compared_in_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    monkeypatch.setattr(module, "_PIECE", piece)
+    made().validate_directions(3)
+    other = np.r_[1, made().root_indices[1:]].astype(np.int32)  # in a row of its own, so it stays valid
+    with pytest.raises(IncompleteError, match="the two directions of the graph have different edges"):
+        replace(made(), root_indices=other).validate_directions()

@@ -78,10 +78,10 @@ class Block:
     def starting_at(self, number: int) -> Block:
         """The block without the lines before line `number`."""
         start = 0
+        if number > self.number and self.number + _count_lines(self.data, len(self.data)) <= number:
+            return Block(number, b"")  # of many blocks before that line none is looked at line by line
         for _ in range(self.number, number):
             start = self.data.find(b"\n", start) + 1
-            if start == 0:
-                return Block(number, b"")
         return self if start == 0 else Block(number, self.data[start:])
 
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 from blake3 import blake3
 
 from schemas.errors import InputError
+from schemas.regular_files import open_regular
 
 __all__ = [
     "COMPRESSIONS",
@@ -63,7 +64,7 @@ def digest_on_all_cores() -> Digest:
 
 def file_digest(path: Path) -> str:
     """Digest (hex) of a file's bytes as they are stored now."""
-    with reading_errors(path), path.open("rb", buffering=0) as file:  # a mapped file that is cut short kills its reader
+    with reading_errors(path), open_regular(path) as file:  # a mapped file that is cut short kills its reader
         digest = hashlib.file_digest(file, digest_on_all_cores)  # type: ignore[arg-type] # whose `update` returns it
     return digest.hexdigest()
 
@@ -154,7 +155,7 @@ def open_file(path: Path) -> IO[bytes]:
             raise InputError(
                 f"{path} is not a regular file; name a file, or pipe the edges into the command and name -"
             )
-        return path.open("rb", buffering=0)
+        return open_regular(path)
     except OSError as error:
         raise InputError(f"{path} cannot be opened ({error.strerror}); check its permissions") from error
 

@@ -106,6 +106,8 @@ class TextStream(EdgeStream):
 
     def batches_of(self, block: Block) -> Iterator[pa.RecordBatch]:
         """Edges of a block, by Arrow if it can parse all of it, and otherwise in pieces or line by line."""
+        if block.data.isspace() and not block.data.strip(b" \t\n"):  # a file may have gigabytes of blank lines
+            block = Block(block.number, b"")
         # A carriage return inside a line is a line end for Arrow, but not for the slow pass.
         batch = None if b"\r" in block.data else self.parse_block(block)
         if batch is not None:

@@ -44,8 +44,11 @@ def from_record(name: str) -> Named:
     """The source that a run has recorded. Inverse of `recorded` for paths."""
     if not name.startswith('["'):
         return name
-    names: list[str] = json.loads(name)
-    return names
+    try:
+        names = json.loads(name)
+    except (RecursionError, ValueError):  # a file may be called so
+        return name
+    return names if all(isinstance(each, str) for each in names) else name
 
 
 def is_there(name: str) -> bool:

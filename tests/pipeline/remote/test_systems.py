@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
+from pipeline.remote import objects
 from pipeline.remote.systems import plain_errors
-from schemas.errors import ResourceError
+from schemas.errors import InputError, ResourceError
+from tests.support.bucket import impatient_file_system
+from tests.support.servers import bucket_server
 
 DURING = "When listing objects under key 'night/' in bucket 'lake': AWS Error NETWORK_CONNECTION during ListObjectsV2"
 
@@ -35,3 +40,52 @@ def test_another_error_is_told_without_its_details() -> None:
     assert str(caught.value) == (
         f"s3://lake/night cannot be read ({reason}); check the address, the connection and the credentials"
     )
+
+
+def refused(kind: str, url: str, patch: pytest.MonkeyPatch) -> str:
+    """What is said where a store is asked for an object by one of the two clients."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        patch.setenv(name, "test")
+    patch.setattr(objects, "RETRIES", 0)
+
+    def ask() -> None:
+        if kind == "run":
+            objects.Objects(url).get("options.json")
+            return
+        with plain_errors(url, url.partition("?")[0], kind=ResourceError):
+            system, path = impatient_file_system(url)
+            system.open_input_file(path)
+
+    with pytest.raises(ResourceError) as caught:
+        ask()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"])
+@pytest.mark.parametrize("query", ["", "?region=us-east-1"])
+def test_plain_http_in_the_environment_is_said_with_what_allows_it(
+    monkeypatch: pytest.MonkeyPatch, variable: str, query: str
+) -> None:
+    """Nothing is asked of the network, because the client refuses the address."""
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    assert refused("run", f"s3://lake/night{query}", monkeypatch) == (
+        "s3://lake/night/options.json cannot be read (the store seems to speak plain http, and https is asked of it); "
+        f"if that is right, end the address with {'&' if query else '?'}scheme=http"
+    )
+
+
+@pytest.mark.parametrize("kind", ["run", "file"])
+def test_a_store_that_speaks_plain_http_is_said_with_what_allows_it(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    with bucket_server({}) as server:
+        address = server.url.partition("://")[2].partition("/")[0]
+        told = refused(kind, f"s3://lake/night?endpoint_override={address}&region=here", monkeypatch)
+        assert server.asked == []
+    assert told.endswith("and https is asked of it); if that is right, end the address with &scheme=http")
+
+
+@pytest.mark.parametrize("endpoint", ["http://minio:9000", "https:/minio:9000", "a b", "x'y", "[::1]:9\n"])
+def test_an_endpoint_that_is_no_host_is_refused_with_how_to_write_it(endpoint: str) -> None:
+    with pytest.raises(
+        InputError, match=r"is no host and port; write it as in endpoint_override=minio:9000&scheme=http$"
+    ):
+        objects.Objects(f"s3://lake/night?endpoint_override={quote(endpoint)}&region=here")

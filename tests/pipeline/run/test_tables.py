@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from pipeline.run import tables
-from pipeline.run.tables import open_part, read_integers
+from pipeline.run.tables import open_part, read_integers, read_table
 from schemas.edges import EDGES
 from schemas.errors import IncompleteError, ResourceError
+from tests.support.odd_files import with_rows
 
 
 @pytest.mark.parametrize("threads", [1, 2, 9])
@@ -82,3 +83,13 @@ def test_a_store_that_does_not_answer_is_no_damage(
     part = tmp_path / "run" / "bicliques" / "part-0.parquet"
     with pytest.raises(kind, match=r"^s3://lake/night/.*part-0\.parquet cannot be read " + words), open_part(part):
         pass
+
+
+@pytest.mark.parametrize("most", [10**12, 2**62, 2**31 - 1, 2**26 + 1])
+@pytest.mark.parametrize("kind", [pa.int32(), pa.list_(pa.int64()), pa.list_(pa.string())], ids=str)
+def test_rows_that_a_footer_promises_ask_for_no_memory(tmp_path: Path, most: int, kind: pa.DataType) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"a": pa.array([0 if kind == pa.int32() else []] * 9, kind)}), path)
+    path.write_bytes(with_rows(path.read_bytes(), 9, most))
+    with pytest.raises(IncompleteError, match=r"cannot be read \(it promises [\d,]+ rows, and"):
+        read_table(path)
