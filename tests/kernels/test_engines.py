@@ -5,18 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kernels.cpu import engine
 from kernels.cpu.engine import CpuEngine
 from kernels.cpu.workspace import Sizes
 from kernels.reference.engine import ReferenceEngine
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
-from schemas.search import MEASURES, By, Limits, Search
+from schemas.search import MEASURES, By, Limits, Mode, Search
 from schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.emulated import everything
-from tests.support.oracles import graph_of
+from tests.support.oracles import graph_of, random_edges
 
 #: Workspaces that are so small that bit rows, frames, stacks and output buffers all overflow.
 TIGHT = (
@@ -62,6 +63,19 @@ def test_a_better_biclique_raises_the_bound_of_the_cpu_engine_at_once(by: By) ->
     """Also while its buffers have room, so as many are looked at as by an engine that hands out each row by itself."""
     graph = graph_of(edges_of("words", False), BuildOptions(root_side="right"))
     seen = []
-    for engine in (CpuEngine(Sizes(rows=1)), CpuEngine()):
-        seen.append(engine.mine(graph, everything(graph), Search(largest=1, by=by), Limits(), nowhere).total.seen)
+    for one in (CpuEngine(Sizes(rows=1)), CpuEngine()):
+        seen.append(one.mine(graph, everything(graph), Search(largest=1, by=by), Limits(), nowhere).total.seen)
     assert seen[0] == seen[1] < truth_of("words", False).count / 2
+
+
+@pytest.mark.parametrize("mode", ["count", "fingerprint"])
+def test_nodes_of_64_base_vertices_at_most_are_put_aside_if_their_stack_is_short(
+    mode: Mode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = graph_of(random_edges(np.random.default_rng(3), 24, 40, 0.7), BuildOptions(root_side="right"))
+    expected = CpuEngine().mine(graph, everything(graph), Search("fingerprint"), Limits(), nowhere)
+    aside, drain = [], engine.drain_aside
+    monkeypatch.setattr(engine, "drain_aside", lambda out: aside.append(drain(out)) or aside[-1])
+    found = CpuEngine(TIGHT[0]).mine(graph, everything(graph), Search(mode), Limits(), nowhere)
+    assert sum(map(len, aside)) > 100
+    assert (found.count, found.fingerprint) == (expected.count, None if mode == "count" else expected.fingerprint)
