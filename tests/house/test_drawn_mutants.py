@@ -7,9 +7,12 @@ import gzip
 import json
 import sqlite3
 import subprocess
+import threading
 from collections import Counter
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -219,6 +222,33 @@ def test_what_takes_too_long_is_killed_if_it_is_quick_without_the_mutant(
     late = tool.Verdict("killed", f"{tool.TOO_LONG} of 60 s")
     assert judged(monkeypatch, Copies(tmp_path), late)[0] == late
     assert judged(monkeypatch, Copies(tmp_path, seconds=31.0), late)[0].what == "unclear"
+
+
+def test_ctrl_c_ends_with_the_mutants_that_are_judged_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended, begun = threading.Event(), list[str]()
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, *arguments: object, **words: bool) -> None:
+            super().shutdown(wait=False, cancel_futures=words.get("cancel_futures", False))
+            ended.set()
+            super().shutdown()
+
+    def interrupted(drawn: Drawn, copies: object, limit_s: float) -> tool.Verdict:
+        begun.append(drawn.name)
+        if len(begun) == 1:
+            raise KeyboardInterrupt
+        assert ended.wait(60)
+        return tool.Verdict("survived")
+
+    (tmp_path / "schemas").mkdir()
+    (tmp_path / "schemas" / "x.py").write_text(CODE)
+    monkeypatch.setattr(judging, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(judging, "_judge", interrupted)
+    monkeypatch.setattr(judging, "_Copies", lambda *_: SimpleNamespace(collected=set))
+    monkeypatch.setattr(judging, "Map", lambda *_: SimpleNamespace(tests_of=lambda *_: ()))
+    with pytest.raises(KeyboardInterrupt):
+        judging.judge_drawn(tmp_path, (), 9, 1, 1, 60.0, tmp_path / "map", tmp_path / "record")
+    assert 1 <= len(begun) <= 2
 
 
 def test_the_lines_that_a_commit_has_not(tmp_path: Path) -> None:

@@ -166,14 +166,17 @@ def judge_drawn(
             return one, _judge(one, copies, limit_s), time.monotonic() - began
 
         waiting = [pool.submit(timed, one) for one in drawn if one.name not in names]
-        with record.open("a") as stream:
-            for ended in as_completed(waiting):
-                one, verdict, seconds = ended.result()
-                told = {"name": one.name, "kind": one.kind, "what": verdict.what, "by": verdict.by}
-                done.append(told | {"tests": len(one.tests), "seconds": round(seconds, 1)})
-                stream.write(json.dumps(done[-1]) + "\n")
-                stream.flush()
-                tool.say(f"{verdict.what:9s} {one.name} ({seconds:.0f} s) {verdict.by}")
+        try:
+            with record.open("a") as stream:
+                for ended in as_completed(waiting):
+                    one, verdict, seconds = ended.result()
+                    told = {"name": one.name, "kind": one.kind, "what": verdict.what, "by": verdict.by}
+                    done.append(told | {"tests": len(one.tests), "seconds": round(seconds, 1)})
+                    stream.write(json.dumps(done[-1]) + "\n")
+                    stream.flush()
+                    tool.say(f"{verdict.what:9s} {one.name} ({seconds:.0f} s) {verdict.by}")
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # or Ctrl-C would wait until all are judged
     wanted = {one.name for one in drawn}
     return score([one for one in done if one["name"] in wanted])
 
