@@ -17,21 +17,6 @@ from typing import Any
 from benchmarks.facts import DATA, FOLDER, Graph, commit, find, machine, shipped
 from schemas.errors import BicliqueError, InputError
 
-__all__ = [
-    "add_data",
-    "add_output",
-    "add_repeats",
-    "add_table",
-    "begun",
-    "chosen",
-    "new_parser",
-    "numbers",
-    "output_file",
-    "prints_table",
-    "run",
-    "write",
-]
-
 
 def new_parser(name: str, text: str | None, end: str | None = None) -> argparse.ArgumentParser:
     """A parser for the module `name`, whose help begins with `text` and ends with `end`."""

@@ -23,8 +23,6 @@ from benchmarks.command import add_output, add_table, new_parser, numbers, outpu
 from benchmarks.facts import FOLDER, commit
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["RESULT", "added", "main", "parser", "table"]
-
 RESULT = FOLDER / "counts.json"
 
 

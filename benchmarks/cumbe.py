@@ -22,8 +22,6 @@ from benchmarks.timing import PHASES, load, timed
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
 
-__all__ = ["ABLATION", "ablation", "breakdown", "published"]
-
 #: Graphs of the recorded ablation.
 ABLATION = ("marvel", "youtube", "movielens_ut", "dbpedia_locations")
 _USUAL = CumbeSizes()

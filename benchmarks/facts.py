@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["DATA", "FOLDER", "GOLDEN", "ROOT", "Graph", "commit", "find", "machine", "nvidia_smi", "shipped"]
-
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks"
 #: Folder of the known graphs that do not ship.

@@ -28,8 +28,6 @@ import numpy as np
 from benchmarks.runs import Edges
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["KNOWN", "Known", "Rival", "TooSlowError", "add_rival", "edge_list", "named", "rival_of", "rivals_of"]
-
 #: Number of lines of output that an error shows.
 _LAST_LINES = 8
 

@@ -18,8 +18,6 @@ from pipeline.run.names import EDGES_FILE
 from pipeline.run.plan import Plan
 from schemas.options import CallOptions, IngestOptions, RunLimits, RunOptions
 
-__all__ = ["Edges", "keep_share", "prepared_run", "read"]
-
 
 class Edges(NamedTuple):
     """The normalised edge list of a graph.

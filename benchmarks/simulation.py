@@ -24,8 +24,6 @@ from pipeline.mining.instructions import Finish, Policy, Start
 from pipeline.mining.schedule import Scheduler
 from schemas.manifest import PLAN, Range
 
-__all__ = ["Nodes", "Outcome", "World", "simulate", "simulate_apart"]
-
 #: Seconds that a piece takes a thread beyond its nodes, as measured in docs/lab/scaling.md.
 _PIECE_S = 0.0005
 

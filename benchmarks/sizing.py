@@ -47,8 +47,6 @@ from pipeline.run.progress import size
 from pipeline.workers.device_limit import limited
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["RESULT", "main", "measured", "merged", "parser", "table"]
-
 RESULT = FOLDER / "sizing.json"
 PLANTED = (60, 40)
 LEAST = (20, 20)

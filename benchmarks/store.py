@@ -50,8 +50,6 @@ from pipeline.run.progress import size
 from schemas.errors import ResourceError
 from tests.support.bucket import Bucket, bucket_of_moto
 
-__all__ = ["RESULT", "main", "measured", "parser", "table"]
-
 RESULT = FOLDER / "store.json"
 #: What is done -> the options of `bicliques mine`.
 _ASKED = {"list": (), "count": ("--count-only",)}

@@ -18,8 +18,6 @@ from schemas.options import BuildOptions
 from schemas.search import Limits, Mode, Search
 from schemas.work import Engine, Subtrees
 
-__all__ = ["PHASES", "load", "timed"]
-
 #: The phases in the paper of cuMBE. Engines that do not measure a phase leave it out.
 PHASES = (*(phase for phase in layout.PHASES if phase != "idling"), "others")
 

@@ -20,8 +20,6 @@ from pipeline.results.results import Results
 from pipeline.run.names import url_of
 from pipeline.run.stored import address_of
 
-__all__ = ["asset_key", "record_asset", "record_published"]
-
 #: Most characters of a key.
 _LONGEST = 512
 #: What Prefect takes in no key.

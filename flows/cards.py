@@ -23,8 +23,6 @@ from pipeline.run.opened import Run
 from pipeline.run.stored import shown_address, shown_place
 from schemas.search import By
 
-__all__ = ["facts_of", "publish_changes", "publish_run", "publish_verification", "table_of"]
-
 _LARGEST = 10
 #: Columns of a list of members.
 _MEMBERS = 150

@@ -25,8 +25,6 @@ from pipeline.run.stored import shown_address
 from pipeline.series.marks import mark_refused
 from schemas.errors import BicliqueError
 
-__all__ = ["Ending", "announce_complete", "compare", "find_new_doubts", "finish", "much", "refusal"]
-
 T = TypeVar("T")
 
 Announce: TypeAlias = Callable[[bool, Published | None], None]

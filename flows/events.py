@@ -14,8 +14,6 @@ from pipeline.results.results import Results
 from pipeline.run.folder import RunFolder
 from pipeline.run.stored import address_of
 
-__all__ = ["CHANGED", "COMPLETE", "PUBLISHED", "emit_complete"]
-
 COMPLETE = "bicliques.run.complete"
 CHANGED = "bicliques.run.changed"
 PUBLISHED = "bicliques.run.published"

@@ -27,17 +27,6 @@ from pipeline.series.runs import entries_of, is_run, newest_beside
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.options import RunOptions
 
-__all__ = [
-    "complete_since",
-    "days_of",
-    "depends_on_moment",
-    "fill_in",
-    "folder_for",
-    "moment_of",
-    "nightly",
-    "unchanged_in",
-]
-
 
 def moment_of(day: date | None) -> datetime:
     """The time for which this flow run was scheduled, in UTC, moved to `day` if that is given.

@@ -11,8 +11,6 @@ from prefect.runtime import deployment, flow_run
 
 from flows.identity import nightly
 
-__all__ = ["Keys"]
-
 #: Most characters of a key before its digest.
 _LONGEST = 60
 

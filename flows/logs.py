@@ -10,8 +10,6 @@ from prefect.logging import get_run_logger
 
 from pipeline.results.listing import shown
 
-__all__ = ["run_logs", "say"]
-
 _OURS = ("pipeline", "kernels")
 
 

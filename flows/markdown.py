@@ -16,8 +16,6 @@ from textwrap import wrap
 
 from pipeline.results.listing import shortened, shown
 
-__all__ = ["plain", "table", "table_of_rows"]
-
 #: What begins something in Markdown.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|&~=-])|(:(?=//)|(?<=\bwww)\.|@)", re.IGNORECASE)
 #: Columns of a text in a table of rows, of which so many are in a line.

@@ -46,9 +46,6 @@ from pipeline.workers.options import WorkerOptions
 from schemas.options import RunOptions
 from schemas.values import at_home
 
-__all__ = ["mine"]
-
-
 _USUAL_RESULT, _USUAL_THRESHOLDS, _USUAL_LIMITS = Result(), Thresholds(), Limits()
 _USUAL_SEARCH, _USUAL_WORKERS, _USUAL_READING = Searching(), Workers(), Reading()
 

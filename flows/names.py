@@ -18,8 +18,6 @@ from pipeline.results.listing import shown
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 
-__all__ = ["OUTPUT", "name_of", "name_of_mining", "name_of_verifying"]
-
 #: The folder of a run of the flow `mine`, if nothing else is asked for.
 OUTPUT = "runs/{date}"
 

@@ -27,8 +27,6 @@ from pipeline.run.stored import address_of
 from pipeline.series.runs import is_run
 from schemas.errors import BicliqueError
 
-__all__ = ["note", "tell"]
-
 #: The label of a flow run that names its folder. A worker reads the label when it tells of a run that was killed.
 _FOLDER = "folder"
 #: The label of a flow run whose state Unchanged is told to nobody yet.

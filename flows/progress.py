@@ -12,8 +12,6 @@ from prefect.logging import get_run_logger
 
 from pipeline.run.progress import Progress, line
 
-__all__ = ["EVERY_S", "ProgressArtifact"]
-
 #: Seconds between two updates.
 EVERY_S = 1.0
 #: How long the end of a step waits for an update that is on its way.

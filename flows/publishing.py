@@ -17,8 +17,6 @@ from pipeline.run.names import url_of
 from schemas.errors import InputError
 from schemas.values import at_home
 
-__all__ = ["Target"]
-
 
 @dataclass(frozen=True)
 class Target:

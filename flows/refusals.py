@@ -6,8 +6,6 @@ from pipeline.remote.urls import has_secrets, place_of, without_secrets
 from pipeline.run.names import store_url, url_of
 from schemas.errors import InputError
 
-__all__ = ["check_beside", "check_shares", "refuse_secrets"]
-
 
 def refuse_secrets(what: str, place: str) -> None:
     """Refuse a URL with a password or a key, because Prefect records the parameters of a flow and shows them.

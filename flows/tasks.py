@@ -35,21 +35,6 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.options import CallOptions, RunLimits, RunOptions
 
-__all__ = [
-    "build",
-    "compare",
-    "ingest",
-    "link",
-    "mark",
-    "mine",
-    "plan",
-    "prove",
-    "prune",
-    "publish",
-    "report",
-    "verify",
-]
-
 #: Seconds before the first and the second retry. It takes time until somebody mends a full disk or a missing worker.
 _DELAYS_S = [10.0, 60.0]
 

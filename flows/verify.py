@@ -18,8 +18,6 @@ from pipeline.run.stored import address_of
 from pipeline.series.runs import series_of
 from schemas.values import at_home
 
-__all__ = ["verify"]
-
 
 # Prefect reads the part of the docstring below "Args:", and shows it beside the fields of the form of a run.
 @flow(

@@ -19,19 +19,6 @@ from schemas.engine_kind import EngineKind
 from schemas.errors import InputError, ResourceError
 from schemas.search import Limits, Search
 
-__all__ = [
-    "AUTO",
-    "Choice",
-    "choose",
-    "compile_engine",
-    "compile_proof",
-    "here",
-    "kind",
-    "kinds",
-    "register",
-    "registered",
-]
-
 #: Let `choose` take the first engine of its list that can run.
 AUTO = "auto"
 

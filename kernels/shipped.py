@@ -21,8 +21,6 @@ from kernels.gpu import pack, row_hashes
 from kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
 from kernels.gpu.source import Variant, compile_options, source_of
 
-__all__ = ["TARGETS", "Made", "build", "make", "shipped", "wanted"]
-
 #: What there is code for: machine code, and last the PTX.
 TARGETS = (*ARCHITECTURES.values(), LATER)
 

@@ -17,8 +17,6 @@ from typing import NotRequired, TypedDict
 from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
 from schemas.search import By, Search
 
-__all__ = ["Band", "BandCertificate", "Certificate", "Reach", "bands_of", "corners_of", "gap_in"]
-
 #: The last left size of a band is so many times the first, in tenths (Dai et al., SIGMOD 2025, have the same factor).
 _TENTHS = 16
 

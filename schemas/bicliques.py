@@ -17,19 +17,6 @@ import pyarrow as pa
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.hashes import VertexHashes, hashes_of_ids, mixed
 
-__all__ = [
-    "ID",
-    "SCHEMA_VERSION",
-    "UNKNOWN",
-    "Bicliques",
-    "Provenance",
-    "biclique_schema",
-    "fingerprint",
-    "row_hashes",
-    "stated",
-    "statement",
-]
-
 #: Version of the Parquet layout and of the fingerprint. A change of either gets a new number. The type of labels is not
 #: part of it: that depends on the input.
 SCHEMA_VERSION = 2

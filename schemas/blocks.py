@@ -11,8 +11,6 @@ from typing import Any
 
 from schemas.dtypes import VERTEX
 
-__all__ = ["BLOCK_ROWS", "block_order", "cuts_between_blocks"]
-
 #: Rows of a block. CuDF makes row groups of whole fragments of 5,000 rows.
 BLOCK_ROWS = 520_000
 

@@ -9,8 +9,6 @@ from schemas.errors import IncompleteError
 from schemas.records import read_as
 from schemas.totals import fingerprint_from
 
-__all__ = ["ComparedRun", "Counted", "Record"]
-
 
 @dataclass(frozen=True)
 class Counted:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["COUNT", "MAX_VERTICES", "OFFSET", "VERTEX", "WORD"]
-
 VERTEX = np.dtype(np.int32)
 OFFSET = np.dtype(np.int64)
 COUNT = np.dtype(np.int64)

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from schemas.errors import InputError
 
-__all__ = ["EDGES", "LABEL_TYPES", "label_schema"]
-
 #: One row per edge, sorted by (left, right), without duplicates.
 EDGES = pa.schema(
     [

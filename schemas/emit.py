@@ -7,8 +7,6 @@ from typing import Protocol
 
 from schemas.bicliques import Bicliques
 
-__all__ = ["Emit", "emit_to", "nowhere"]
-
 
 class Emit(Protocol):
     """A receiver of batches of bicliques, one after the other."""

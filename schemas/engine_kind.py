@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from schemas.graph import MiningGraph
     from schemas.work import Engine, Subtrees
 
-__all__ = ["EngineKind"]
-
 
 @dataclass(frozen=True)
 class EngineKind:

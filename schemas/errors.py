@@ -12,19 +12,6 @@ A message is one sentence that names the thing, the number and the remedy.
 
 from __future__ import annotations
 
-__all__ = [
-    "BicliqueError",
-    "DeviceMemoryError",
-    "IncompleteError",
-    "InputError",
-    "ResourceError",
-    "UnknownIdError",
-    "called",
-    "in_one_line",
-    "on_terminal",
-    "said",
-]
-
 #: What people call folders that they do not know, by their paths.
 _names: dict[str, str] = {}
 

@@ -7,23 +7,6 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from schemas.reading import Reading
 
-__all__ = [
-    "BEFORE_MINING",
-    "PART_NAME",
-    "STEPS",
-    "BandFacts",
-    "Degrees",
-    "GraphFacts",
-    "InputFacts",
-    "MiningFacts",
-    "PlanFacts",
-    "Profile",
-    "Session",
-    "Sessions",
-    "StepFiles",
-    "side_names",
-]
-
 #: Pattern of the name of a part: slice, attempt, and number of the part. It has no way out of a folder.
 PART_NAME = r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet"
 

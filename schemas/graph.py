@@ -23,8 +23,6 @@ from schemas.hashes import VertexHashes, mixed
 from schemas.regular_files import map_array, read_regular
 from schemas.search import Side
 
-__all__ = ["MiningGraph"]
-
 #: Files that are written at a time, and entries that are checked at a time.
 _FILES_AT_A_TIME, _PIECE = 4, 1 << 20
 

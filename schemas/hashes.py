@@ -12,8 +12,6 @@ import pyarrow as pa
 from schemas.search import Side
 from schemas.texts import bytes_of
 
-__all__ = ["LEFT_SALT", "RIGHT_SALT", "VertexHashes", "hashes_of_ids", "mixed", "splitmix64", "vertex_hashes"]
-
 #: `vertex_hashes` of the left and of the right side, by dense id.
 VertexHashes = tuple[np.ndarray, np.ndarray]
 

@@ -19,8 +19,6 @@ from schemas.sizes import SizeCounts
 from schemas.totals import Best, Found, PerVertex, Total
 from schemas.vertices import SideTotals
 
-__all__ = ["EVERY_REDUCTION", "JOBS", "AllMaximal", "EveryVertex", "Job", "LargestFew", "Reduction", "Rows", "job_of"]
-
 #: Reductions of the graph before it is searched: take the (min_left, min_right) core, or merge twins.
 Reduction = Literal["core", "twins"]
 EVERY_REDUCTION: frozenset[Reduction] = frozenset({"core", "twins"})

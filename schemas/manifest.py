@@ -20,8 +20,6 @@ from schemas.stats import SliceStats
 from schemas.totals import Total, fingerprint_from
 from schemas.work import Subtrees
 
-__all__ = ["PLAN", "LedgerEntry", "Manifest", "Outcome", "Part", "Range", "SliceResult"]
-
 #: How a session ended. Only "complete" means that no work is left.
 Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "failed"]
 

@@ -13,8 +13,6 @@ from typing import Any
 
 from schemas.search import By
 
-__all__ = ["TOO_MANY", "fewest_left", "fewest_right", "measure"]
-
 #: More members than any side has: nothing on this side is enough.
 TOO_MANY = 2**62
 

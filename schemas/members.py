@@ -7,8 +7,6 @@ from collections.abc import Iterable, Sequence
 
 from schemas.errors import InputError
 
-__all__ = ["Label", "Labels", "as_labels", "label_words"]
-
 #: A label of a vertex: text or a whole number. Text may stand for a number, because the command line has only text.
 Label = str | int
 Labels = Sequence[str | int]

@@ -13,8 +13,6 @@ from operator import index
 from types import MappingProxyType
 from typing import Any, Literal
 
-__all__ = ["GROUPS", "NEW", "Call", "Group", "Option", "as_option", "as_plain", "option", "option_of"]
-
 #: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
 #: and the flow `mine`.
 Call = Literal["mine", "largest", "count", "resume", "dry_run", "look", "demo", "flow"]

@@ -19,21 +19,6 @@ from schemas.search import MEASURES, Search, Side
 from schemas.values import seconds
 from schemas.where import Conditions, as_conditions
 
-__all__ = [
-    "BuildOptions",
-    "CallOptions",
-    "Ids",
-    "IngestOptions",
-    "LabelFiles",
-    "LabelType",
-    "Order",
-    "RootSide",
-    "RunLimits",
-    "RunOptions",
-    "RunOrigin",
-    "Where",
-]
-
 LabelType = Literal["auto", "int", "string"]
 
 #: The side whose vertices begin the search. ``auto`` is the one with fewer wedges to walk (docs/design.md, section 3).

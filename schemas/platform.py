@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["CORES", "Platform"]
-
 
 def _nothing_to_do() -> None:
     pass

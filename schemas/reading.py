@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Doubt", "Reading"]
-
 #: Formats whose names are words of their own.
 _NAMES = {name: name.upper() for name in ("csv", "tsv", "snap", "konect", "fimi", "cxt")} | {
     "matrix-market": "Matrix Market",

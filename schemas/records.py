@@ -28,8 +28,6 @@ from typing import (
 
 from schemas.errors import IncompleteError, InputError
 
-__all__ = ["check_facts", "checked", "one_line", "parsed", "read_as", "with_checksum"]
-
 _CHECKSUM = "crc32"
 #: A field of a ledger entry that is large and plain text, so that it need not be encoded again.
 _PLAIN_TEXT = "left_over"

@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["map_array", "open_regular", "read_regular", "regular"]
-
-
 #: The beginning of what `numpy.save` writes of an array of one dimension. NumPy's own reader takes much more.
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00(?P<length>..)\{'descr': '(?P<kind>[^']+)', 'fortran_order': False, "

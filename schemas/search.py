@@ -11,8 +11,6 @@ from typing import Literal, get_args
 from schemas.members import Labels
 from schemas.option import option
 
-__all__ = ["MEASURES", "By", "JobName", "Limits", "Mode", "Search", "Side"]
-
 Side = Literal["left", "right"]
 
 #: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `schemas.emit.Emit`.

@@ -11,8 +11,6 @@ import numpy as np
 from schemas.dtypes import COUNT, VERTEX
 from schemas.errors import IncompleteError
 
-__all__ = ["SizeCounts", "SizedRows"]
-
 
 @dataclass(frozen=True, eq=False)
 class SizeCounts:

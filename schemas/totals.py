@@ -21,8 +21,6 @@ from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts
 from schemas.vertices import SideTotals
 
-__all__ = ["Best", "Found", "PerVertex", "Total", "fingerprint_from", "keys_of", "measured"]
-
 
 class Total(Protocol):
     """The sum of slices."""

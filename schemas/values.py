@@ -14,8 +14,6 @@ from typing import Any
 from schemas.errors import InputError
 from schemas.option import as_plain
 
-__all__ = ["as_index", "as_path", "at_home", "literal", "local_path", "seconds", "share", "whole"]
-
 
 def as_index(value: Any) -> int:
     """A whole number of Python or of another library, as an int.

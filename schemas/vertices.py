@@ -16,8 +16,6 @@ from schemas.dtypes import COUNT, MAX_VERTICES, VERTEX
 from schemas.errors import IncompleteError
 from schemas.search import By
 
-__all__ = ["LARGEST_BY", "LargestOfEach", "SideTotals"]
-
 #: The measures by which each vertex has a largest biclique.
 LARGEST_BY: tuple[By, ...] = ("edges", "balance")
 _COLUMNS = (("n_left", VERTEX), ("n_right", VERTEX), ("hash", np.uint64))

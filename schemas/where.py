@@ -11,8 +11,6 @@ from typing import Any
 
 from schemas.errors import InputError
 
-__all__ = ["Condition", "Conditions", "as_conditions"]
-
 #: Conditions as a user writes them. All of them have to hold.
 Conditions = Sequence[str]
 

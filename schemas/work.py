@@ -24,8 +24,6 @@ from schemas.search import Limits, Search
 from schemas.stats import EngineStats
 from schemas.totals import Total
 
-__all__ = ["EVERYTHING", "Engine", "Piece", "Slice", "Subtrees"]
-
 #: `Subtrees.todo` of a whole first-level subtree. Its candidates are all ranks after the root.
 EVERYTHING = -1
 

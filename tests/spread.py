@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["home_of", "spread_products"]
-
 
 def spread_products(items: Iterable[pytest.Item]) -> list[pytest.Item]:
     """Of tests marked ``pairs`` leave cases to `make test` in which any two values meet, to `make test-all` any three.

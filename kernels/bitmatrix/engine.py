@@ -30,8 +30,6 @@ from schemas.jobs import job_of
 from schemas.search import Limits, Search
 from schemas.work import Engine, Slice, Subtrees
 
-__all__ = ["BitMatrixEngine"]
-
 #: Share of the pool that may be in use. Beyond it, lists that no item refers to are dropped between two launches.
 _FULL = 0.25
 #: If more of the largest are wanted, the bound rises between launches only. A warp that emits a biclique reads as many

@@ -16,8 +16,6 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["FEW_ITEMS", "LONG_CHUNK", "Queued", "closures_of", "compacted", "items_of", "joined", "subtrees_of"]
-
 
 def closures_of(graph: MiningGraph, indptr: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Root vertices that are adjacent to all of a list. They are among the neighbours of its rarest vertex.

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from schemas.graph import MiningGraph
     from schemas.work import Engine, Subtrees
 
-__all__ = ["KIND"]
-
 
 def _make(halvings: int) -> Engine:
     from kernels.bitmatrix.engine import BitMatrixEngine

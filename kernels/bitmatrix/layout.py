@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["GIVEN", "HUB", "ITEM", "PARAMS", "PATH", "QUEUE", "ROOT", "SPLIT", "WORD"]
-
 #: Values of `Item.kind`.
 ROOT, HUB, WORD, PATH, SPLIT = range(5)
 #: Value of `Params.ready`: the item was given away and no warp has taken it.

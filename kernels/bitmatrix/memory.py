@@ -18,28 +18,6 @@ from schemas.errors import DeviceMemoryError
 from schemas.graph import MiningGraph
 from schemas.search import Search
 
-__all__ = [
-    "BUFFERS",
-    "HUB_BITS",
-    "HUB_BITS_DEFINES",
-    "HUB_DEPTH",
-    "HUB_FRAME",
-    "SEARCH",
-    "SIEVE",
-    "SIEVE_DEPTH",
-    "SIEVE_FRAME",
-    "THREADS",
-    "Form",
-    "GpuSizes",
-    "HubGraph",
-    "Launch",
-    "defines_of",
-    "device_bytes",
-    "scratch",
-    "sieve",
-    "sieve_scratch",
-]
-
 #: The kernels of the engine: the search without and with thresholds, and the bit rows of hubs.
 SEARCH, SIEVE, HUB_BITS = "bitmatrix", "sieve", "hub_bits"
 HUB_BITS_DEFINES: dict[str, int] = {}

@@ -11,8 +11,6 @@ from kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, Form, GpuSizes,
 from kernels.gpu.device_graph import DeviceGraph
 from kernels.gpu.source import Variant
 
-__all__ = ["Needs", "Shape", "grows", "shape", "shipped", "sifts_much", "smallest_shape"]
-
 #: Problems with more rows than a launch allows go to the next level, whose launch allows this many times as many.
 _GROWTH = 8
 #: Rows of the smallest shape, unless the sizes say less.

@@ -6,8 +6,6 @@ import numpy as np
 
 from kernels.compiled.jit import entry
 
-__all__ = ["read_columns"]
-
 
 @entry
 def read_columns(

@@ -10,8 +10,6 @@ import numpy as np
 
 from kernels.compiled.jit import compiled, entry
 
-__all__ = ["add_weights", "count_new", "count_new_bits", "keep_distinct", "mark_repeats"]
-
 
 @compiled
 def _repeats(left, left_start, left_stop, right, right_start, right_stop, index, common, touched, most):

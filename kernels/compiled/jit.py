@@ -31,8 +31,6 @@ from kernels.compiled.part import Part
 from kernels.compiled.sealed import sealed, unsealed
 from schemas.errors import ResourceError
 
-__all__ = ["Entry", "code_folder", "compiled", "entry"]
-
 logger = logging.getLogger(__name__)
 
 #: What compiled code is made of. An entry in another file has to be in this list, too.

@@ -7,8 +7,6 @@ import numpy as np
 from kernels.compiled.jit import compiled, entry
 from kernels.compiled.measures import value
 
-__all__ = ["count_members", "keep_largest", "reorder", "sort_list", "sum_lists"]
-
 #: Lists of so many entries are sorted by insertion alone.
 _FEW = 12
 

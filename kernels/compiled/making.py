@@ -15,8 +15,6 @@ from numba.np.numpy_support import from_dtype
 
 from kernels.compiled.part import Part
 
-__all__ = ["inlined", "object_code"]
-
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 _NOT_FOR_PYTHON: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}
 

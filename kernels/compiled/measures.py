@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from kernels.compiled.jit import compiled
 
-__all__ = ["BALANCE", "BASE", "EDGES", "MEASURES", "ROOTS", "VERTICES", "value"]
-
 #: The product, the sum, the smaller, or one of the sides. 0 stands for no measure.
 EDGES, VERTICES, BALANCE, BASE, ROOTS = 1, 2, 3, 4, 5
 #: The same by the measure, and by whether the root side is the left one.

@@ -6,8 +6,6 @@ import numpy as np
 
 from kernels.compiled.jit import compiled
 
-__all__ = ["mixed", "splitmix64"]
-
 
 @compiled
 def splitmix64(x: np.uint64) -> np.uint64:

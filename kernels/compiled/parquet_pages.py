@@ -12,8 +12,6 @@ import numpy as np
 from kernels.compiled.jit import compiled, entry
 from kernels.compiled.mixing import mixed
 
-__all__ = ["DAMAGED", "HEADER_FIELDS", "UNSORTED", "all_ones", "combine", "page_header", "row_starts", "sum_codes"]
-
 #: What the functions return when a buffer is not as the format has it.
 DAMAGED = -1
 #: See `sum_codes`.

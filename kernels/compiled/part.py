@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Part"]
-
 
 class Part:
     """A function to compile that only compiled functions call. Its code is part of that of its callers.

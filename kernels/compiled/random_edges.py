@@ -13,8 +13,6 @@ from kernels.compiled.jit import compiled, entry
 from kernels.compiled.lists import sort_list
 from kernels.compiled.mixing import mixed, splitmix64
 
-__all__ = ["draw", "label_edges"]
-
 #: Draws for an edge before a free vertex is looked for, beginning at a random one.
 _TRIES = 64
 _STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -12,8 +12,6 @@ from pathlib import Path
 
 from schemas.regular_files import read_regular
 
-__all__ = ["sealed", "unsealed"]
-
 
 def sealed(name: str, code: bytes) -> bytes:
     """What a file of this name holds."""

@@ -6,8 +6,6 @@ import numpy as np
 
 from kernels.compiled.jit import compiled, entry
 
-__all__ = ["find_texts", "first_at_least", "sort"]
-
 #: Up to this many values are sorted by insertion.
 _FEW = 20
 

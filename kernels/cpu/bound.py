@@ -9,8 +9,6 @@ from __future__ import annotations
 from kernels.compiled.jit import compiled
 from kernels.compiled.measures import BALANCE, BASE, EDGES, ROOTS, VERTICES
 
-__all__ = ["fewest_base", "fewest_roots"]
-
 #: More members than any side has.
 _TOO_MANY = 1 << 62
 

@@ -2,17 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "COUNTERS",
-    "EMPTY",
-    "FINISHED",
-    "FULL",
-    "MAX_ROWS",
-    "PADDING",
-    "PAUSED",
-    "RANKED",
-]
-
 #: Results of a search function: nothing is left here; the output is full; the steps are used up, or the buffer for
 #: pieces that are put aside may become too short.
 EMPTY, FULL, PAUSED = 0, 1, 2

@@ -37,8 +37,6 @@ from schemas.stats import EngineStats
 from schemas.totals import Found
 from schemas.work import Piece, Slice, Subtrees
 
-__all__ = ["EXPLORE", "EXPLORE_WITH_THRESHOLDS", "CpuEngine", "drain_aside", "left_over"]
-
 
 def left_over(word: Word, hub: Hub, sieve: Sieve) -> Subtrees:
     """What the open problems still have to explore and to emit."""

@@ -16,8 +16,6 @@ from kernels.cpu.word import search_word
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 from schemas.work import EVERYTHING
 
-__all__ = ["explore", "explore_with_thresholds"]
-
 
 @entry
 def explore(graph, pieces, n_pieces, word, hub, out):

@@ -21,8 +21,6 @@ from kernels.cpu.pointers import hub_frame
 from kernels.cpu.simd import popcount, trailing_zeros
 from kernels.cpu.workspace import CLOSED, HUB_FRAMES, OUTSIDE, WORD_BITS
 
-__all__ = ["search_hub"]
-
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 

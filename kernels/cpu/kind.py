@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from schemas.graph import MiningGraph
     from schemas.work import Engine
 
-__all__ = ["KIND"]
-
 
 def _make(halvings: int) -> Engine:
     from kernels.cpu.engine import CpuEngine

@@ -11,8 +11,6 @@ import numpy as np
 
 from kernels.compiled.jit import compiled
 
-__all__ = ["MAX_BITS", "SOLVED_AT_ONCE", "closed_subsets", "intersections"]
-
 #: Base vertices that a subset word can hold.
 MAX_BITS = 6
 

@@ -13,8 +13,6 @@ from numba import types
 from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
-__all__ = ["as_int64s", "int32s", "int64s", "record_type", "records_of", "uint64s"]
-
 
 def _pointer_maker(target):
     @intrinsic

@@ -15,8 +15,6 @@ from kernels.cpu.bound import fewest_base, fewest_roots
 from kernels.cpu.pointers import hub_frame, sieve_frame
 from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
-__all__ = ["forget", "open_hub"]
-
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 #: Passes over the wedges that R2 makes at most. What is left then is the sieve's.

@@ -14,8 +14,6 @@ from kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
 from kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf
 from kernels.cpu.workspace import OUTSIDE
 
-__all__ = ["begin_word", "open_word"]
-
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 

@@ -10,8 +10,6 @@ from kernels.compiled.measures import value
 from kernels.compiled.mixing import mixed
 from kernels.cpu.workspace import USUAL
 
-__all__ = ["aside_is_full", "begin_aside", "deliver", "deliver_size", "end_aside"]
-
 
 @compiled
 def _size(indptr, vertices, n):

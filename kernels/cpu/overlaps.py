@@ -11,8 +11,6 @@ from kernels.compiled.jit import compiled
 from kernels.cpu.constants import PADDING
 from kernels.cpu.simd import extract_bits, overlaps, popcount, trailing_zeros
 
-__all__ = ["base_of", "count_overlaps", "pack_row"]
-
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 

@@ -20,18 +20,6 @@ from kernels.cpu.workspace import (
     Word,
 )
 
-__all__ = [
-    "graph_at",
-    "hub_at",
-    "hub_frame",
-    "output_at",
-    "pieces_at",
-    "sieve_at",
-    "sieve_frame",
-    "word_at",
-    "word_frame",
-]
-
 _word_state, _hub_state, _sieve_state = record_type(WORD_STATE), record_type(HUB_STATE), record_type(SIEVE_STATE)
 _output_state = record_type(OUTPUT_STATE)
 

@@ -10,15 +10,6 @@ from kernels.cpu.constants import COUNTERS, PADDING, RANKED
 from kernels.cpu.memory import as_int64s
 from kernels.cpu.simd import at_least, covers, popcount
 
-__all__ = [
-    "covered",
-    "distinct_by_size",
-    "drop_covered",
-    "keep_widest",
-    "restrict",
-    "sort_few",
-]
-
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 # up to this many words are sorted by insertion, which was measured to be faster than counting there

@@ -22,8 +22,6 @@ from kernels.cpu.rows import sort_few
 from kernels.cpu.simd import at_least, members_of, occurring, popcount, trailing_zeros
 from kernels.cpu.workspace import SIEVE_FRAMES, WORD_BITS
 
-__all__ = ["search_sieve"]
-
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
 

@@ -15,18 +15,6 @@ from numba.extending import intrinsic
 from kernels.compiled.jit import compiled
 from kernels.cpu.constants import PADDING
 
-__all__ = [
-    "at_least",
-    "covers",
-    "extract_bits",
-    "extract_one_by_one",
-    "members_of",
-    "occurring",
-    "overlaps",
-    "popcount",
-    "trailing_zeros",
-]
-
 _U64 = ir.IntType(64)
 _HAS_PEXT = llvm.get_host_cpu_features().get("bmi2", False)
 

@@ -20,8 +20,6 @@ from kernels.cpu.pointers import word_frame
 from kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
 from kernels.cpu.simd import extract_bits, popcount, trailing_zeros
 
-__all__ = ["WIDE_Q", "found", "is_small", "search_word", "solve_few", "solve_leaf"]
-
 #: Excluded lists that are longer are reduced to their widest rows. Values from 64 to 512 were measured to be equal.
 WIDE_Q = 128
 

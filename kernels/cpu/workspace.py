@@ -22,29 +22,6 @@ from schemas.graph import MiningGraph
 from schemas.search import Search
 from schemas.work import Subtrees
 
-__all__ = [
-    "CLOSED",
-    "HUB_FRAMES",
-    "OUTSIDE",
-    "SIEVE_FRAMES",
-    "USUAL",
-    "WORD_BITS",
-    "Graph",
-    "Hub",
-    "Output",
-    "Pieces",
-    "Sieve",
-    "Sizes",
-    "Word",
-    "addresses",
-    "allocate",
-    "graph_arrays",
-    "pieces_of",
-    "reset",
-    "set_capacities",
-    "workspace_bytes",
-]
-
 #: Most base vertices of a word problem, with one bit per vertex. It has at most as many frames, because L shrinks.
 WORD_BITS = 64
 #: Most frames of a hub problem, and of a sieve problem. Nodes that lie deeper are put aside.

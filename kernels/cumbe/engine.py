@@ -27,8 +27,6 @@ from schemas.graph import MiningGraph
 from schemas.search import Limits, Search
 from schemas.work import EVERYTHING, Engine, Slice, Subtrees
 
-__all__ = ["CumbeEngine", "cumbe_items_of", "cumbe_subtrees_of"]
-
 
 def cumbe_items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:
     """Items, heaviest first, and the pool of vertex lists that they point into."""

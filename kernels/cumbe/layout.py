@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["CUMBE_ITEM", "CUMBE_PARAMS", "CUMBE_QUEUE", "LEVEL_INTS", "PHASES", "SHELF"]
-
 _I32, _I64, _U64 = np.int32, np.int64, np.uint64
 
 #: Phases that the time is spent in. They are the paper's, except that idling is not part of its "others".

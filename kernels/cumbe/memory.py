@@ -25,8 +25,6 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, ResourceError
 from schemas.graph import MiningGraph
 
-__all__ = ["CUMBE_BUFFERS", "SEARCH", "Arenas", "Bounds", "CumbeSizes", "shipped"]
-
 #: The kernel of the engine.
 SEARCH = "cumbe"
 

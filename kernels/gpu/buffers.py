@@ -12,8 +12,6 @@ from kernels.gpu.sizes import Buffer, Sizes, entries_of
 from schemas.errors import DeviceMemoryError
 from schemas.search import Search
 
-__all__ = ["Buffers"]
-
 #: A buffer that is too short becomes so many times as long, if that takes at most this share of the free memory.
 _FACTOR, _SHARE = 4, 0.25
 

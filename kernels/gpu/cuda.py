@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from schemas.platform import Platform
 
-__all__ = ["CUDA", "SCRATCH_SHARE"]
-
 #: Share of the free device memory that the scratch memory of a search may take.
 SCRATCH_SHARE = 0.6
 

@@ -21,8 +21,6 @@ from kernels.gpu.machine_code import code_for
 from kernels.gpu.source import Variant, compile_options, source_of
 from schemas.errors import DeviceMemoryError, ResourceError
 
-__all__ = ["CudaDevice", "Device", "Kernel", "free_memory", "load", "load_on", "release_memory", "why_no_gpu"]
-
 logger = logging.getLogger(__name__)
 
 

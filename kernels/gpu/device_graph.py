@@ -11,8 +11,6 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.search import Search
 
-__all__ = ["DeviceGraph", "search_params"]
-
 
 class DeviceGraph:
     """A `MiningGraph` on the device, with the size and hash sum of every vertex."""

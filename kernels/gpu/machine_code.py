@@ -13,8 +13,6 @@ from typing import Literal, NamedTuple
 from kernels.compiled.sealed import unsealed
 from kernels.gpu.source import STANDARD, Variant, source_digest
 
-__all__ = ["ARCHITECTURES", "CODE", "COMPILER", "LATER", "Code", "code_for", "file_name"]
-
 #: Where the files are, and the name of the file there that says which version of NVRTC made them.
 CODE, COMPILER = Path(__file__).parent.parent / "machine_code", "compiler"
 

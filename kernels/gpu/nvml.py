@@ -9,8 +9,6 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-__all__ = ["Nvml"]
-
 #: Bytes of the longest UUID, NVML_DEVICE_UUID_V2_BUFFER_SIZE.
 _UUID_BYTES = 96
 #: NVML_ERROR_NOT_SUPPORTED

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CompileError", "Compiled", "compiled", "version"]
-
 
 class CompileError(Exception):
     """NVRTC refused a kernel; the message is its log."""

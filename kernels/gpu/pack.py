@@ -15,8 +15,6 @@ from schemas.bicliques import ID, Bicliques
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.graph import MiningGraph
 
-__all__ = ["Members", "pack", "shipped"]
-
 _KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # most blocks per multiprocessor
 _DEFINES: dict[str, int] = {}
 _SIDES = ("base", "root")

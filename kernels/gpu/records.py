@@ -7,18 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "NOBODY",
-    "PACK_PARAMS",
-    "PACK_TOTALS",
-    "RECORD",
-    "ROW_HASH_PARAMS",
-    "ROW_HASH_WRONG",
-    "SIZE",
-    "WORD_BITS",
-    "parameters",
-]
-
 _I32, _I64, _U64 = np.int32, np.int64, np.uint64
 
 #: The value for no vertex, no closure or no owner.

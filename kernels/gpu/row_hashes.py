@@ -15,8 +15,6 @@ from kernels.gpu.source import Variant
 from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 
-__all__ = ["Hashed", "Lists", "RowHasher", "shipped"]
-
 _KERNEL, _THREADS, _BLOCKS = "row_hashes", 256, 4  # blocks per multiprocessor
 _DEFINES: dict[str, int] = {}
 

@@ -12,8 +12,6 @@ from schemas.dtypes import COUNT, VERTEX
 from schemas.graph import MiningGraph
 from schemas.search import Search
 
-__all__ = ["Buffer", "Sizes", "entries_of", "search_bytes", "workspace_bytes"]
-
 
 class Sizes(Protocol):
     """A named tuple of an engine; these of its fields say how long buffers are, in entries."""

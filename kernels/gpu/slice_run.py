@@ -32,8 +32,6 @@ from schemas.stats import EngineStats
 from schemas.totals import Best, Found
 from schemas.work import Engine, Slice, Subtrees
 
-__all__ = ["SIZES_OVERFLOW", "SliceRun", "cpu_engine", "nothing"]
-
 #: Value of ``overflow`` in the queues of both engines: the table of sizes is full.
 SIZES_OVERFLOW = 2
 #: Seconds that the CPU engine gets in a slice that is late already, so that it makes progress.

@@ -6,16 +6,6 @@ import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = [
-    "FOLDER",
-    "KERNELS",
-    "STANDARD",
-    "Variant",
-    "compile_options",
-    "source_digest",
-    "source_of",
-]
-
 FOLDER = Path(__file__).parent.parent / "cuda"
 #: Every kernel and its file in `FOLDER`. Its entry point has the same name. Paths of includes begin at `FOLDER`, too.
 KERNELS = {

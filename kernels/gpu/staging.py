@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Staging"]
-
 #: Bytes of each of the two buffers, and the number of threads that fill or empty them.
 _BYTES, _COPIERS = 32 << 20, 8
 

@@ -11,8 +11,6 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.hashes import mixed
 
-__all__ = ["unpack"]
-
 
 def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicliques:
     """Bicliques in dense ids of the user's sides.

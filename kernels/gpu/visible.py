@@ -10,8 +10,6 @@ import os
 
 from kernels.gpu.nvml import Nvml
 
-__all__ = ["VARIABLE", "named_devices", "numbered_devices"]
-
 #: The variable that tells CUDA which GPUs it may show, and in which order.
 VARIABLE = "CUDA_VISIBLE_DEVICES"
 

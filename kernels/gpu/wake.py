@@ -11,8 +11,6 @@ from contextlib import contextmanager, nullcontext, suppress
 
 from kernels.gpu.visible import VARIABLE, named_devices, numbered_devices
 
-__all__ = ["wake"]
-
 
 @functools.cache
 def wake(only_first: bool = False) -> threading.Thread:

@@ -22,8 +22,6 @@ from kernels.graph.threads import borders, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.search import Search, Side
 
-__all__ = ["EdgesByCeiling"]
-
 #: Degrees are looked at by their level: up to this one each is a level, and then each of so many octaves has so
 #: many levels.
 _EXACT, _PER_OCTAVE, _OCTAVES = 48, 8, 26

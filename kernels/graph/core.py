@@ -15,8 +15,6 @@ from kernels.graph.csr import added_up, transpose
 from kernels.graph.threads import borders, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 
-__all__ = ["core_edges", "core_rows"]
-
 #: Vertices are removed by their degrees as long as a pass over the edges leaves less than this share of them. It takes
 #: no second direction of the graph. What is left is peeled.
 _WORTH = 0.8

@@ -9,18 +9,6 @@ from kernels.compiled.searching import sort
 from kernels.graph.threads import LEAST, borders, even, on_slices
 from schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX
 
-__all__ = [
-    "added_up",
-    "compact_columns",
-    "copy_lists",
-    "degrees_of_columns",
-    "from_sorted_pairs",
-    "renumbered",
-    "select_rows",
-    "taken",
-    "transpose",
-]
-
 
 def from_sorted_pairs(
     rows: np.ndarray, columns: np.ndarray, n_rows: int, threads: int = 1

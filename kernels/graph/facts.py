@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from schemas.search import Side
 
-__all__ = ["PrepareFacts"]
-
 
 @dataclass(frozen=True)
 class PrepareFacts:

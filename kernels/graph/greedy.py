@@ -16,8 +16,6 @@ from schemas.measures import measure
 from schemas.search import Search
 from schemas.totals import measured
 
-__all__ = ["WEDGES", "Found", "first_bound"]
-
 #: Wedges that are walked at most, half of them from either side. It takes about a quarter of a second.
 WEDGES = 1 << 24
 #: Vertices of either side from which it begins at most, those of the largest degree first.

@@ -24,8 +24,6 @@ import numpy as np
 
 from schemas.dtypes import VERTEX
 
-__all__ = ["Restricted", "restrict"]
-
 
 class Restricted(NamedTuple):
     """The edges that are left.

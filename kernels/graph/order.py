@@ -7,8 +7,6 @@ import numpy as np
 from kernels.compiled.jit import entry
 from kernels.graph.threads import sort
 
-__all__ = ["rank_order"]
-
 
 def rank_order(
     order: str,

@@ -35,8 +35,6 @@ from schemas.hashes import VertexHashes
 from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 
-__all__ = ["PIECE_BYTES", "PieceDevice", "edges_of_a_piece", "prepare_in_pieces"]
-
 #: Device memory per edge of a piece, in bytes, at the peak, besides `VERTEX_BYTES`.
 PIECE_BYTES = 120
 

@@ -20,8 +20,6 @@ from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
 
-__all__ = ["Passes", "graph_of_core", "prepare"]
-
 #: Short rows of base vertices are sorted again after the roots got their ranks. Long ones take longer to sort than all
 #: edges to transpose. So do short ones on few threads; docs/lab/ingest-cpu.md says what is expected of many.
 _SHORT_ROW, _MANY_THREADS = 32, 2

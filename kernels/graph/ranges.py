@@ -11,8 +11,6 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.graph import MiningGraph
 from schemas.work import Subtrees
 
-__all__ = ["candidates_of", "in_lists"]
-
 #: `MiningGraph.base_indptr` and `base_indices`.
 Edges = tuple[np.ndarray, np.ndarray]
 

@@ -8,8 +8,6 @@ from kernels.compiled.jit import entry
 from kernels.graph.threads import borders, even, on_slices
 from schemas.dtypes import COUNT
 
-__all__ = ["wedges_of_roots"]
-
 
 def wedges_of_roots(
     base_indptr: np.ndarray, base_indices: np.ndarray, n_roots: int, threads: int = 1

@@ -21,25 +21,6 @@ from schemas.jobs import EVERY_REDUCTION, Reduction
 from schemas.options import BuildOptions
 from schemas.search import Side
 
-__all__ = [
-    "EDGE_BYTES",
-    "PART",
-    "PART_BYTES",
-    "ROUNDS",
-    "VERTEX_BYTES",
-    "Csr",
-    "Twins",
-    "degrees_of",
-    "edges_of_a_whole",
-    "first_of_keys",
-    "from_sorted",
-    "groups_of",
-    "on_host",
-    "prepare_on",
-    "row_keys",
-    "twins_of",
-]
-
 #: Edges that one step takes at a time, so that what it makes on the way does not grow with the graph.
 PART = 1 << 25
 #: Device memory in bytes, at the peak: per edge of the graph, per edge of a part, and per vertex of the larger side.

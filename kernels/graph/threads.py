@@ -8,8 +8,6 @@ from itertools import pairwise
 
 import numpy as np
 
-__all__ = ["LEAST", "borders", "even", "on_slices", "sort"]
-
 #: Entries from which on another thread pays.
 LEAST = 1 << 16
 #: Words that are looked at to find the middle.

@@ -15,8 +15,6 @@ from kernels.graph.threads import borders, even, on_slices
 from schemas.dtypes import OFFSET, VERTEX
 from schemas.hashes import LEFT_SALT, splitmix64
 
-__all__ = ["group_twins"]
-
 
 def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Group equal rows of a CSR.

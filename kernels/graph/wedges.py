@@ -11,8 +11,6 @@ from schemas.graph import MiningGraph
 from schemas.options import BuildOptions
 from schemas.search import Side
 
-__all__ = ["degrees_of", "gather", "root_side_of", "wedges", "wedges_of"]
-
 #: Entries from which on compiled code copies lists. It is several times as fast, and takes no memory besides the
 #: result, but it has to be compiled once, and loaded.
 _MANY = 1 << 22

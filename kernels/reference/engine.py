@@ -23,8 +23,6 @@ from schemas.stats import EngineStats
 from schemas.totals import Found
 from schemas.work import Slice, Subtrees
 
-__all__ = ["ReferenceEngine", "closed_pairs"]
-
 
 def closed_pairs(edges: set[tuple[int, int]]) -> set[tuple[frozenset[int], frozenset[int]]]:
     """Every maximal biclique of a graph with at most some 15 right vertices, by closing all right subsets."""

@@ -73,8 +73,6 @@ from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
 from schemas.search import By, Search
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["Node", "Tree"]
-
 
 @dataclass
 class Node:

@@ -18,8 +18,6 @@ from schemas.errors import InputError
 from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
 from schemas.search import Mode, Search
 
-__all__ = ["Asked", "choose_engine", "with_engine"]
-
 logger = logging.getLogger(__name__)
 
 

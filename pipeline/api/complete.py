@@ -16,8 +16,6 @@ from schemas.errors import BicliqueError, IncompleteError
 from schemas.facts import BEFORE_MINING
 from schemas.manifest import Manifest
 
-__all__ = ["is_complete_as_it_is", "proven_manifest"]
-
 logger = logging.getLogger(__name__)
 
 

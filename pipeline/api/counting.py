@@ -26,8 +26,6 @@ from pipeline.workers.opening import begun, check_workers
 from schemas.search import Mode
 from schemas.values import as_path
 
-__all__ = ["count"]
-
 
 @with_options("count")
 def count(

@@ -16,8 +16,6 @@ from pipeline.ingest.readers.in_memory import is_whole, labels_of
 from schemas.errors import InputError
 from schemas.option import as_plain
 
-__all__ = ["from_table"]
-
 #: Rows of the other columns that are looked at when the first one may have labels, and the fewest that can tell.
 _LOOKED_AT, _FEWEST = 100, 3
 

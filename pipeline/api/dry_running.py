@@ -21,8 +21,6 @@ from pipeline.workers.opening import check_workers, expected_capacity
 from pipeline.workers.options import address_of
 from schemas.errors import ResourceError
 
-__all__ = ["DryRun", "dry_run"]
-
 
 @dataclass(frozen=True)
 class DryRun:

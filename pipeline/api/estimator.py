@@ -29,8 +29,6 @@ except ModuleNotFoundError as error:
 if TYPE_CHECKING:
     from pipeline.results.results import Results
 
-__all__ = ["MaximalBicliques"]
-
 #: Members that are written into the masks together.
 _MEMBERS = 1 << 22
 

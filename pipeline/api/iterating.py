@@ -18,8 +18,6 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import OnProgress, to_callback
 from pipeline.workers.opening import begun, check_workers
 
-__all__ = ["in_temporary_folder", "maximal_bicliques"]
-
 #: Options of `pipeline.mine` that are about its folder, or after which nobody could say whether all were found.
 _NOT_TAKEN = frozenset({"count_only", "overwrite", "report", "sizes", "per_vertex", "time_limit"})
 

@@ -15,8 +15,6 @@ from schemas.options import Ids, LabelType, Order, RootSide, Where
 from schemas.search import By
 from schemas.where import Conditions
 
-__all__ = ["Count", "DryRun", "Largest", "Look", "Mine", "Resume"]
-
 
 class _Reading(TypedDict, total=False):
     strict: bool

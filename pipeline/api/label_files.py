@@ -14,8 +14,6 @@ from schemas.options import LabelFiles
 from schemas.regular_files import read_regular
 from schemas.values import as_path
 
-__all__ = ["labels_asked"]
-
 
 def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
     """The labels of both sides that a call names itself and in files, by the names of the fields of `Search`.

@@ -29,8 +29,6 @@ from schemas.errors import BicliqueError, InputError
 from schemas.options import CallOptions, IngestOptions
 from schemas.reading import Doubt, Reading
 
-__all__ = ["Look", "look"]
-
 #: Edges from which on no more are looked at, unless all are.
 _SAMPLE = 200_000
 #: Edges, lines and fullest vertices that are shown.

@@ -37,8 +37,6 @@ from schemas.platform import CORES
 from schemas.regular_files import read_regular
 from schemas.values import local_path
 
-__all__ = ["build", "check_room", "ingest", "plan", "prepare"]
-
 logger = logging.getLogger(__name__)
 
 

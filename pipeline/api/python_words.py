@@ -19,8 +19,6 @@ from typing import Any, ParamSpec, TypeVar, cast
 from pipeline.process import shell
 from schemas.errors import BicliqueError
 
-__all__ = ["in_python", "speaking_python"]
-
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -29,8 +29,6 @@ from schemas.values import as_path
 if TYPE_CHECKING:
     from pipeline.proof.verification import Verification
 
-__all__ = ["largest", "mine", "open_run", "resume", "verify"]
-
 
 @with_options("mine")
 def mine(

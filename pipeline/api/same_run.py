@@ -25,8 +25,6 @@ from schemas.option import as_option
 from schemas.options import RunOptions
 from schemas.values import local_path
 
-__all__ = ["begun_anew", "digest_by_name", "is_there_already", "why_another"]
-
 
 def why_another(folder: RunFolder, asked: RunOptions, digest_now: Callable[[], str | None]) -> str | None:
     """Why the run in a folder is not the one that is asked for, in one clause. None if it is.

@@ -49,20 +49,6 @@ from schemas.manifest import Manifest
 from schemas.options import CallOptions, RunLimits, RunOptions
 from schemas.platform import CORES, Platform
 
-__all__ = [
-    "build",
-    "complete_run",
-    "ingest",
-    "mine",
-    "plan",
-    "prepare",
-    "prove",
-    "report",
-    "run",
-    "start",
-    "started",
-]
-
 logger = logging.getLogger(__name__)
 
 

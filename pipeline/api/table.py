@@ -22,8 +22,6 @@ from schemas.option import GROUPS, Call, Option, as_plain, option_of
 from schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
 from schemas.search import Search
 
-__all__ = ["AS_BEFORE", "RECORDS", "TABLE", "Entry", "entries_of", "record", "with_options"]
-
 #: The default of a limit when a run is resumed: the limit with which the run was last started.
 AS_BEFORE: Literal["as before"] = "as before"
 

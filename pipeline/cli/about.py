@@ -15,8 +15,6 @@ from pipeline.results.results import Results
 from schemas.errors import InputError, on_terminal
 from schemas.values import local_path
 
-__all__ = ["COMMANDS", "demo_source", "how_to_read"]
-
 _GRAPH = Path("examples/debian12_package_tag.parquet")
 _PACKAGE = Path(__file__).parents[1]
 

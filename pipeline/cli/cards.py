@@ -33,18 +33,6 @@ if TYPE_CHECKING:
     from pipeline.results.counted import Count
     from pipeline.results.results import Results
 
-__all__ = [
-    "count_card",
-    "dry_run_card",
-    "formats_table",
-    "run_card",
-    "run_json",
-    "size_table",
-    "threshold_table",
-    "time_words",
-    "verify_card",
-]
-
 _COUNTS = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 _TIMES = ((365 * 86400.0, " years"), (86400.0, " d"), (3600.0, " h"), (60.0, " min"), (1.0, " s"))
 

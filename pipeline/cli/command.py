@@ -19,22 +19,6 @@ from schemas.errors import ResourceError, in_one_line, on_terminal
 if TYPE_CHECKING:
     from schemas.manifest import Outcome
 
-__all__ = [
-    "BAD_INPUT",
-    "COMPLETE",
-    "FAILURE",
-    "INTERRUPTED",
-    "LIMIT",
-    "RUNNING",
-    "TERMINATED",
-    "Command",
-    "code_of",
-    "complain",
-    "in_file",
-    "progress",
-    "say",
-]
-
 COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 
 

@@ -27,8 +27,6 @@ from pipeline.cli.completion import SHELLS, script
 from pipeline.run.version import __version__
 from schemas.errors import InputError
 
-__all__ = ["COMMANDS", "parser", "parsers"]
-
 _EXIT_CODES = """exit codes:
   0    complete (for count: counted to the end)
   1    failure: disk, memory, workers, or a proof that fails; one sentence says which

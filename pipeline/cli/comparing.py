@@ -16,8 +16,6 @@ from schemas.values import local_path
 if TYPE_CHECKING:
     from pipeline.compare.difference import Difference
 
-__all__ = ["COMMANDS", "difference_card", "difference_json", "share_of"]
-
 #: How many new bicliques, and how many vertices, are shown.
 _SHOWN = 5
 

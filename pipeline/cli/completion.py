@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-__all__ = ["SHELLS", "script"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Option:

@@ -15,8 +15,6 @@ from schemas.values import local_path
 if TYPE_CHECKING:
     from pipeline.results.results import Results
 
-__all__ = ["COMMANDS"]
-
 
 def _add_which(command: argparse.ArgumentParser, n: int, of_what: str) -> None:
     add_run(command)

@@ -15,8 +15,6 @@ from pipeline.run.resuming import how_to_resume
 from schemas.errors import InputError, ResourceError, on_terminal
 from schemas.values import local_path
 
-__all__ = ["COMMANDS"]
-
 #: Names of `pipeline.results.exporting.FORMATS`, which is not imported for ``--help``.
 FORMATS = ("csv", "jsonl", "spmf", "cxt", "adj")
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pipeline.synthetic.generated import Generated
     from pipeline.synthetic.generating import Estimate
 
-__all__ = ["COMMANDS"]
-
 #: Options that say which graph, as keywords of `pipeline.generate`, and those that say how it is made.
 _GRAPH = (
     *("n_left", "n_right", "edges", "left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import sys  # and no module that the interpreter has not loaded already, because `main` is the first to handle Ctrl-C
 
-__all__ = ["main", "program"]
-
 
 def program() -> None:
     """Run the command of this process, and end the process.

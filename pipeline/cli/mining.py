@@ -19,8 +19,6 @@ from schemas.values import local_path
 if TYPE_CHECKING:
     from pipeline.results.results import Results
 
-__all__ = ["COMMANDS", "say_results", "so_far"]
-
 #: Most rows that the command ``largest`` prints. The folder has all.
 _MOST_SHOWN = 10
 

@@ -13,11 +13,6 @@ from schemas.errors import InputError
 from schemas.option import GROUPS, Call, as_option
 from schemas.values import local_path
 
-__all__ = [
-    *("UNSAID", "add_options", "add_quiet", "add_run", "add_source", "chosen", "fill_in", "from_text", "from_value"),
-    *("natural", "refuse", "word"),
-]
-
 
 def add_source(command: argparse.ArgumentParser) -> None:
     """Add the argument for the input."""

@@ -21,8 +21,6 @@ from pipeline.run.names import store_url
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["run"]
-
 
 def run(argv: list[str] | None) -> int:
     """Run one command. Returns its exit code. See `pipeline.cli.main.main`."""

@@ -13,8 +13,6 @@ from pipeline.run.progress import number, size
 if TYPE_CHECKING:
     from pipeline.publishing.publish_run import Published
 
-__all__ = ["COMMANDS"]
-
 
 def _add_publish(command: argparse.ArgumentParser) -> None:
     add_run(command)

@@ -13,8 +13,6 @@ from schemas.values import local_path
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["COMMANDS"]
-
 
 def _add_verify(command: argparse.ArgumentParser) -> None:
     add_run(command)

@@ -24,8 +24,6 @@ from schemas.errors import InputError, in_one_line
 from schemas.option import Call
 from schemas.regular_files import read_regular
 
-__all__ = ["FILE", "PREFIX", "Setting", "calls_of", "fill", "listed", "naming", "settings_of", "shown"]
-
 FILE = "bicliques.toml"
 PREFIX = "BICLIQUES_"
 #: What a table of the file has to be named after. Other commands take options from the command line alone.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from pipeline.results.run_status import Status
     from pipeline.series.pruning import Pruning
 
-__all__ = ["COMMANDS"]
-
 _CODES = {"complete": COMPLETE, "running": RUNNING, "stopped": LIMIT, "failed": FAILURE, "dead": FAILURE}
 
 

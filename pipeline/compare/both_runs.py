@@ -18,8 +18,6 @@ from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 from schemas.search import Search
 
-__all__ = ["BothRuns", "CompleteRun", "open_both"]
-
 _THRESHOLDS = ("min_left", "min_right", "max_left", "max_right", "containing_left", "containing_right")
 
 

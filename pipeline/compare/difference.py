@@ -28,17 +28,6 @@ from schemas.values import as_path, whole
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-__all__ = [
-    "GONE_FILE",
-    "NEW_FILE",
-    "RECORD_FILE",
-    "VERTEX_FILES",
-    "Changed",
-    "Difference",
-    "is_of_difference",
-    "remove_difference",
-]
-
 GONE_FILE, NEW_FILE, _LEFT_FILE, _RIGHT_FILE, RECORD_FILE = CHANGES_FILES
 VERTEX_FILES = {"left": _LEFT_FILE, "right": _RIGHT_FILE}
 

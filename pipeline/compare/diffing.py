@@ -41,8 +41,6 @@ from schemas.hashes import VertexHashes
 from schemas.search import Side
 from schemas.values import as_path
 
-__all__ = ["diff"]
-
 _PROVEN = (
     "the rows of both runs have the count and the fingerprint of their manifests",
     "old - gone + new has the count and the fingerprint of the new run",

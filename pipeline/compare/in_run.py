@@ -17,8 +17,6 @@ from pipeline.run.stored import bring
 from pipeline.series.runs import run_before
 from schemas.errors import BicliqueError
 
-__all__ = ["changes_since_the_run_before", "known_changes", "new_doubts"]
-
 
 def changes_since_the_run_before(run: PathLike) -> Difference | None:
     """What changed since `pipeline.series.runs.run_before` of a complete run.

@@ -11,8 +11,6 @@ import numpy as np
 from pipeline.run.buckets import Buckets
 from schemas.errors import IncompleteError
 
-__all__ = ["BYTES_PER_ROW", "Changed", "Divided", "Partition", "divide"]
-
 #: Three words of 64 bits: the id of the row, the hash of its members, its number and the run that it is of.
 BYTES_PER_ROW = 24
 #: Rows of a bucket, which is sorted in memory, and most buckets.

@@ -21,8 +21,6 @@ from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.hashes import VertexHashes, mixed, splitmix64
 
-__all__ = ["Marks", "Picked", "Piece", "hashed", "pieces_of", "second_hashes"]
-
 #: Constants of the sides. They have nothing to do with those of `schemas.hashes`, so neither have the hashes.
 _LEFT, _RIGHT = np.uint64(0x6F6E6365206D6F72), np.uint64(0x746865206F746865)
 

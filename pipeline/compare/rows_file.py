@@ -16,8 +16,6 @@ from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques, Provenance, fingerprint, statement
 from schemas.difference import Counted
 
-__all__ = ["write_rows"]
-
 
 def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, provenance: Provenance) -> Counted:
     """Write all rows to a file, in stretches that are sorted by size.

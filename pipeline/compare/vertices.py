@@ -13,8 +13,6 @@ from schemas.dtypes import COUNT
 from schemas.errors import IncompleteError
 from schemas.search import Side
 
-__all__ = ["CommonNumbers", "common_numbers", "vertex_table"]
-
 
 @dataclass(frozen=True, eq=False)
 class CommonNumbers:

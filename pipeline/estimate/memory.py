@@ -16,8 +16,6 @@ from pipeline.run.opened import Run
 from pipeline.run.progress import size
 from schemas.errors import ResourceError
 
-__all__ = ["MemoryBound", "PreparingBound", "memory_bound", "preparing_bound", "refuse_too_large"]
-
 #: Bytes that any device has free on which engines run. For less no device is asked, because asking takes time.
 _ANY_DEVICE = 1 << 30
 

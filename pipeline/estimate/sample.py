@@ -27,8 +27,6 @@ from schemas.graph import MiningGraph
 from schemas.search import Limits, Search
 from schemas.work import Subtrees
 
-__all__ = ["Estimate", "estimate"]
-
 #: Thresholds of the table, as far as the graph has them.
 _THRESHOLDS = (1, 2, 3, 5, 10, 20, 50)
 #: The engine that counts.

@@ -15,8 +15,6 @@ import numpy as np
 
 from pipeline.estimate.walk import Grid, Walk
 
-__all__ = ["Cell", "Guess", "Table", "View", "guess", "proposed"]
-
 #: What a proposal may give: so many bicliques, in so many seconds.
 FEW_BICLIQUES, SHORT_S = 5e6, 60.0
 

@@ -23,8 +23,6 @@ from schemas.search import Limits, Search
 from schemas.sizes import SizeCounts
 from schemas.work import Engine, Subtrees
 
-__all__ = ["Grid", "Walk", "Walker", "drawn_of", "only"]
-
 #: Seconds for which a node is searched. The CPU engine looks at its clock about as often.
 _NODE_S = 0.005
 

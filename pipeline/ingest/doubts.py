@@ -20,8 +20,6 @@ from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.reading import Doubt, Reading
 
-__all__ = ["DOUBTS", "SLICE", "Seen", "Variants", "read_as", "refuse_doubts", "variants_of"]
-
 #: If a side has more labels, or more bytes of labels, they are not looked at. To compare a million takes half a second,
 #: and 140 bytes of memory each. A spreadsheet has no more rows.
 MOST_LABELS, MOST_BYTES = 1_000_000, 1 << 26

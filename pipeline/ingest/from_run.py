@@ -24,8 +24,6 @@ from schemas.errors import IncompleteError, InputError
 from schemas.options import IngestOptions
 from schemas.values import local_path
 
-__all__ = ["is_run_folder", "take_from_run"]
-
 
 def is_run_folder(source: Any) -> bool:
     """Whether a source is the folder of a run, or a link to one."""

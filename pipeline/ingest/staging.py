@@ -12,8 +12,6 @@ from pipeline.run.files import disk_errors
 from pipeline.run.names import INGEST_FILES, STAGING, refuse_links
 from schemas.errors import InputError
 
-__all__ = ["all_or_nothing"]
-
 
 @contextmanager
 def all_or_nothing(folder: Path) -> Iterator[Path]:

@@ -30,8 +30,6 @@ from schemas.reading import Reading
 if TYPE_CHECKING:
     from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 
-__all__ = ["IngestSummary", "ingest", "refuse_empty"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -8,8 +8,6 @@ from typing import Protocol
 from pipeline.workers.pool import Pool, Result
 from schemas.manifest import Part
 
-__all__ = ["Beside"]
-
 
 class Beside(Protocol):
     """Work on the parts of committed slices. The driver of the step ``mine`` calls it from one thread.

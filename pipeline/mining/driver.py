@@ -39,8 +39,6 @@ from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from schemas.options import RunLimits
 from schemas.search import Limits
 
-__all__ = ["GROW_AFTER_S", "GROW_FOR_S", "LOOK_S", "LOOK_SOON_S", "NO_WORKERS_S", "mine_run"]
-
 logger = logging.getLogger(__name__)
 
 #: A pool that can grow is asked to do so after `GROW_AFTER_S` seconds of mining, if more than `GROW_FOR_S` are left.

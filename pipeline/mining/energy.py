@@ -11,8 +11,6 @@ from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 from schemas.platform import Platform
 
-__all__ = ["NOT_READABLE", "ProcessorEnergy", "energy_facts"]
-
 #: Key of the reason, in `MiningSession.processors` and in the manifest, where nothing could be measured.
 NOT_READABLE = "not_readable"
 

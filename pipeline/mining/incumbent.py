@@ -12,8 +12,6 @@ from pipeline.run.progress import Gap
 from schemas.manifest import PLAN, Range
 from schemas.totals import Best, Total
 
-__all__ = ["Incumbent", "gap_of"]
-
 
 class Incumbent:
     """Follows the bands of a run that wants the largest. For other runs it has nothing to say.

@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 
 from schemas.manifest import Outcome, Range
 
-__all__ = ["Finish", "Policy", "Start"]
-
 
 @dataclass(frozen=True)
 class Policy:

@@ -10,8 +10,6 @@ from typing import Any
 from pipeline.run.ledger import Ledger
 from schemas.manifest import LedgerEntry
 
-__all__ = ["Commits"]
-
 #: Entries that are written at a time. One entry takes two flushes to the disk, which took 6 to 12 ms when measured.
 _THREADS = 8
 #: Seconds that `Commits.ended` waits for an entry.

@@ -28,8 +28,6 @@ import numpy as np
 from pipeline.mining.instructions import Finish, Policy, Start
 from schemas.manifest import Outcome, Range
 
-__all__ = ["Scheduler", "Source"]
-
 
 class Source:
     """The outstanding nodes of one source.

@@ -38,8 +38,6 @@ from schemas.stats import EngineStats, SliceStats
 from schemas.totals import Total
 from schemas.work import Engine, Subtrees
 
-__all__ = ["EVENT_S", "LEAST_S", "PULSE_S", "SHORTEST_S", "mine_together"]
-
 #: Seconds that it takes to take one piece back and to deal the next one, as measured in docs/lab/scaling.md.
 EVENT_S = 0.0005
 #: Shortest piece, in seconds, and how long one has to run before it is given back for a thread that is idle.

@@ -12,8 +12,6 @@ from pipeline.run.progress import OnProgress, Progress, number
 from pipeline.workers.pool import Pool
 from schemas.manifest import SliceResult
 
-__all__ = ["GRACE_S", "Watch"]
-
 logger = logging.getLogger(__name__)
 
 #: A slice is late when it has taken `_FACTOR` times the seconds it was given, and `GRACE_S` seconds more. It needs some

@@ -28,8 +28,6 @@ from schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance, statement
 from schemas.dtypes import VERTEX
 from schemas.errors import DeviceMemoryError
 
-__all__ = ["CudfParquet", "chunked_writer", "column_values", "why_no_cudf", "writing_errors"]
-
 #: Bytes of a row group before encoding. It also ends with a block of `schemas.blocks`.
 _GROUP_BYTES = 128 << 20
 #: There is one thread per so many bytes of the device, up to a largest number of threads.

@@ -20,8 +20,6 @@ from pipeline.run.names import part_name, part_stem, unnamed_part
 from schemas.bicliques import Bicliques
 from schemas.manifest import Part
 
-__all__ = ["Backend", "DeviceWriter"]
-
 #: Members (left and right together) of a chunk. It fills the device, and fits offsets of 32 bits.
 CHUNK_MEMBERS = 1 << 26
 #: A part that has reached so many bytes is closed. Parts are smaller than the host's, so that there are enough of them

@@ -8,8 +8,6 @@ from pathlib import Path
 
 from pipeline.output.thrift import BINARY, LIST, STRUCT, Struct, read_struct, written
 
-__all__ = ["MAGIC", "ROW_GROUPS", "amend"]
-
 MAGIC = b"PAR1"
 #: Numbers of fields in the structs of a footer (https://github.com/apache/parquet-format, parquet.thrift).
 ROW_GROUPS, _PAIRS = 4, 5  # of FileMetaData

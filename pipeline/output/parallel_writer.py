@@ -15,8 +15,6 @@ from pipeline.run.labels import Tables
 from schemas.bicliques import UNKNOWN, Bicliques, Provenance
 from schemas.manifest import Part
 
-__all__ = ["ParallelWriter", "writing_threads"]
-
 #: Most threads. More would be faster than any disk.
 _MOST_THREADS = 16
 

@@ -18,8 +18,6 @@ from pipeline.run.names import part_name, part_stem, unnamed_part
 from schemas.bicliques import UNKNOWN, Bicliques, Provenance, biclique_schema, fingerprint, statement
 from schemas.manifest import Part
 
-__all__ = ["LAYOUT", "PartWriter", "part_schema", "to_batch", "writer_bytes"]
-
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
 PART_BYTES = 1 << 29
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["device_bytes", "take_from_pool"]
-
 #: Share of the device's memory that the pool keeps while it is not used. Memory beyond that is freed at each
 #: synchronisation, and to allocate it again takes milliseconds. Other users of the device can get the kept memory, too.
 _KEPT = 1 / 8

@@ -18,8 +18,6 @@ from pipeline.output.thrift import Struct, read_struct, written
 from pipeline.process.in_order import in_order
 from pipeline.run.files import create
 
-__all__ = ["write_row_groups"]
-
 #: Numbers of fields in the structs of a footer (https://github.com/apache/parquet-format, parquet.thrift).
 _NUM_ROWS = 3  # of FileMetaData
 _COLUMNS, _FILE_OFFSET, _ORDINAL = 1, 5, 7  # of RowGroup

@@ -16,8 +16,6 @@ from pipeline.run.labels import Tables
 from schemas.bicliques import Bicliques
 from schemas.errors import ResourceError
 
-__all__ = ["MOST_BYTES", "LabelRoom", "Stretch", "pieces_of", "row_groups"]
-
 #: A stretch that has so many members (left and right together), or so many rows, is written.
 STRETCH_MEMBERS, STRETCH_ROWS = 1 << 23, 1 << 20
 #: Most members of a row group. A biclique with more has a row group of its own.

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["BINARY", "LIST", "STRUCT", "Struct", "read_struct", "written"]
-
 #: Types of fields.
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 #: From so many entries on, the size of a list follows its type.

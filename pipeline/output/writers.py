@@ -18,8 +18,6 @@ from schemas.manifest import Part
 from schemas.options import Where
 from schemas.platform import Platform
 
-__all__ = ["WriteOn", "Writer", "forget", "is_on_device", "open_writer"]
-
 #: Where the bicliques of a GPU engine are encoded. ``auto`` is the GPU if cuDF is there, which was 13 times as fast as
 #: 16 threads of the same machine (docs/multi-gpu.md).
 WriteOn = Where

@@ -19,8 +19,6 @@ from schemas.totals import measured
 if TYPE_CHECKING:
     from kernels.graph.ceilings import EdgesByCeiling
 
-__all__ = ["BandFacts", "Bands", "Bounded", "make_bands", "reach_of", "what_a_bound_leaves"]
-
 #: Each guess of a bound is this share of the one before. They end when so many times all edges were looked at, or when
 #: one leaves this share of them.
 _LOWER, _EFFORT, _MUCH = 2 / 3, 4, 0.5

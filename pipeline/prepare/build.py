@@ -35,8 +35,6 @@ from schemas.search import Search
 if TYPE_CHECKING:
     from kernels.graph.facts import PrepareFacts
 
-__all__ = ["DegreeProfile", "build", "compiles", "degree_profile", "read_edges", "with_thresholds"]
-
 logger = logging.getLogger(__name__)
 
 #: Edges from which on a graph is built by compiled code, which is two to four times as fast as sorting with NumPy.

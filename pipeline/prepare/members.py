@@ -20,8 +20,6 @@ from schemas.errors import InputError
 from schemas.members import Label, Labels, label_words
 from schemas.search import Side
 
-__all__ = ["MANY", "Members", "find_members", "restricted", "why_nothing"]
-
 #: From so many labels on, an unknown label is compared only with those that share a part with it.
 MANY = 20_000
 #: Labels on each side of the place of an unknown label in the sorted ones, which begin as it does, and most labels that

@@ -14,8 +14,6 @@ from pipeline.run.opened import Run
 from schemas.dtypes import VERTEX
 from schemas.graph import MiningGraph
 
-__all__ = ["Built", "build_on_gpu"]
-
 logger = logging.getLogger(__name__)
 
 

@@ -15,8 +15,6 @@ from pipeline.run.opened import Run
 from pipeline.run.plan import ROOTS_FILE, WEIGHTS_FILE
 from schemas.dtypes import VERTEX
 
-__all__ = ["PlanFacts", "plan"]
-
 
 @dataclass(frozen=True)
 class PlanFacts:

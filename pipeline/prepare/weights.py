@@ -14,8 +14,6 @@ from schemas.graph import MiningGraph
 from schemas.jobs import Job
 from schemas.work import EVERYTHING, Subtrees
 
-__all__ = ["MANY_EDGES", "ROOT_BYTES", "SHAPE", "RootWeights", "heaviest_first", "shapes_of", "weights_of"]
-
 #: Work grows with this power of the wedges of a root. docs/design.md has the measurement.
 _POWER = 1.5
 #: Edges that are weighed together. Their arrays fit into a core's cache, which is four times as fast.

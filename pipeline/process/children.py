@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker, spawn
 from typing import Any
 
-__all__ = ["end_with_parent", "on_their_own"]
-
 
 def end_with_parent() -> None:
     """End this process when its parent has ended, even if that was killed. Otherwise it would wait for ever."""

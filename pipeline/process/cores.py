@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["boot_id", "count_cores", "process_table", "processes_that_share", "share_cores"]
-
 #: Where the limits of a container are.
 _CGROUP = Path("/sys/fs/cgroup")
 #: The processor time that a container may take, as "quota period" in microseconds: a file of cgroup v2, and two of v1.

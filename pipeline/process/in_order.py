@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
-__all__ = ["MOST_THREADS", "ahead", "in_order"]
-
 #: Most threads that read an input. The thread that takes their results cannot keep up with more.
 MOST_THREADS = 16
 

@@ -12,9 +12,6 @@ from typing import Any
 
 from pipeline.process import startup
 
-__all__ = ["Interrupted", "Terminated", "interruptible", "terminable"]
-
-
 #: Seconds after SIGTERM in which the main thread has to notice it, and then seconds in which it removes what it made.
 _UNHEARD_S, _ENDING_S = 5.0, 20.0
 _NO_SIGNAL = 0

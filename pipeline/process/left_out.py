@@ -9,8 +9,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-__all__ = ["leave_out"]
-
 #: What Arrow, and Numba if it has to compile, import wherever it is installed, for half a second. No command needs it.
 _LEFT_OUT = frozenset({"cffi", "pandas", "scipy"})
 

@@ -15,8 +15,6 @@ from typing import Any, Literal, TextIO
 
 from schemas.errors import in_one_line, said
 
-__all__ = ["Form", "JsonLine", "log_to_stderr", "tell", "write_if_possible"]
-
 #: Form of the log: sentences, or one JSON object per line.
 Form = Literal["text", "json"]
 

@@ -6,8 +6,6 @@ import os
 from importlib import import_module
 from types import ModuleType
 
-__all__ = ["ours", "refuse_strangers"]
-
 _HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
 
 

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 import shlex
 
-__all__ = ["PATTERN", "read", "word"]
-
 #: A part of what `word` returns that is in quotes.
 PATTERN = r"\$'(?:[^'\\]|\\.)*'|'[^']*'|\"'\""
 _ESCAPE = re.compile(r"\\([0-7]{3}|.)")

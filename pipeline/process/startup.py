@@ -16,19 +16,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = [
-    "began",
-    "end_at_sigterm",
-    "getting_ready",
-    "is_starting",
-    "log_it",
-    "on_ctrl_c",
-    "over",
-    "process_start",
-    "program",
-    "take",
-]
-
 #: Exit codes after Ctrl-C and SIGTERM: 128 + the signal, as for every program that a signal has ended.
 _INTERRUPTED, _TERMINATED = 130, 143
 #: Fewer seconds are not logged.

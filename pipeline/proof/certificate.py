@@ -19,8 +19,6 @@ from schemas.errors import IncompleteError
 from schemas.manifest import PLAN
 from schemas.totals import Best
 
-__all__ = ["certify"]
-
 
 def certify(run: Run, ledger: Ledger) -> Certificate:
     """The certificate of a run, whose ledger leaves nothing outstanding (`pipeline.proof.wholeness.check_cover`).

@@ -22,8 +22,6 @@ from pipeline.run.tables import open_bytes
 from schemas.dtypes import COUNT, OFFSET, VERTEX
 from schemas.hashes import VertexHashes
 
-__all__ = ["CodedGroups", "SummedGroup", "not_ascending"]
-
 _VALUES, _DICTIONARY = 0, 2  # kinds of pages
 _PLAIN, _CODES, _RUNS = (0, 2), (2, 8), 3  # encodings: of dictionaries, of values by a dictionary, of levels
 _WIDEST_CODE = 32

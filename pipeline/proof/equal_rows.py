@@ -16,8 +16,6 @@ from pipeline.run.opened import Run
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["Repeats", "refuse_equal_rows"]
-
 #: Largest number of 64-bit numbers that a bucket holds on average. A bucket is sorted in memory.
 _BUCKET = 1 << 22
 

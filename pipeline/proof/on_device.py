@@ -30,8 +30,6 @@ from schemas.errors import DeviceMemoryError, IncompleteError, ResourceError
 from schemas.options import Where
 from schemas.platform import Platform
 
-__all__ = ["READERS", "CudfReader", "HashedGroup", "hashed_groups", "warm_up", "why_not"]
-
 logger = logging.getLogger(__name__)
 
 #: Threads that read onto one device at a time. While one sums up on the host, the device works for the others.

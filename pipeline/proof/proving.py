@@ -48,8 +48,6 @@ from schemas.manifest import Manifest, Part
 from schemas.platform import Platform
 from schemas.totals import Best
 
-__all__ = ["check_repeats", "prove", "prove_parts", "rank_correlation", "sum_up"]
-
 
 def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:
     """Spearman's correlation of the two numbers of each pair. Equal numbers share their mean rank.

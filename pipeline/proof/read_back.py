@@ -27,18 +27,6 @@ from schemas.dtypes import OFFSET, VERTEX
 from schemas.errors import DeviceMemoryError, IncompleteError
 from schemas.manifest import Part
 
-__all__ = [
-    "PIECE_BYTES",
-    "PartProof",
-    "ProofTask",
-    "check_ids",
-    "in_pieces",
-    "proof_tasks",
-    "prove_part",
-    "read_part",
-    "warm_up_device",
-]
-
 logger = logging.getLogger(__name__)
 
 #: A part of more bytes is divided between several workers. Each reads about this number of bytes.

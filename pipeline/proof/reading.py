@@ -25,8 +25,6 @@ from pipeline.workers.pool import Pool, Result, WorkerLostError
 from schemas.errors import IncompleteError, ResourceError
 from schemas.manifest import Part
 
-__all__ = ["COMPARED_ROWS", "ROWS_WORTH_WORKERS", "PartRead", "Reading"]
-
 logger = logging.getLogger(__name__)
 
 #: If there are more rows, their hashes are not compared here. `verify` compares them, because it keeps them on disk.

@@ -19,8 +19,6 @@ from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 from schemas.totals import measured
 
-__all__ = ["BATCH", "Largest", "Place", "add_rows", "largest", "place_of_id", "places_of", "rows_at", "sampled"]
-
 #: The place of a row: number of the file, of the row group in it, and of the row in that, all from 0.
 Place = tuple[int, int, int]
 

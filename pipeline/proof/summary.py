@@ -31,18 +31,6 @@ from schemas.regular_files import regular
 from schemas.search import MEASURES, By
 from schemas.sizes import SizeCounts, SizedRows
 
-__all__ = [
-    "LARGEST",
-    "LARGEST_FILE",
-    "PartSummary",
-    "Summary",
-    "Sums",
-    "Tally",
-    "place_in_summary",
-    "read_largest",
-    "why_damaged",
-]
-
 #: How many of the largest bicliques the summary has by each measure.
 LARGEST = 300
 

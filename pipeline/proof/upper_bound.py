@@ -26,8 +26,6 @@ from schemas.search import Limits, Search
 from schemas.totals import Best
 from schemas.work import Subtrees
 
-__all__ = ["Counted", "count_above"]
-
 
 class Counted(NamedTuple):
     """How many corners there are, and in how many all bicliques were counted."""

@@ -38,8 +38,6 @@ from schemas.manifest import Manifest
 from schemas.totals import Best, Total
 from schemas.values import seconds, whole
 
-__all__ = ["BOUND_TIME_S", "Adjacency", "Verification", "verify_run"]
-
 #: About how many neighbours are gathered at a time, to bound memory.
 _CHUNK = 1 << 20
 

@@ -31,8 +31,6 @@ from schemas.search import Side
 from schemas.totals import PerVertex, Total
 from schemas.vertices import LARGEST_BY, SideTotals
 
-__all__ = ["check", "copy", "refuse_full", "why_damaged", "write"]
-
 _SIDES: tuple[Side, Side] = ("left", "right")
 
 

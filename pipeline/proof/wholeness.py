@@ -10,8 +10,6 @@ from pipeline.run.progress import number
 from schemas.errors import IncompleteError
 from schemas.manifest import Manifest
 
-__all__ = ["check_cover", "why_not_whole"]
-
 
 def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Path, str]] | None = None) -> str | None:
     """Why a run that has a manifest is not complete any more, in words. None if it is complete.

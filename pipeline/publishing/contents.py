@@ -24,8 +24,6 @@ from pipeline.run.stored import bring
 from schemas.errors import IncompleteError, InputError
 from schemas.manifest import Manifest
 
-__all__ = ["PUBLISHED_FOLDERS", "Contents", "is_published", "sealed"]
-
 _PARTS = "bicliques"
 #: Folders beside the parts, all of which can be read without the rest of the run.
 _BESIDE = ("edges", "labels", "summary", "vertices", "changes")

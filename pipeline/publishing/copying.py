@@ -19,8 +19,6 @@ from pipeline.run.resuming import how_to_resume
 from pipeline.run.tables import open_bytes
 from schemas.errors import BicliqueError, IncompleteError, ResourceError
 
-__all__ = ["Copying"]
-
 #: Files that are copied or compared at a time. A store answers slowly, and takes several at once.
 _AT_A_TIME = 4
 #: Seconds between two looks at how far the copies are.

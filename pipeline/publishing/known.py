@@ -14,8 +14,6 @@ from pipeline.run.stored import shown_place
 from pipeline.run.version import __version__
 from schemas.errors import IncompleteError, InputError
 
-__all__ = ["known_listing", "refuse_place", "refuse_readable"]
-
 
 def refuse_place(place: Place, contents: Contents) -> None:
     """Refuse a place inside the folder of the run or of another one, whose readers would take its files for rows.

@@ -14,8 +14,6 @@ from pipeline.publishing.place import Seen
 from schemas.errors import IncompleteError
 from schemas.records import checked, parsed, read_as, with_checksum
 
-__all__ = ["LAYOUT", "Listed", "Listing"]
-
 #: Version of the record.
 LAYOUT = 1
 

@@ -20,8 +20,6 @@ from schemas.errors import BicliqueError, InputError, ResourceError
 from schemas.regular_files import open_regular
 from schemas.values import local_path
 
-__all__ = ["PIECE", "LocalPlace", "Place", "Seen", "StorePlace", "open_place"]
-
 #: Bytes that are read and written at a time.
 PIECE = 8 << 20
 #: Bytes after which a writer waits until the store has taken all of them. Arrow sends beside the writer, and would

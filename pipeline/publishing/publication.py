@@ -18,8 +18,6 @@ from pipeline.run.progress import OnProgress
 from pipeline.run.version import __version__
 from schemas.errors import IncompleteError, ResourceError
 
-__all__ = ["Done", "Publication", "Record"]
-
 
 class Record:
     """The record of one publication.

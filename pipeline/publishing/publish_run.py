@@ -17,8 +17,6 @@ from pipeline.run.progress import OnProgress, to_callback
 from pipeline.run.stored import shown_place
 from schemas.values import as_path
 
-__all__ = ["Published", "publish"]
-
 logger = logging.getLogger(__name__)
 
 

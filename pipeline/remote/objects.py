@@ -20,8 +20,6 @@ from pipeline.remote.urls import place_of, secrets_of
 from schemas.errors import BicliqueError, InputError, ResourceError
 from schemas.regular_files import regular
 
-__all__ = ["AT_A_TIME", "Objects", "TakenError", "beside", "each", "objects_at"]
-
 #: Requests that are made at a time. A store takes 10 to 50 ms for each, and many at once.
 AT_A_TIME = 16
 #: Bytes of a piece. A larger file goes in several. S3 takes no smaller pieces, and not more than 10,000.

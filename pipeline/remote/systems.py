@@ -16,8 +16,6 @@ from urllib.error import URLError
 from pipeline.remote.urls import secrets_of
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["file_system", "is_on_objects", "plain_errors"]
-
 #: Schemes of Arrow's own file systems. Each of them is a store of objects, which has no folders.
 _ARROW = ("s3", "gs", "gcs", "abfs", "abfss")
 #: Seconds for which one request to Google is repeated. A file that cannot be reached takes two of them.

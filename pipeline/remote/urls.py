@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
-__all__ = ["HIDDEN", "has_secrets", "place_of", "secrets_of", "without_secrets"]
-
 #: What stands in the place of a secret.
 HIDDEN = "***"
 #: Options of Arrow's file systems that are no secrets.

@@ -11,8 +11,6 @@ import numpy as np
 
 from schemas.sizes import SizeCounts
 
-__all__ = ["Grid", "cells_of", "edges_of_bins", "grid", "round_numbers"]
-
 #: Fewest numbers to write at an axis.
 _FEWEST_NUMBERS = 3
 #: Largest number of bins on a side of the heat map, and of cells that are not empty; and the numbers of bins from one

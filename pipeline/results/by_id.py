@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from schemas.manifest import Manifest
     from schemas.sizes import SizeCounts
 
-__all__ = ["ById"]
-
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _FLOAT = re.compile(r"[-+]?[0-9]+(\.[0-9]*|(\.[0-9]*)?[eE][-+]?[0-9]+)")
 #: Up to here every whole number is a float.

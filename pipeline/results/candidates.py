@@ -15,8 +15,6 @@ from schemas.bicliques import Bicliques
 from schemas.search import By
 from schemas.totals import measured
 
-__all__ = ["ABOVE_NOTHING", "Best", "Bounds", "Rank", "Score", "SizeScore", "best_rows", "rounds"]
-
 #: The order of the rows: score, edges, left size, id, and the place: file, row group, row. The highest comes first.
 #: It is the order of `pipeline.proof.selection.Largest`.
 Rank = tuple[int, ...]

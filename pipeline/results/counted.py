@@ -8,8 +8,6 @@ from typing import Any
 from schemas.manifest import Outcome
 from schemas.sizes import SizeCounts
 
-__all__ = ["Count"]
-
 
 @dataclass(frozen=True)
 class Count:

@@ -14,8 +14,6 @@ from pipeline.results.candidates import ABOVE_NOTHING, Best, Bounds, best_rows, 
 from pipeline.results.parts import Parts
 from schemas.bicliques import Bicliques
 
-__all__ = ["Chosen", "cover_rows"]
-
 #: Bits of a word.
 _BITS = 64
 #: If one side has at most so many vertices, each vertex of the other has a bit for each of them: is the edge covered?

@@ -10,8 +10,6 @@ from pipeline.results.parts import Parts
 from schemas.bicliques import Bicliques
 from schemas.dtypes import OFFSET
 
-__all__ = ["distinct_rows"]
-
 
 def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray:
     """Go through the rows from the best on, and keep those that share too little with all that were kept before.

@@ -12,8 +12,6 @@ from pipeline.run.opened import Run
 from pipeline.run.tables import check_edges, check_ids, open_part
 from schemas.dtypes import VERTEX
 
-__all__ = ["blocks_of", "degrees_of", "edge_groups"]
-
 
 def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The dense ids of the left and of the right ends of the edges, int32, sorted by both, some of them at a time.

@@ -28,8 +28,6 @@ from schemas.search import MEASURES, By, Side
 from schemas.sizes import SizeCounts
 from schemas.totals import measured
 
-__all__ = ["explained"]
-
 SIDES: tuple[Side, Side] = ("left", "right")
 #: An array for the left side, and one for the right side.
 Sides = tuple[np.ndarray, np.ndarray]

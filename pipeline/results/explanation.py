@@ -16,8 +16,6 @@ from pipeline.rows.notebook import html_table
 from pipeline.run.progress import number
 from schemas.search import By, Side
 
-__all__ = ["Explanation", "Standing"]
-
 #: Columns of a line when the width is not known, and the fewest columns of a label or a list.
 _WIDTH, _LEAST_ROOM = 120, 16
 _OTHER: dict[Side, Side] = {"left": "right", "right": "left"}

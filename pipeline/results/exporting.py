@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from pipeline.rows.collection import Rows
     from pipeline.run.opened import Run
 
-__all__ = ["FORMATS", "Format", "export"]
-
 #: Bytes that are written together.
 _PIECE = 1 << 20
 #: Edges that are in memory together.

@@ -18,18 +18,6 @@ from schemas.search import Search
 if TYPE_CHECKING:
     from pipeline.results.results import Results
 
-__all__ = [
-    "input_rows",
-    "input_words",
-    "memory_words",
-    "reduced_words",
-    "run_facts",
-    "search_words",
-    "seconds_words",
-    "share",
-    "why_none",
-]
-
 
 def _answer(manifest: Manifest, search: Search) -> str:
     """The number of rows, and what they are."""

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from pipeline.run.opened import Run
 
-__all__ = ["Forms"]
-
 
 class Forms(Rows):
     """What `pipeline.results.results.Results` gives to other libraries."""

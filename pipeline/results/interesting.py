@@ -23,8 +23,6 @@ from pipeline.run.outside import refuse_inside_run
 from schemas.errors import InputError
 from schemas.search import By
 
-__all__ = ["cover_table", "refuse_target", "top_rows", "write_table"]
-
 
 def top_rows(
     run: Run,

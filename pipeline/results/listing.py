@@ -9,19 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 
-__all__ = [
-    "aligned",
-    "beginning",
-    "columns_of",
-    "cut",
-    "listed",
-    "shortened",
-    "shown",
-    "top_json",
-    "top_table",
-    "width",
-]
-
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
 #: The fewest columns of the beginning of a label, three of them dots.

@@ -12,8 +12,6 @@ from pipeline.results.listing import beginning, columns_of, shortened
 from pipeline.results.svg import element
 from pipeline.run.progress import number
 
-__all__ = ["Line", "drawn"]
-
 #: Width and height of a cell, size of letters, and mean width of a letter, in units. A unit is a pixel at first.
 _CELL, _FONT, _LETTER = 15, 11, 6.3
 #: Most columns of a label.

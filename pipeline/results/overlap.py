@@ -7,8 +7,6 @@ from hashlib import blake2b
 
 import numpy as np
 
-__all__ = ["common_members", "repeated", "shares_of"]
-
 
 def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
     """The number of members that each pair of rows has in common.

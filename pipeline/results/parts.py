@@ -14,8 +14,6 @@ from pipeline.run.tables import open_part
 from schemas.bicliques import Bicliques
 from schemas.errors import IncompleteError
 
-__all__ = ["Parts"]
-
 
 class Parts:
     """The parts of a run. Threads may read them at the same time.

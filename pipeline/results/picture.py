@@ -23,8 +23,6 @@ from schemas.errors import InputError
 from schemas.search import Side
 from schemas.values import local_path
 
-__all__ = ["Picture", "picture_of", "svg_file"]
-
 #: Most members of a side that are drawn.
 _MEMBERS = 30
 

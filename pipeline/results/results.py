@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-__all__ = ["Results", "open_results"]
-
 
 class Results(Forms, ById):
     """The bicliques of a run, in Parquet. `pipeline.mine` and `pipeline.open_run` return such an object.

@@ -22,8 +22,6 @@ from schemas.facts import BEFORE_MINING, Session
 from schemas.manifest import LedgerEntry
 from schemas.values import as_path
 
-__all__ = ["State", "Status", "WorkerStatus", "status", "status_of"]
-
 #: "stopped": the run stopped at a limit, by Ctrl-C or SIGTERM, or between two steps. "failed": it ended with an error.
 #: "dead": its process was killed, or the machine went down.
 State = Literal["complete", "running", "stopped", "failed", "dead"]

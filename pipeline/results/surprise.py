@@ -11,8 +11,6 @@ from schemas.bicliques import Bicliques
 from schemas.dtypes import VERTEX
 from schemas.errors import IncompleteError
 
-__all__ = ["UNIT", "Surprise", "surprise_of"]
-
 #: How many units a bit has. Scores are sums of integers, so equal ones are equal on every machine and in any order.
 UNIT = 1 << 20
 #: Entries of the table of weights that are computed at a time.

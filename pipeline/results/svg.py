@@ -9,8 +9,6 @@ from markupsafe import Markup, escape
 
 from pipeline.rows.printable import printable
 
-__all__ = ["Figure", "element", "number", "shortened", "style"]
-
 
 @dataclass(frozen=True)
 class Figure:

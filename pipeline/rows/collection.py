@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-__all__ = ["Biclique", "Rows", "bicliques_of"]
-
 #: Rows that are in memory together while all are gone through.
 _BATCH = 1 << 13
 _FEW_AT_A_TIME = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}

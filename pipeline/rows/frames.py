@@ -12,8 +12,6 @@ from schemas.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Lists", "json_text", "to_pandas"]
-
 #: What a list of members is in a frame: a NumPy array; a tuple, by which pandas can group, compare and drop; or text.
 Lists = Literal["array", "tuple", "json"]
 

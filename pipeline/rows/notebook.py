@@ -9,8 +9,6 @@ import pyarrow as pa
 
 from pipeline.rows.printable import printable
 
-__all__ = ["html_table", "some"]
-
 #: A table shows so many members of a side, and so many letters of a label.
 _MEMBERS_SHOWN, _LETTERS_SHOWN = 8, 40
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_kept", "printable"]
-
 #: What XML 1.0 allows in no document, not even as a reference; and DEL and the controls behind it, which are errors in
 #: HTML. The script of the page of a run has the same characters (``CONTROLS`` in ``place.js``).
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

@@ -15,8 +15,6 @@ from pipeline.run.opened import Run
 from schemas.facts import BEFORE_MINING
 from schemas.manifest import LedgerEntry
 
-__all__ = ["Account", "by_worker", "peak_rss", "peak_rss_of", "seconds_of"]
-
 _HIGH_WATER = re.compile(rb"VmHWM:\s*(\d+) kB")
 
 

@@ -31,23 +31,6 @@ from pipeline.run.names import (
 from schemas.errors import IncompleteError, InputError
 from schemas.facts import BEFORE_MINING
 
-__all__ = [
-    "BESIDE",
-    "allow_replacing",
-    "bring_all",
-    "bring_beside",
-    "bring_files",
-    "bring_ledger",
-    "bring_options",
-    "bring_records",
-    "bring_result",
-    "forbid_replacing",
-    "identity_in",
-    "left_in",
-    "may_replace",
-    "was_kept",
-]
-
 logger = logging.getLogger(__name__)
 
 #: What a complete run has beside its parts. Not every run has all of it.

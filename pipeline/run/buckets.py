@@ -12,8 +12,6 @@ from pipeline.process.cores import count_cores
 from pipeline.process.in_order import in_order
 from pipeline.run.files import temporary_errors
 
-__all__ = ["Buckets"]
-
 Result = TypeVar("Result")
 
 

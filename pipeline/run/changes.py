@@ -11,8 +11,6 @@ from pipeline.remote.objects import Objects, each
 from pipeline.run.files import disk_errors, holds, whole_file
 from pipeline.run.names import CHANGES, CHANGES_FILES
 
-__all__ = ["CHANGES_KEYS", "bring_changes", "put_changes"]
-
 #: In the order in which they are put.
 CHANGES_KEYS = tuple(f"{CHANGES}/{name}" for name in CHANGES_FILES)
 *_FILES, _RECORD = CHANGES_KEYS

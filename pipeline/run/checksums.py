@@ -10,8 +10,6 @@ from pathlib import Path
 from pipeline.process.cores import count_cores
 from schemas.regular_files import open_regular
 
-__all__ = ["checksum", "checksums_of"]
-
 #: Bytes of a piece, and most threads that read pieces. More threads wait for memory.
 _PIECE, _MOST_THREADS = 16 << 20, 16
 #: Bytes that are read at a time.

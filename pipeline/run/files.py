@@ -20,22 +20,6 @@ from schemas.records import checked, with_checksum
 from schemas.regular_files import read_regular
 from schemas.values import local_path
 
-__all__ = [
-    "PathLike",
-    "SharedFlush",
-    "create",
-    "disk_errors",
-    "flush",
-    "holds",
-    "read_json",
-    "replace_file",
-    "settle",
-    "temporary_errors",
-    "temporary_folder",
-    "whole_file",
-    "write_json",
-]
-
 #: The types that a path may have in a call.
 PathLike = str | os.PathLike[str]
 

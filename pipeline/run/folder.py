@@ -35,8 +35,6 @@ from schemas.options import RunLimits, RunOptions, RunOrigin
 from schemas.records import check_facts, read_as
 from schemas.values import literal
 
-__all__ = ["PLACES", "RunFolder", "children_of"]
-
 _ANEW = "start the run again in another folder"
 #: The folders that a step writes files into.
 PLACES = {"ingest": ("edges", "labels"), "build": ("graph",), "plan": ("plan",)}

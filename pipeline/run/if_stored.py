@@ -18,17 +18,6 @@ if TYPE_CHECKING:
     from pipeline.run.folder import RunFolder
     from pipeline.run.journal import Journal
 
-__all__ = [
-    "bring_changes",
-    "driven",
-    "here",
-    "keep_changes",
-    "keep_page",
-    "keep_result",
-    "keep_steps",
-    "withdraw_result",
-]
-
 
 def here(path: Path) -> Path:
     """A path, or the folder of this process for reading the run at a URL of a store, as the store has the run now.

@@ -28,8 +28,6 @@ from pipeline.remote.objects import Objects, TakenError, each
 from schemas.errors import IncompleteError, InputError, ResourceError
 from schemas.records import check_facts, checked, parsed, with_checksum
 
-__all__ = ["FIRST", "Journal"]
-
 #: Numbers of a session that need no announcement.
 FIRST = 16
 #: Slices that a run may have. A hundred per second for a day are as many, and there is a request for each.

@@ -24,8 +24,6 @@ from schemas.regular_files import read_regular
 if TYPE_CHECKING:
     from pipeline.run.ledger import Ledger
 
-__all__ = ["begin_session", "keep_result", "keep_steps"]
-
 logger = logging.getLogger(__name__)
 
 #: Keys of entries, and of the announcements of their numbers.

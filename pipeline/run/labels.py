@@ -18,8 +18,6 @@ from schemas.regular_files import regular
 from schemas.search import Side
 from schemas.texts import bytes_of
 
-__all__ = ["LABEL_FILES", "Tables", "hashes_of", "ids_of", "open_labels"]
-
 #: Labels by dense id, left and right; None where the rows of a run hold dense ids.
 Tables = tuple[pa.Array, pa.Array] | None
 

@@ -23,8 +23,6 @@ from pipeline.run.names import LOCK_FILE
 from schemas.errors import BicliqueError, IncompleteError, InputError
 from schemas.records import parsed
 
-__all__ = ["LEASE_S", "is_at_work", "leased", "refuse_others", "said_of_driver"]
-
 logger = logging.getLogger(__name__)
 
 #: Seconds for which a driver is respected that is not heard of, and seconds between two words of it.

@@ -33,8 +33,6 @@ from schemas.work import Subtrees
 if TYPE_CHECKING:
     from pipeline.run.journal import Journal
 
-__all__ = ["Ledger", "named"]
-
 logger = logging.getLogger(__name__)
 
 #: What helps against a damaged entry.

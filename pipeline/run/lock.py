@@ -29,8 +29,6 @@ from pipeline.run.files import disk_errors
 from pipeline.run.stored import store_of
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["Holder", "holder", "holder_here", "is_current", "locked", "open_lock", "try_lock"]
-
 logger = logging.getLogger(__name__)
 
 #: Seconds for which a driver tries to get the lock. `holder` holds it for an instant, too, while it looks.

@@ -36,46 +36,6 @@ from pathlib import Path
 from schemas.errors import InputError
 from schemas.facts import PART_NAME
 
-__all__ = [
-    "CHANGES",
-    "CHANGES_FILES",
-    "EDGES_FILE",
-    "FOLDERS",
-    "INGEST_FILES",
-    "KEEP_FILE",
-    "LEFT_LABELS_FILE",
-    "LOCK_FILE",
-    "MANIFEST_FILE",
-    "OPTIONS_FILE",
-    "PUBLISHED_FILE",
-    "REFUSED_FILE",
-    "REPORT_FILE",
-    "RIGHT_LABELS_FILE",
-    "STAGING",
-    "SUCCESS_FILE",
-    "UNFINISHED_FILE",
-    "has_name_of_run",
-    "is_entry",
-    "is_file",
-    "is_folder",
-    "is_of_run",
-    "is_ours",
-    "is_part",
-    "is_staging",
-    "is_store",
-    "make_ready",
-    "part_name",
-    "part_stem",
-    "refuse_links",
-    "refuse_url",
-    "remove_ours",
-    "store_url",
-    "stranger_in",
-    "temporary_name",
-    "unnamed_part",
-    "url_of",
-]
-
 #: Files of the tables of edges and labels, below the folder of a run.
 EDGES_FILE = Path("edges/edges.parquet")
 LEFT_LABELS_FILE = Path("labels/left.parquet")

@@ -28,8 +28,6 @@ from pipeline.run.outside import refuse_inside_run, refuse_inside_stored_run
 from pipeline.run.resuming import how_to_resume
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["NewRun", "new_run"]
-
 
 class NewRun:
     """A run that is being made.

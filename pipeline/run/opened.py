@@ -30,8 +30,6 @@ from schemas.search import Search
 if TYPE_CHECKING:
     from pipeline.run.journal import Journal
 
-__all__ = ["Run"]
-
 
 class Run:
     """What a run has: options, facts of its steps, graph, labels, plan, ledger and sessions.

@@ -16,8 +16,6 @@ from pipeline.run.names import FOLDERS, OPTIONS_FILE, PUBLISHED_FILE, is_file, i
 from pipeline.run.stored import url_at
 from schemas.errors import InputError
 
-__all__ = ["refuse_above", "refuse_inside_run", "refuse_inside_store", "refuse_inside_stored_run"]
-
 #: The files of which a folder has one if it is that of a run, or of what was published of one.
 _TELLS_A_RUN = (OPTIONS_FILE, PUBLISHED_FILE)
 

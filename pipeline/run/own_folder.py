@@ -9,8 +9,6 @@ from pathlib import Path
 from pipeline.run.files import disk_errors
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["fill_folder", "names_in", "refuse_strangers", "remove_own"]
-
 
 def names_in(place: Path) -> list[str]:
     """The names in a folder, ascending. None if it does not exist.

@@ -24,8 +24,6 @@ from pipeline.run.stored import put_parts, store_of
 from schemas.errors import IncompleteError
 from schemas.manifest import Part
 
-__all__ = ["admit", "await_driver", "close_pending", "pending_there", "place_of"]
-
 #: Seconds between two looks of a reader, and for how long it looks. A driver moves a part some milliseconds after its
 #: entry, unless the disk stalls.
 _LOOK_S, _PATIENCE_S = 0.002, 10.0

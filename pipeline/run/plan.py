@@ -21,8 +21,6 @@ from schemas.errors import IncompleteError
 from schemas.manifest import PLAN, LedgerEntry
 from schemas.regular_files import map_array
 
-__all__ = ["ROOTS_FILE", "WEIGHTS_FILE", "BandOf", "Plan"]
-
 #: Names of the files below ``plan/``.
 ROOTS_FILE, WEIGHTS_FILE = "roots.npy", "weights.npy"
 

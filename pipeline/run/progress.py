@@ -13,8 +13,6 @@ from pipeline.process.logs import write_if_possible
 from schemas.errors import InputError, in_one_line
 from schemas.facts import BEFORE_MINING
 
-__all__ = ["Gap", "OnProgress", "Progress", "Step", "number", "pass_on", "size", "to_callback"]
-
 Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate", "publish"]
 
 _WORDS: dict[Step, str] = {

@@ -11,8 +11,6 @@ from pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
 from pipeline.run.stored import url_at
 from schemas.errors import BicliqueError
 
-__all__ = ["how_to_resume", "in_the_way", "no_run", "of_another_schema"]
-
 
 def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
     """The command that goes on with the run in `path`. The name of the folder is quoted for a shell.

@@ -16,8 +16,6 @@ from schemas.facts import Session
 from schemas.manifest import Manifest, Outcome
 from schemas.records import read_as
 
-__all__ = ["MiningSession", "busy_ratio_of", "how_it_ended", "last_session", "mend_sessions", "remember", "sessions"]
-
 logger = logging.getLogger(__name__)
 
 

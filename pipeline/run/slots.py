@@ -32,8 +32,6 @@ from pipeline.run.lock import is_current, open_lock, try_lock
 from pipeline.run.stored import keeps, places_here
 from schemas.errors import ResourceError
 
-__all__ = ["RUN", "Kind", "others", "own_place", "shared_place"]
-
 logger = logging.getLogger(__name__)
 
 Kind = Literal["driver", "reader"]

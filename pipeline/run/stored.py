@@ -22,24 +22,6 @@ if TYPE_CHECKING:
     from pipeline.remote.objects import Objects
     from schemas.manifest import Part
 
-__all__ = [
-    "address_of",
-    "bring",
-    "for_arrow",
-    "is_read_by",
-    "keeps",
-    "key_of",
-    "parts_listed",
-    "places_here",
-    "put_parts",
-    "real",
-    "shown_address",
-    "shown_place",
-    "sizes_of",
-    "store_of",
-    "url_at",
-]
-
 _PLACE = "bicliques"
 #: What brings the files of runs that are read from a store, by their folders.
 _readers: dict[Path, Callable[[Path], None]] = {}

@@ -20,19 +20,6 @@ from pipeline.run.stored import bring, for_arrow, key_of, store_of
 from schemas.errors import IncompleteError, ResourceError
 from schemas.regular_files import open_regular, read_regular, regular
 
-__all__ = [
-    "LOCAL",
-    "check_edges",
-    "check_ids",
-    "found_at",
-    "open_bytes",
-    "open_part",
-    "open_table",
-    "read_integers",
-    "read_schema",
-    "read_table",
-]
-
 #: The file system of this machine. Without it pyarrow would look for a missing ``s3:/a/b`` in a cloud.
 LOCAL = LocalFileSystem()
 #: Rows that a row group may have. Runs write a million at most.

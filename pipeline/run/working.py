@@ -41,8 +41,6 @@ from pipeline.run.stored import is_read_by, keeps
 from schemas.errors import ResourceError
 from schemas.facts import BEFORE_MINING
 
-__all__ = ["copy_for_check", "driver_folder", "reader_folder", "worker_folder"]
-
 #: The lock of a worker that brings the graph, and seconds for which others wait for it. A store that is silent for a
 #: minute is an error, so this is only for a process that was stopped.
 _BRINGING, _PATIENCE_S = "bringing.lock", 3600.0

@@ -18,8 +18,6 @@ from pipeline.run.names import REFUSED_FILE, SUCCESS_FILE
 from pipeline.series.runs import is_run, newest_complete, runs_in, series_of
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["LATEST", "mark_complete", "mark_refused", "point_to_newest", "withdraw_mark"]
-
 LATEST = "latest"
 
 

@@ -20,8 +20,6 @@ from pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in,
 from schemas.errors import BicliqueError, InputError
 from schemas.values import as_path, whole
 
-__all__ = ["OldRun", "Pruning", "carry_out", "prune", "prune_after", "refuse_short_lived", "survey"]
-
 logger = logging.getLogger(__name__)
 
 Verdict = Literal["keep", "remove"]

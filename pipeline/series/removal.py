@@ -18,8 +18,6 @@ from pipeline.run.names import LOCK_FILE, OPTIONS_FILE, is_folder, remove_ours, 
 from pipeline.series.runs import is_run
 from schemas.errors import IncompleteError, InputError, ResourceError
 
-__all__ = ["finish_removal", "is_half_removed", "put_back", "refuse_strangers", "remove_run", "set_aside"]
-
 _HALF_REMOVED = re.compile(r"\..+\.(?P<run>[0-9a-f]{32})\.removed", re.DOTALL)
 
 

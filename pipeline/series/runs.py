@@ -19,18 +19,6 @@ from pipeline.run.stored import url_at
 from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
 from schemas.options import RunOrigin
 
-__all__ = [
-    "FoundRun",
-    "entries_of",
-    "is_run",
-    "newest_beside",
-    "newest_complete",
-    "run_after",
-    "run_before",
-    "runs_in",
-    "series_of",
-]
-
 
 @dataclass(frozen=True)
 class FoundRun:

@@ -17,8 +17,6 @@ from pipeline.prepare.weights import RootWeights, weights_of
 from pipeline.run.opened import Run
 from schemas.errors import BicliqueError
 
-__all__ = ["Crew", "crew_of", "forget", "having_threads", "threads_at_work", "threads_here"]
-
 _threads: ContextVar[int] = ContextVar("threads", default=1)
 
 

@@ -9,8 +9,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["all_ended", "leave", "may_end"]
-
 _lock = threading.Lock()
 _searches: set[Callable[[], None]] = set()
 _leaving = threading.Event()

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from schemas.engine_kind import EngineKind
 from schemas.work import Engine
 
-__all__ = ["Server", "forget", "turn"]
-
 
 class Server:
     """An engine that is kept from slice to slice of a run.

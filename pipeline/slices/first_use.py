@@ -22,8 +22,6 @@ from pipeline.run.progress import OnProgress, Progress
 from schemas.options import BuildOptions
 from schemas.search import Search
 
-__all__ = ["before_building", "before_mining", "before_proving", "before_reading", "load_engine"]
-
 
 def before_reading(source: Any, ingest_on: IngestOn, where: Sequence[str] = ()) -> None:
     """Load the code of readers, also cuDF if that is going to read.

@@ -17,8 +17,6 @@ from pipeline.prepare.weights import SHAPE, shapes_of
 from schemas.dtypes import VERTEX
 from schemas.work import Subtrees
 
-__all__ = ["LeftOver", "Packed", "Roots", "unpacked"]
-
 #: Nodes ``start`` to ``stop - 1`` of a list that `Subtrees.to_bytes` packed: (packed, start, stop).
 Packed = tuple[bytes, int, int]
 

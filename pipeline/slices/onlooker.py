@@ -11,8 +11,6 @@ from schemas.emit import Emit
 from schemas.graph import MiningGraph
 from schemas.vertices import SideTotals
 
-__all__ = ["Onlooker"]
-
 
 class Onlooker:
     """An `Emit` that hands bicliques on, and knows of every vertex their number and the largest of them.

@@ -17,17 +17,6 @@ from typing import Protocol
 
 from kernels.gpu.nvml import Nvml
 
-__all__ = [
-    "COUNTERS",
-    "Counter",
-    "NvmlCounter",
-    "PowerMeter",
-    "RaplCounter",
-    "Usage",
-    "gpu_counter",
-    "processor_counter",
-]
-
 _POWERCAP = Path("/sys/class/powercap")
 #: Seconds between two readings of the power. NVML has a new value as often.
 _INTERVAL_S = 0.05

@@ -14,8 +14,6 @@ from pipeline.run.names import url_of
 from pipeline.run.opened import Run
 from schemas.errors import IncompleteError
 
-__all__ = ["close_in_worker", "open_in_worker"]
-
 _opening = threading.Lock()
 
 

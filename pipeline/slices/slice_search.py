@@ -19,8 +19,6 @@ from schemas.work import EVERYTHING, Engine, Slice, Subtrees
 if TYPE_CHECKING:
     from pipeline.slices.onlooker import Onlooker
 
-__all__ = ["SliceSearch"]
-
 #: Share of the slice's time that all timed roots together may take.
 _PROBE_SHARE = 0.1
 

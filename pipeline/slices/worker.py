@@ -46,19 +46,6 @@ from schemas.stats import SliceStats
 from schemas.totals import Total
 from schemas.work import Subtrees
 
-__all__ = [
-    "SliceDone",
-    "SliceTask",
-    "forget",
-    "hand_in",
-    "identity",
-    "mine_slice",
-    "reasons",
-    "version",
-    "warm_up",
-    "writer_of",
-]
-
 logger = logging.getLogger(__name__)
 
 

@@ -23,8 +23,6 @@ from schemas.errors import InputError
 from schemas.hashes import splitmix64
 from schemas.search import Side
 
-__all__ = ["Degrees", "Drawn", "Part", "RandomGraph", "begins_of", "power_law", "usual_largest"]
-
 #: Its logarithm and its exponential are correctly rounded, so they are the same everywhere.
 _DECIMAL = Context(prec=50)
 _ONE = 1 << 40

@@ -13,8 +13,6 @@ from schemas.errors import IncompleteError
 from schemas.regular_files import regular
 from schemas.values import as_path
 
-__all__ = ["PLANTED_FILE", "TRUTH_FILE", "Generated", "is_of_graph", "part_name", "remove_graph"]
-
 #: Files beside the parts. A folder is read as a graph without files whose names begin so.
 TRUTH_FILE, PLANTED_FILE = "_truth.json", "_truth.parquet"
 _PART, _SUFFIX = "part-", ".parquet"

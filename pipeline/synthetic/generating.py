@@ -31,8 +31,6 @@ from schemas.option import as_option
 from schemas.search import Side
 from schemas.values import as_path
 
-__all__ = ["Estimate", "estimate", "generate"]
-
 #: Edges of a part, about, and rows of it that are compressed and read together.
 _PART_EDGES, _GROUP = 1 << 22, 1 << 20
 #: Bytes of memory of the process, and for an edge and a vertex of a part that is being written; bytes of a file for an

@@ -13,8 +13,6 @@ from schemas.errors import InputError
 from schemas.option import as_option
 from schemas.values import as_index
 
-__all__ = ["Labels", "Wanted", "wanted", "whole"]
-
 Labels = Literal["integers", "text"]
 #: Options that are whole numbers: the least and the largest value.
 _RANGES = {

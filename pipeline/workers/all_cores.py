@@ -12,8 +12,6 @@ from pipeline.workers.pool import Capacity, InProcess, Pool, Result
 from pipeline.workers.thread_pool import InThreads
 from schemas.platform import Platform
 
-__all__ = ["Growing", "are_faster", "on_all_cores"]
-
 
 class Growing:
     """Runs tasks in this process at first. After `grow` it runs them on the pool of `start`, once that is ready.

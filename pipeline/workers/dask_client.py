@@ -17,8 +17,6 @@ from pipeline.workers.options import Scheduler, address_of
 from schemas.errors import InputError, ResourceError
 from schemas.platform import Platform
 
-__all__ = ["answers", "check_environment", "client_of", "start_cluster"]
-
 
 def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> Any:
     """Start a ``LocalCUDACluster`` with one process per device. A process has one thread per slice it may have in hand.

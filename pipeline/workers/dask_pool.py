@@ -35,8 +35,6 @@ from pipeline.workers.pool import Capacity, Result
 from schemas.errors import ResourceError
 from schemas.platform import CORES, Platform
 
-__all__ = ["DaskPool"]
-
 logger = logging.getLogger(__name__)
 
 #: Seconds that a scheduler or the first worker may take to start.

@@ -20,8 +20,6 @@ import distributed
 
 from pipeline.workers.notice import OURS
 
-__all__ = ["MOST_BYTES", "came", "expect", "forget", "listen", "push", "unlisten"]
-
 #: The events of all runs, so each driver gets those of the others, too. The scheduler keeps the last 1,000 events of a
 #: topic, and a client cannot drop them, so a run must not have a topic of its own. The id of a client as the topic,
 #: which the scheduler does clear, was tried and saved nothing (docs/lab/scaling.md).

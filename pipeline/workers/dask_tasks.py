@@ -28,8 +28,6 @@ from pipeline.workers.device_failure import guarded
 from pipeline.workers.notice import OURS
 from pipeline.workers.pool import Result, WorkerLostError
 
-__all__ = ["MANY", "DaskSharing", "DaskTasks", "could_share"]
-
 
 class DaskTasks:
     """Tasks on the workers of a client.

@@ -9,8 +9,6 @@ from typing import Any
 
 from schemas.errors import BicliqueError
 
-__all__ = ["guarded", "has_failed"]
-
 logger = logging.getLogger(__name__)
 
 #: Exit code of a worker whose device failed.

@@ -11,8 +11,6 @@ from typing import Any
 
 from schemas.errors import InputError
 
-__all__ = ["limited", "pool_bytes", "pool_of"]
-
 #: Where CuPy reads the limit of the pools that it makes. Worker processes inherit it.
 _VARIABLE = "CUPY_GPU_MEMORY_LIMIT"
 #: Bytes of a device that a process takes besides CuPy's pool: the context, machine code, stacks of kernels, and what

@@ -17,8 +17,6 @@ from pipeline.process.children import on_their_own
 from pipeline.workers.device_serving import serve
 from pipeline.workers.pool import WorkerLostError
 
-__all__ = ["DeviceProcess"]
-
 
 class DeviceProcess:
     """A worker process. `submit` is that of an executor.

@@ -20,8 +20,6 @@ from pipeline.process.cores import share_cores
 from pipeline.process.left_out import leave_out
 from pipeline.workers.device_failure import guarded
 
-__all__ = ["meet_device", "serve"]
-
 
 def meet_device() -> None:
     """Import what slices need, while the driver makes the context of the device. Neither depends on the run."""

@@ -9,8 +9,6 @@ from importlib.util import find_spec
 from kernels.gpu.visible import named_devices, numbered_devices
 from schemas.errors import InputError, ResourceError
 
-__all__ = ["Devices", "choose_devices", "device_numbers", "visible_devices"]
-
 #: How a user names GPUs: a number, several numbers, or text as on the command line, ``"0,1"``.
 Devices = int | str | Sequence[int]
 

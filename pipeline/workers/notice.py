@@ -30,8 +30,6 @@ from distributed.diagnostics.plugin import NannyPlugin
 
 from pipeline.slices import ending
 
-__all__ = ["OURS", "bring_notice"]
-
 #: How the keys of our tasks begin. A worker waits for no others.
 OURS = "bicliques-"
 #: Seconds between two looks at tasks that are to end.

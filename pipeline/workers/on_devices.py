@@ -22,8 +22,6 @@ from pipeline.workers.thread_pool import InThreads
 from schemas.errors import ResourceError
 from schemas.platform import Platform
 
-__all__ = ["OnDevices"]
-
 logger = logging.getLogger(__name__)
 
 #: Longest slice of this process while others are on their way, because they wait for it. In seconds.

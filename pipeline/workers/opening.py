@@ -22,17 +22,6 @@ from schemas.platform import CORES, Platform
 if TYPE_CHECKING:
     from pipeline.workers.dask_pool import DaskPool
 
-__all__ = [
-    "LOCAL_WORKERS",
-    "LocalWorkers",
-    "ask_workers",
-    "begun",
-    "check_workers",
-    "dask_pool",
-    "expected_capacity",
-    "open_pool",
-]
-
 #: Longest slice of a thread on a core, in seconds. It is short, because the end of a run waits for it.
 _MOST_SECONDS = 2.0
 

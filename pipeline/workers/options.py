@@ -13,8 +13,6 @@ from schemas.option import Call, option
 from schemas.options import Where
 from schemas.values import seconds
 
-__all__ = ["Scheduler", "WorkerOptions", "address_of"]
-
 #: A running Dask scheduler: its address, or a client or a cluster that is connected to it.
 if TYPE_CHECKING:
     import distributed

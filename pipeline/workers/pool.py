@@ -9,8 +9,6 @@ from typing import Any, NamedTuple, Protocol
 
 from pipeline.slices import worker
 
-__all__ = ["Capacity", "InProcess", "Pool", "Result", "Sharing", "WorkerLostError"]
-
 
 class WorkerLostError(Exception):
     """A worker died while it had a task. The task may be tried again."""

@@ -20,8 +20,6 @@ from pipeline.process.children import end_with_parent, on_their_own
 from pipeline.workers.pool import Capacity, Result, WorkerLostError
 from pipeline.workers.thread_pool import ended
 
-__all__ = ["InProcesses"]
-
 
 class InProcesses:
     """Runs tasks in processes that it starts; see `pipeline.workers.pool.Pool`. They end when their parent has ended.

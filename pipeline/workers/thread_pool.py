@@ -15,8 +15,6 @@ from pipeline.slices import crew, worker
 from pipeline.slices.ending import all_ended
 from pipeline.workers.pool import Capacity, Result
 
-__all__ = ["FEW_THREADS", "InThreads", "ThreadSharing", "ended"]
-
 _IN_HAND = 2
 
 

@@ -14,8 +14,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-__all__ = ["seen_by_readers", "watch"]
-
 #: Calls of Python that change what is in a folder; of ``open`` only those that may write. Rows themselves are written
 #: outside Python, and get their names by these.
 _CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate")

@@ -21,8 +21,6 @@ from prefect.client.base import PrefectHttpxSyncClient
 
 from tests.support.runs import ROOT
 
-__all__ = ["Server", "free_port", "server", "wait_for"]
-
 _ENDED = {"COMPLETED", "FAILED", "CRASHED"}
 #: Runs commands of Prefect, a JSON list of lists of words, one after the other. One interpreter does, because importing
 #: Prefect takes longer than most of them.

@@ -8,8 +8,6 @@ from prefect.client.orchestration import get_client
 from prefect.events.filters import EventFilter, EventNameFilter, EventOrder, EventResourceFilter
 from prefect.events.schemas.events import ReceivedEvent
 
-__all__ = ["CHANGED", "COMPLETE", "MADE", "PUBLISHED", "READ", "events"]
-
 COMPLETE, CHANGED, PUBLISHED = "bicliques.run.complete", "bicliques.run.changed", "bicliques.run.published"
 MADE, READ = "prefect.asset.materialization.succeeded", "prefect.asset.referenced"
 

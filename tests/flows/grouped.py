@@ -6,8 +6,6 @@ from typing import Any
 
 from pipeline.api.table import entries_of
 
-__all__ = ["grouped"]
-
 
 def grouped(**given: Any) -> dict[str, Any]:
     """Parameters of the flow `mine`: options in their groups, everything else as it is."""

@@ -11,8 +11,6 @@ from typing import Any
 
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
-__all__ = ["notified", "receiver"]
-
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, list[dict[str, str]]]]:

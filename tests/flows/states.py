@@ -18,8 +18,6 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import Artifact, FlowRun, State
 from prefect.events.filters import EventFilter, EventRelatedFilter
 
-__all__ = ["artifacts", "descriptions", "everything", "logged", "read", "tries"]
-
 
 def artifacts(state: State[Any]) -> dict[str, Any]:
     """Data by what the artifact is of; the end of the keys, which all of a run share, is under ""."""

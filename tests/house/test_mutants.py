@@ -28,6 +28,7 @@ def _meaning_of(text: str) -> str:
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_a_mutant_can_still_be_made(mutant: Mutant) -> None:
     """When the code changes, change the old text with it, or drop the entry where it says nothing any more."""
+    assert mutant.file, "the old text is in no file, or in several: then name one"
     assert Path(mutant.file).parts[0] in LAYERS
     text = (ROOT / mutant.file).read_text()
     changed = mutant.applied(text)

@@ -149,9 +149,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, folder: Path
             root, words.words, words.drawn, words.seed, words.jobs, limit_s, words.map, words.record, words.changed
         )
     words.limit = words.limit or 900.0
-    mutants, verdicts = chosen(load(folder), words.words), Counter[str]()
+    mutants, verdicts = chosen(load(folder, root), words.words), Counter[str]()
     if words.list:
-        for mutant in load(folder) if not words.words else mutants:
+        for mutant in load(folder, root) if not words.words else mutants:
             say(f"{mutant.name}: {mutant.file}: {mutant.says}{' (equivalent)' if mutant.equivalent else ''}")
         return 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:

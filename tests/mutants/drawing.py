@@ -14,8 +14,6 @@ from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
-__all__ = ["ROOMS", "Drawn", "draw", "places", "room_of"]
-
 ROOMS = ("schemas", "kernels", "pipeline", "flows", "bicliques")
 _OTHER = {
     **{"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "is": "is not", "is not": "is"},

@@ -23,8 +23,6 @@ from tests.mutants import __main__ as tool
 from tests.mutants.drawing import ROOMS, Drawn, draw, room_of
 from tests.mutants.map import Map
 
-__all__ = ["changed_lines", "judge_drawn", "score"]
-
 #: Seconds that the tests of a mutant took when the map was made, and their limit beside that of compiling.
 _TESTS_S, _COMPILING_S = 60.0, 120.0
 #: A mutant has so many cores of its own: tests with a thread per core would be in the way of other mutants.

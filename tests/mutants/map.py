@@ -18,8 +18,6 @@ import numpy as np
 
 from tests.mutants.drawing import Drawn
 
-__all__ = ["FOLDER", "MAP", "NOTES", "ROOT", "Map", "make_map"]
-
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "mutants"
 NOTES, MAP = FOLDER / "notes", FOLDER / "map.json.gz"

@@ -6,9 +6,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["FOLDER", "Mutant", "load"]
+from tests.mutants.drawing import ROOMS
 
-FOLDER = Path(__file__).parent
+FOLDER, ROOT = Path(__file__).parent, Path(__file__).parents[2]
+_SOURCES = {".py", ".cu", ".cuh", ".js", ".css", ".html"}
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class Mutant:
     ----------
     name : str
     file : str
-        Relative to the root of the project.
+        Relative to the root of the project. Empty if the old text is in no file, or in several.
     old, new : str
         Text that is in the file once, and what takes its place.
     tests : tuple of str
@@ -51,10 +52,22 @@ class Mutant:
         return text.replace(self.old, self.new)
 
 
-def load(folder: Path = FOLDER) -> list[Mutant]:
-    """All mutants, file by file in the order of their names."""
+def load(folder: Path = FOLDER, root: Path = ROOT) -> list[Mutant]:
+    """All mutants, file by file in the order of their names.
+
+    An entry names its file only if its old text is in several; so code may move without the table. The file is empty if
+    the text is nowhere.
+    """
+    texts = {
+        str(path.relative_to(root)): path.read_text()
+        for room in ROOMS
+        for path in (root / room).rglob("*")
+        if path.suffix in _SOURCES
+    }
     mutants = []
-    for file in sorted(folder.glob("*.toml")):
-        for entry in tomllib.loads(file.read_text())["mutant"]:
-            mutants.append(Mutant(**entry | {"tests": tuple(entry["tests"])}))
+    for table in sorted(folder.glob("*.toml")):
+        for entry in tomllib.loads(table.read_text())["mutant"]:
+            files = [file for file, text in texts.items() if entry["old"] in text] if "file" not in entry else []
+            file = files[0] if len(files) == 1 else ""
+            mutants.append(Mutant(**{"file": file} | entry | {"tests": tuple(entry["tests"])}))
     return mutants

@@ -13,8 +13,6 @@ import pytest
 import pipeline
 from pipeline.compare import in_run
 
-__all__ = ["QUIET", "changes", "maximal_bicliques", "night", "noted_comparisons", "rows_of"]
-
 QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
 Edges = set[tuple[Any, Any]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["force_nothing"]
-
 
 def force_nothing() -> None:
     """From now on `os.fsync` of this process only looks whether there is such a file.

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["LIKE_CUPY"]
-
 
 class _LikeCupy:
     def __getattr__(self, name: str) -> Any:

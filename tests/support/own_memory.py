@@ -6,8 +6,6 @@ import ctypes
 import re
 from pathlib import Path
 
-__all__ = ["PROCESS_FILES", "OwnMemory"]
-
 #: Bytes of `pipeline.estimate.memory.PROCESS_BYTES` that are mapped files. What is measured here is without them.
 PROCESS_FILES = 150 << 20
 

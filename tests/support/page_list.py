@@ -6,8 +6,6 @@ from typing import Any
 
 from pipeline.results.report.listed import Listed
 
-__all__ = ["ROWS", "distinct", "numbers"]
-
 #: Selects the rows that are shown.
 ROWS = "#list tbody tr"
 

@@ -12,8 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["Arrays"]
-
 
 class Arrays(Protocol):
     """Arrays of a device, and columns of labels there."""

@@ -17,8 +17,6 @@ from pipeline.output.rmm_pool import take_from_pool
 from schemas.dtypes import VERTEX
 from schemas.edges import EDGES
 
-__all__ = ["CudfArrays"]
-
 #: Bytes from which on an array is copied through page-locked memory.
 _LARGE = 1 << 26
 #: Rows of a row group of edges. The host has the same.

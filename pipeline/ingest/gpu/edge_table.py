@@ -20,8 +20,6 @@ from pipeline.ingest.gpu.arrays import Arrays
 from pipeline.ingest.table.normalise import SLICE, Labels, digest_of
 from pipeline.ingest.table.numbering import refuse_too_many
 
-__all__ = ["PIECE", "DeviceEdgeTable", "edges_of_a_chunk"]
-
 #: Device memory per edge of a chunk, in bytes, for labels, codes, words, and sorting.
 _EDGE_BYTES = 160
 #: Bytes of text of a side that are numbered at a time, per edge of a chunk. Numbering takes some 14 bytes of the device

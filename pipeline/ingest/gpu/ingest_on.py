@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from pipeline.ingest.gpu.arrays import Arrays
     from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 
-__all__ = ["WORTH_BYTES", "IngestOn", "choose_reader", "memory_errors", "read_on_device"]
-
 logger = logging.getLogger(__name__)
 
 #: Where the input is read, numbered and sorted. ``auto`` is the GPU for a large file, if cuDF can be used.

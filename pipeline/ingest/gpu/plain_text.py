@@ -18,8 +18,6 @@ from pipeline.ingest.readers.edge_list import EdgeList
 from pipeline.ingest.readers.labels import INTEGER
 from pipeline.ingest.readers.text import TextStream
 
-__all__ = ["parse_plain"]
-
 _LF, _CR = ord("\n"), ord("\r")
 #: Bytes of a line behind the first after which it is asked whether any place is left that may have it.
 _SOME = 3

@@ -20,8 +20,6 @@ from pipeline.ingest.readers.delimited import Delimited
 from pipeline.ingest.readers.edge_list import EdgeList
 from pipeline.ingest.readers.several import SeveralFiles
 
-__all__ = ["device_batches"]
-
 logger = logging.getLogger(__name__)
 
 #: Rows of Parquet row groups that are read together.

@@ -19,8 +19,6 @@ from pipeline.ingest.readers.opening import COMPRESSIONS, Digest, digest_on_all_
 from pipeline.ingest.readers.text import TextStream
 from schemas.errors import InputError
 
-__all__ = ["DECOMPRESSED_BYTES", "LOOK", "PIECE_BYTES", "text_batches"]
-
 #: Bytes of a block. A device needs long blocks, and several of them to overlap reading with parsing.
 BLOCK_BYTES = 256 << 20
 #: Bytes that are read from a compressed file at a time. Decompression takes most of the time there.

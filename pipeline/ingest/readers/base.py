@@ -20,21 +20,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Doubt, Reading
 
-__all__ = [
-    "NAN_REMEDY",
-    "ON_LABELS",
-    "ON_TABLES",
-    "ON_WEIGHTS",
-    "SIDES",
-    "SKIP",
-    "BadLineError",
-    "EdgeStream",
-    "Format",
-    "refuse_unused",
-    "shorten",
-    "to_batch",
-]
-
 #: The two sides, and their names where the input has none.
 SIDES = ("left", "right")
 

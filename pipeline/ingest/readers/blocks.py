@@ -17,18 +17,6 @@ import numpy as np
 from pipeline.ingest.readers.opening import FileHash, decompressed, hashed
 from schemas.errors import InputError
 
-__all__ = [
-    "LINE_BYTES",
-    "LOOK",
-    "MARK",
-    "Block",
-    "beginning",
-    "block_of",
-    "blocks",
-    "numbered_lines",
-    "refuse_long_lines",
-]
-
 #: Bytes of text that are parsed at a time, by each thread. What is made of them stays in the caches of a core.
 BLOCK_BYTES = 2 << 20
 

@@ -14,8 +14,6 @@ from pipeline.ingest.readers.labels import INTEGER
 from pipeline.ingest.readers.look import MOST_COLUMNS, number_in
 from schemas.errors import InputError
 
-__all__ = ["cells_of", "has_edge", "is_empty", "refuse_cells", "refuse_marks"]
-
 #: Marks for an edge and for none, in any capitals. A table has those of one line, and empty cells.
 _MARKS = (
     ({"1", "1.0"}, {"0", "0.0"}),

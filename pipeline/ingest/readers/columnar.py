@@ -17,8 +17,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["ArrowTable", "ParquetTable"]
-
 #: Bytes of a batch, by the sizes that the file states for its row groups.
 BATCH_BYTES = 64 << 20
 #: Rows of a batch of text that is stored as differences from the row before, because the file does not state its size.

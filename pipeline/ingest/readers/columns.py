@@ -15,17 +15,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = [
-    "Choice",
-    "choose",
-    "column_of_field",
-    "find_column",
-    "index_first",
-    "is_usual",
-    "matrix_remedy",
-    "side_names",
-]
-
 #: Pairs of names that are known as the two sides, at any position (docs/formats.md). Capitals do not matter, and "id"
 #: may follow.
 _PAIRS = [

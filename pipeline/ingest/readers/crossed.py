@@ -23,8 +23,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["Context", "CrossTable"]
-
 #: Lines above the names of a context, at most: B, a title, two numbers.
 _HEAD, _DIGITS = 7, 10
 

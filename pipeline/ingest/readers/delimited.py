@@ -30,8 +30,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Doubt
 
-__all__ = ["Delimited"]
-
 _EXCEL = re.compile(r'"?sep=(.)"?$', re.IGNORECASE)
 #: The character that stands for a delimiter of several characters. Text does not have it.
 _UNIT = "\x1f"

@@ -36,8 +36,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Doubt, Reading
 
-__all__ = ["EdgeList", "Konect"]
-
 _EXTRA = ("weight", "time")
 
 #: Most numbers above the edges: left, right, edges. A few edges are counted by small numbers, as labels are.

@@ -20,21 +20,6 @@ from schemas.errors import InputError
 from schemas.values import at_home, literal
 from schemas.where import Condition
 
-__all__ = [
-    "Files",
-    "Named",
-    "chosen",
-    "find",
-    "is_hidden",
-    "is_named",
-    "is_pattern",
-    "items_of",
-    "refuse_part",
-    "refuse_run",
-    "title_of",
-    "with_number",
-]
-
 #: What a person may write for files: a path, a pattern, or several of them.
 Named = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 

@@ -19,8 +19,6 @@ from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["open_igraph", "open_networkx", "open_scipy"]
-
 
 def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open a scipy.sparse matrix or array. Labels are row and column numbers from 0."""

@@ -19,19 +19,6 @@ from pipeline.run.progress import number
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = [
-    "is_whole",
-    "labels_of",
-    "odd_value",
-    "one_hot",
-    "open_array",
-    "open_mapping",
-    "open_pairs",
-    "pairs_of",
-    "refuse_odd",
-    "whole_as_text",
-]
-
 #: The types that a pair may have. Text of two letters and sets are none.
 _PAIRS = (tuple, list, np.ndarray)
 #: What an edge is without weights and with them, by its length.

@@ -18,19 +18,6 @@ from schemas.errors import InputError
 from schemas.options import LabelType
 from schemas.texts import bytes_of
 
-__all__ = [
-    "AS_TEXT",
-    "INTEGER",
-    "MAX_INTEGER",
-    "TEXT",
-    "header_number",
-    "kind_of",
-    "looks_integer",
-    "parse_label",
-    "to_integers",
-    "without_empty",
-]
-
 INTEGER = pa.int64()
 TEXT = pa.large_string()
 MAX_INTEGER = 2**63 - 1

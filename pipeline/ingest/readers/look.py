@@ -17,28 +17,6 @@ from pipeline.process import shell
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = [
-    "MOST_COLUMNS",
-    "Line",
-    "are_numbered",
-    "are_shared",
-    "are_usual",
-    "as_edges",
-    "fields_of",
-    "find_delimiter",
-    "has_names",
-    "is_number",
-    "lines_above",
-    "may_be",
-    "number_in",
-    "option_of",
-    "refuse_comment_or_edge",
-    "sample_of",
-    "separators_in",
-    "shown_separator",
-    "split_fields",
-]
-
 #: Number and text of a line.
 Line = tuple[int, str]
 

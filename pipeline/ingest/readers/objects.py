@@ -20,8 +20,6 @@ from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Table, TableStrea
 from schemas.errors import InputError
 from schemas.options import IngestOptions
 
-__all__ = ["open_object"]
-
 #: What `Table.take` returns.
 _Taken = tuple[pa.Schema, Iterable[pa.RecordBatch]]
 

@@ -25,21 +25,6 @@ from blake3 import blake3
 from schemas.errors import InputError
 from schemas.regular_files import open_regular
 
-__all__ = [
-    "COMPRESSIONS",
-    "Digest",
-    "FileHash",
-    "decompressed",
-    "digest_on_all_cores",
-    "file_digest",
-    "hashed",
-    "list_digest",
-    "open_file",
-    "plain_name",
-    "reading_errors",
-    "suffix_of",
-]
-
 #: ``update(bytes)`` and ``hexdigest()``, as those of `hashlib`.
 Digest = blake3
 

@@ -21,8 +21,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Doubt
 
-__all__ = ["SeveralFiles"]
-
 #: Most files that are read at a time. The thread that takes their edges cannot keep up with more.
 _AT_A_TIME = 4
 

@@ -23,19 +23,6 @@ from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_intege
 from schemas.errors import InputError
 from schemas.options import LabelType
 
-__all__ = [
-    "Slice",
-    "integers_of",
-    "is_list",
-    "is_text",
-    "kinds_of",
-    "not_utf8",
-    "only_used",
-    "sieve",
-    "slices",
-    "why_bad",
-]
-
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 _LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)
 

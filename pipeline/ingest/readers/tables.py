@@ -34,8 +34,6 @@ from schemas.errors import InputError
 from schemas.options import IngestOptions
 from schemas.reading import Reading
 
-__all__ = ["FURTHER_ROWS", "REFUSALS", "ROWS", "Table", "TableStream", "reason_of"]
-
 #: Rows that are handled at a time.
 ROWS = 1 << 20
 

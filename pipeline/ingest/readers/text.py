@@ -30,8 +30,6 @@ from pipeline.process.cores import count_cores
 from pipeline.process.in_order import MOST_THREADS, ahead, in_order
 from schemas.options import IngestOptions
 
-__all__ = ["LARGE_BYTES", "TextStream", "check_number", "parse_table", "plain_integers", "split_blanks", "tidy"]
-
 #: Number of pieces that a refused block is cut into: 2 MiB become 64 KiB, then 2 KiB (and the rest of a line). Blocks
 #: of so many bytes are for the slow pass.
 _PIECES, _SLOW_BYTES = 32, 16 << 10

@@ -17,8 +17,6 @@ from pipeline.run.files import disk_errors, temporary_folder
 from pipeline.run.names import url_of
 from schemas.errors import BicliqueError, InputError
 
-__all__ = ["at_hand", "digest_of"]
-
 logger = logging.getLogger(__name__)
 
 #: Standard input in words, and the name of the file that it is copied into.

@@ -13,8 +13,6 @@ from pipeline.remote.urls import HIDDEN, without_secrets
 from pipeline.run.names import url_of
 from schemas.errors import InputError
 
-__all__ = ["STDIN", "from_record", "is_there", "n_bytes_of", "recorded"]
-
 #: The name of standard input.
 STDIN = "-"
 

@@ -26,8 +26,6 @@ from pipeline.remote.urls import without_secrets
 from pipeline.run.version import __version__
 from schemas.errors import InputError
 
-__all__ = ["Listing", "RemoteFile", "copy", "listed"]
-
 #: Seconds without an answer after which a server counts as gone.
 _PATIENCE_S = 60
 #: Bytes that are copied at a time.

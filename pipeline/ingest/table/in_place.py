@@ -14,8 +14,6 @@ import numpy as np
 from pipeline.process.in_order import in_order
 from schemas.dtypes import VERTEX
 
-__all__ = ["distinct", "rank_by_value", "replace"]
-
 #: Entries that a thread takes at a time.
 PIECE = 1 << 18
 #: Integers below this are always looked up in a table.

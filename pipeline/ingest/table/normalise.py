@@ -29,8 +29,6 @@ from schemas.dtypes import MAX_VERTICES, VERTEX
 from schemas.edges import EDGES, label_schema
 from schemas.texts import bytes_of
 
-__all__ = ["SLICE", "EdgeTable", "Labels", "digest_of"]
-
 #: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20
 #: Slices of text labels that wait. All known text is hashed again when some is numbered, so this is rarely done.

@@ -15,8 +15,6 @@ import pyarrow.compute as pc
 from schemas.dtypes import MAX_VERTICES, VERTEX
 from schemas.errors import ResourceError
 
-__all__ = ["Integers", "Texts", "refuse_too_many"]
-
 #: Most bytes of text that all labels of a side may have together, because a label table has offsets of 32 bits.
 MAX_TEXT = 2**31 - 1
 

@@ -20,8 +20,6 @@ from pipeline.ingest.table.numbering import Texts, refuse_too_many
 from schemas.dtypes import VERTEX
 from schemas.hashes import vertex_hashes
 
-__all__ = ["TextParts"]
-
 #: Labels of each part that are looked at to choose the ranges, for each range.
 _SAMPLE = 16
 

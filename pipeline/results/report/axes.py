@@ -15,25 +15,6 @@ from markupsafe import Markup
 
 from pipeline.results.svg import Figure, element
 
-__all__ = [
-    "FONT",
-    "WIDTH",
-    "Bins",
-    "Box",
-    "Linear",
-    "Logarithmic",
-    "Place",
-    "axis_below",
-    "axis_left",
-    "colour_bar",
-    "colour_of",
-    "drawn",
-    "grid_lines",
-    "linear_numbers",
-    "room_for",
-    "words_left",
-]
-
 #: Width of every picture, and the largest size of its letters, in units.
 WIDTH, FONT = 600, 19.5
 #: Size of letters on a wide screen, in units, and the width and height of a letter as parts of its size.

@@ -19,8 +19,6 @@ from schemas.errors import BicliqueError
 from schemas.manifest import Manifest
 from schemas.sizes import SizeCounts
 
-__all__ = ["Before", "Change", "before"]
-
 #: How many of the largest new bicliques are shown, and of how many they are looked for.
 _NEW, _MOST_NEW = 5, 2_000_000
 

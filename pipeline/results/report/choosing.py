@@ -13,8 +13,6 @@ from pipeline.results.results import Results
 from pipeline.run.opened import Run
 from schemas.search import By
 
-__all__ = ["RANKINGS", "chosen"]
-
 #: The measures by which the page lists the largest bicliques of the summary.
 RANKINGS: tuple[By, ...] = ("edges", "balance")
 #: Members of those behind the largest, all together, that are read to find distinct ones.

@@ -30,8 +30,6 @@ from schemas.manifest import LedgerEntry
 from schemas.search import Search
 from schemas.sizes import SizeCounts
 
-__all__ = ["Content", "Participant", "content_of"]
-
 #: Largest number of rows of the lists of vertices.
 _PARTICIPANTS = 20
 

@@ -27,17 +27,6 @@ from pipeline.results.svg import Figure, element, shortened
 from pipeline.run.progress import number
 from schemas.sizes import SizeCounts
 
-__all__ = [
-    "BUSY",
-    "LEFT",
-    "RIGHT",
-    "WRITING",
-    "degree_figure",
-    "size_figure",
-    "step_figure",
-    "timeline_figure",
-]
-
 #: Colours of left and right, busy and writing. People with any colour vision can tell them apart, on white and on black
 #: (Okabe and Ito). The style sheet has them, too, and for dark mode a brighter one for the left side.
 LEFT, RIGHT, BUSY, WRITING = "#0072b2", "#e69f00", "#009e73", "#d55e00"

@@ -13,8 +13,6 @@ from pipeline.proof.selection import Place, places_of
 from pipeline.results.overlap import common_members, repeated, shares_of
 from schemas.search import By
 
-__all__ = ["DISTINCT", "MOST_MEMBERS", "SIDES", "TOP", "WANTED", "Listed", "listed", "only_used"]
-
 SIDES = ("left", "right")
 
 #: So many of the largest are listed. If fewer than `WANTED` of them are distinct, so are distinct ones behind them.

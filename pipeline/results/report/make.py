@@ -16,8 +16,6 @@ from schemas.values import as_path
 if TYPE_CHECKING:
     from pipeline.results.report.page import Page
 
-__all__ = ["report"]
-
 
 def report(folder: PathLike) -> Path:
     """Write the page of a run, complete or not, into its folder. An older page is replaced.

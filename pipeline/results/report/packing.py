@@ -12,8 +12,6 @@ from markupsafe import Markup
 
 from pipeline.results.report.listed import Listed, only_used
 
-__all__ = ["PAGE", "SHOWN", "UNFOLDED", "packed"]
-
 #: Number of members of a side that are shown at once, and that are shown when the list is unfolded.
 SHOWN, UNFOLDED = 12, 200
 #: Number of bicliques that are shown at once.

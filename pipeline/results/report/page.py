@@ -23,8 +23,6 @@ from pipeline.rows.printable import is_kept, printable
 from pipeline.run.progress import number
 from pipeline.run.version import __version__
 
-__all__ = ["Page"]
-
 #: The groups of the facts of a run, in the order of the page, and the facts in each. The last has all others.
 _GROUPS = {
     "What was found": ("bicliques", "only with", "fingerprint", "files"),

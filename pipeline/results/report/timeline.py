@@ -9,8 +9,6 @@ from typing import Any
 from schemas.facts import Session
 from schemas.manifest import LedgerEntry
 
-__all__ = ["Block", "Lane", "Stretch", "Timeline", "timeline"]
-
 #: If there are more blocks, those are joined that have the smallest gaps.
 _MOST_BLOCKS = 600
 

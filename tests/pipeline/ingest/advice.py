@@ -15,8 +15,6 @@ import pandas as pd
 import bicliques as bq
 from schemas.errors import InputError
 
-__all__ = ["Advice", "advised"]
-
 #: Options without a value, and what they mean.
 _SWITCHES: dict[str, tuple[str, Any]] = {
     "--header": ("header", True),

@@ -8,8 +8,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-__all__ = ["DIALECTS", "WORDS", "Case", "Edges", "case_of", "dialect", "draw", "neighbours", "number_of_bicliques"]
-
 Edges = list[tuple[str, str]]
 
 #: Kinds of labels: what each makes of a number from 0.

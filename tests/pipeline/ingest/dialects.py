@@ -26,8 +26,6 @@ from tests.pipeline.ingest import dialect_edges, dialect_objects, dialect_tables
 from tests.pipeline.ingest.advice import advised
 from tests.pipeline.ingest.dialect_graphs import DIALECTS, Case, case_of
 
-__all__ = ["REFUSED", "RIGHT", "WRONG", "judge", "only_reading", "read", "trapped"]
-
 RIGHT, REFUSED, WRONG = "right", "refused", "WRONG"
 _WRITERS = (dialect_edges, dialect_tables, dialect_objects)  # they register their dialects
 

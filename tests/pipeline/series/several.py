@@ -10,8 +10,6 @@ from typing import Any
 from pipeline.run.files import read_json, write_json
 from pipeline.series.pruning import Pruning
 
-__all__ = ["change", "copy", "left", "reasons"]
-
 
 def change(folder: Path, **origin: Any) -> None:
     """Give a run another origin than it has."""
