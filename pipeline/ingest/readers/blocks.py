@@ -33,16 +33,9 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Block:
-    """Whole lines of a text file.
+    """Whole lines of a text file, each with its LF. `number` is that of the first one, from 1.
 
-    Parameters
-    ----------
-    number : int
-        Number of the first line, from 1.
-    data : bytes
-        The lines, each with its LF.
-    torn : bool
-        Whether the first line is a part of a longer line, whose other parts are in blocks of the same number.
+    If it is `torn`, the first line is a part of a longer line, whose other parts are in blocks of the same number.
     """
 
     number: int

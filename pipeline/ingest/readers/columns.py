@@ -61,16 +61,10 @@ class Choice:
 def choose(
     place: str, options: IngestOptions, names: Sequence[object] | None, n: int, format: str, n_index: int = 0
 ) -> Choice:
-    """Choose the columns of a table, or refuse it.
+    """Choose the columns of a table, or refuse it. `place` is the file (and line) or the object, for the message.
 
-    Parameters
-    ----------
-    place : str
-        The file (and line) or the object, for the message.
-    names : sequence or None
-        The columns' names, if they have any. Names in a data frame may be other types than strings.
-    n, n_index : int
-        Number of columns, and how many of the first ones are named levels of a pandas index.
+    `names` are those of its `n` columns, if they have any; in a data frame they may be other types than strings.
+    The first `n_index` ones are named levels of a pandas index.
     """
     columns = _find_columns(place, options, names, n)
     weight = _find_weight(place, options, names, n, columns)

@@ -224,12 +224,8 @@ def _stored(column: pa.Array, row: int) -> object:
 class Slice:
     """Some edges of a table: two arrays without lists, of the same length.
 
-    Parameters
-    ----------
-    start, stop : int
-        The rows of the table that they are of.
-    rows : ndarray or None
-        The row of every edge, counted from `start`. None if every row is an edge.
+    They are of the rows from `start` to `stop`. `rows` has the row of every edge, counted from `start`, or is None
+    if every row is an edge.
     """
 
     left: pa.Array
