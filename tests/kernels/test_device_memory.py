@@ -11,7 +11,8 @@ from kernels.bitmatrix.engine import BitMatrixEngine
 from kernels.cumbe import memory as cumbe
 from kernels.cumbe.engine import CumbeEngine
 from kernels.gpu.device_graph import DeviceGraph
-from kernels.gpu.sizes import search_bytes
+from kernels.gpu.records import RECORD
+from kernels.gpu.sizes import search_bytes, workspace_bytes
 from schemas.emit import nowhere
 from schemas.options import BuildOptions
 from schemas.search import Limits, Search
@@ -64,6 +65,13 @@ def test_the_memory_of_a_graph_and_of_its_members_is_told_to_the_byte() -> None:
     members = graph.members(device)
     assert device.used_bytes() == search_bytes(TWINS, Search("list"), sizes, {})
     assert len(members.arrays["root_members"]) > TWINS.n_roots, "so the two sides of the sum differ"
+
+
+def test_main_memory_holds_lists_and_bicliques_as_read_and_twice_unpacked() -> None:
+    sizes = CUMBE["usual"]
+    lists, all_of_it = (workspace_bytes(sizes, Search(mode)) for mode in ("fingerprint", "list"))
+    assert lists == 4 * sizes.pool
+    assert all_of_it - lists == 3 * (4 * sizes.values + RECORD.itemsize * sizes.records)
 
 
 def test_the_bit_rows_of_hubs_are_told_if_there_is_room_for_them() -> None:
