@@ -205,21 +205,34 @@ _FORMS = (
 )
 
 
+#: What most labels of most inputs do not match, so that one look is enough for them.
+_SOME = "|".join(form for _, form, all_must, _, _ in _FORMS if not all_must)
+
+
 def _forms(seen: Seen) -> Iterator[Doubt]:
     """Labels look like something that is no label."""
     has_lines = seen.is_file and seen.stream.reading.format not in ("parquet", "arrow")
     for k, (side, labels) in enumerate(zip(seen.stream.side_names, seen.labels, strict=True)):
-        for kind, form, all_must, what, how in () if _is_integer(labels) or _are_too_many(labels) else _FORMS:
+        if _is_integer(labels) or _are_too_many(labels):
+            continue
+        some = _like(_slices(labels), _SOME, labels.type)
+        for kind, form, all_must, what, how in _FORMS:
             if kind == "comments" and (k or not has_lines):  # only the beginning of a line makes a comment
                 continue
-            parts = [part.filter(pc.match_substring_regex(part, form)) for part in _slices(labels)]
-            found = pa.chunked_array(parts, labels.type)
+            if all_must and not len(_like([labels[:1]], form, labels.type)):
+                continue
+            found = _like(_slices(labels) if all_must else some.chunks, form, labels.type)
             if len(found) == len(labels) or (len(found) and not all_must):
                 which = f"the {side} labels look"
                 if not all_must:
                     which = number(len(found), f"{side} label looks", f"{side} labels look")
                 first = shorten(pc.min_max(found)["min"].as_py())
                 yield Doubt(kind, f"{which} like {what}, such as {first}, {how}")
+
+
+def _like(parts: Iterable[pa.Array], form: str, dtype: pa.DataType) -> pa.ChunkedArray:
+    """The labels with a form."""
+    return pa.chunked_array([part.filter(pc.match_substring_regex(part, form)) for part in parts], dtype)
 
 
 def _complete(seen: Seen) -> Iterator[Doubt]:
