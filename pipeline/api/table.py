@@ -6,12 +6,10 @@ Python calls with it. A new option is a new field of one of `RECORDS`, and the c
 
 from __future__ import annotations
 
-import inspect
 import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from difflib import get_close_matches
 from functools import wraps
 from types import NoneType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -34,7 +32,6 @@ RECORDS: tuple[type, ...] = (
 _INDENT = 4 * " "
 #: Keywords that stand behind the options in a signature.
 _LAST = ("progress", "stop")
-_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -120,12 +117,14 @@ def with_options(call: Call) -> Callable[[F], F]:
     It puts them into the signature, and into the docstring in place of the line ``{options}``. Another keyword is a
     TypeError, as it is where all keywords are written out.
     """
+    import inspect  # only here, because a command that makes no such call begins without them
+    from difflib import get_close_matches
 
     def tell(function: F) -> F:
-        entries, own = entries_of(call), inspect.signature(function)
+        entries, own, keyword = entries_of(call), inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
         plain = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
         options = [
-            inspect.Parameter(each.name, _KEYWORD, default=each.default_on(call), annotation=each.annotation_on(call))
+            inspect.Parameter(each.name, keyword, default=each.default_on(call), annotation=each.annotation_on(call))
             for each in entries
         ]
         known = {each.name for each in (*plain, *options)}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernels.engines import kinds
 from pipeline.cli.command import COMPLETE, Command, progress, say
 from pipeline.cli.mining import say_results, so_far
 from pipeline.cli.options import add_options, chosen
-from pipeline.results.results import Results
 from schemas.errors import InputError, on_terminal
 from schemas.values import local_path
+
+if TYPE_CHECKING:
+    from pipeline.results.results import Results
 
 _GRAPH = Path("examples/debian12_package_tag.parquet")
 _PACKAGE = Path(__file__).parents[1]

@@ -197,7 +197,7 @@ def test_nothing_hostile_is_anything_but_text_in_prefect(tmp_path: Path) -> None
             for text in (*row, *(value for value in row.values() if isinstance(value, str))):
                 assert not SPECIAL.search(text), "a table artifact is shown as Markdown, or not"
     told = descriptions(state)
-    assert {"run-card", "largest", "participants", "vertices", "sizes"} <= told.keys()
+    assert {"run-card", "largest", "participants", "vertices"} <= told.keys()
     for name in told.keys() - {"mining", "proving"}:
         assert "gnp" in line(told[name]) or repr(folder)[1:-1] in line(told[name])
     assert read(state).name.isprintable()

@@ -91,6 +91,6 @@ def test_a_run_is_kept_in_postgresql(tmp_path: Path) -> None:
         runs = asyncio.run(ask(f"postgresql://{database}", "SELECT state_type::text FROM flow_run"))
         keys = asyncio.run(ask(f"postgresql://{database}", "SELECT key FROM artifact_collection"))
     assert [tuple(run) for run in runs] == [("COMPLETED",)]
-    assert {key.partition("-g-")[2][7:] for (key,) in keys} >= {"mining", "proving", "run-card"}
+    assert {key.partition("-in-")[0] for (key,) in keys} >= {"mining", "proving", "run-card"}
     assert not list(tmp_path.glob("*.db")), "nothing went to SQLite"
     assert manifest_pair(tmp_path / "out") == answer(EDGES)

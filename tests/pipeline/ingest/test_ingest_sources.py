@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pipeline.cli import main
+from pipeline.ingest.readers import opening
 from pipeline.ingest.step import ingest
 from schemas.errors import InputError
 from schemas.options import IngestOptions
@@ -62,7 +63,7 @@ def test_a_file_that_may_not_be_opened(tmp_path, folder, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     path = write(tmp_path / "x.csv", "1,2\n")
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(opening, "open_regular", refuse)
     with pytest.raises(InputError, match=r"x\.csv cannot be opened \(Permission denied\); check its permissions"):
         ingest(path, IngestOptions(), folder)
 
@@ -78,7 +79,7 @@ def test_a_disk_that_fails_while_the_input_is_read(tmp_path, folder, monkeypatch
 
     compress = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress, ".zst": lambda b: pa.compress(b, "zstd", True)}
     paths = [write(tmp_path / f"x.csv{suffix}", how(b"1,2\n")) for suffix, how in compress.items()]
-    monkeypatch.setattr(Path, "open", lambda path, *_, **__: Failing(str(path)))
+    monkeypatch.setattr(opening, "open_regular", lambda path: Failing(str(path)))
     for path in paths:
         with pytest.raises(
             InputError, match=r"x\.csv.* cannot be read \(Input/output error\); copy it to another disk"
