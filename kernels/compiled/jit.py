@@ -38,7 +38,7 @@ _SOURCES = (
     "kernels/compiled/*.py",
     "kernels/cpu/*.py",
     "kernels/graph/*.py",
-    "kernels/bitmatrix/items.py",
+    "kernels/bitmatrix/closures.py",
     "kernels/gpu/unpack.py",
     "schemas/bicliques.py",
     "schemas/dtypes.py",

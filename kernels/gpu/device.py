@@ -7,68 +7,14 @@ every kernel runs in CI without a GPU.
 from __future__ import annotations
 
 import functools
-import logging
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 
-from kernels.gpu.machine_code import code_for
-from kernels.gpu.source import Variant, compile_options, source_of
 from schemas.errors import DeviceMemoryError, ResourceError
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, eq=False)
-class Kernel:
-    """A kernel that is loaded on a device.
-
-    Parameters
-    ----------
-    function : cupy.RawKernel
-        The function, which takes no arguments.
-    params : cupy.cuda.MemoryPointer
-        Its parameter block, ``__constant__ ... params`` of its source.
-    lock : Lock
-        It is to be held from filling `params` until the kernel has ended.
-    """
-
-    function: Any
-    params: Any
-    lock: threading.Lock
-
-
-_loading = threading.Lock()
-
-
-@functools.lru_cache(maxsize=64)
-def load_on(device: int, variant: Variant) -> Kernel:
-    """The kernel on the current device, whose number is `device`. Use `load`, which many threads can call."""
-    import cupy
-
-    capability = cupy.cuda.Device().compute_capability  # "90", "121": the last digit is the minor one
-    code = code_for(variant, (int(capability[:-1]), int(capability[-1])), cupy.cuda.runtime.driverGetVersion())
-    facts = {"kernel": variant.kernel, "code": code.kind, "capability": capability, "device": device}
-    logger.info("%s", code.sentence, extra={"event": "kernel", "facts": facts})
-    if code.path is None:
-        module = cupy.RawModule(code=source_of(variant.kernel), options=compile_options(variant.defines))
-    else:
-        module = cupy.RawModule(path=str(code.path))
-    return Kernel(module.get_function(variant.kernel), module.get_global("params"), threading.Lock())
-
-
-def load(variant: Variant) -> Kernel:
-    """The kernel on the current device. It is loaded once, and compiled only if the package has no code for it."""
-    import cupy
-
-    with _loading:  # otherwise two threads could get two locks for one parameter block
-        return load_on(cupy.cuda.Device().id, variant)
-
 
 Defines = dict[str, int]
 
@@ -272,7 +218,7 @@ class CudaDevice:
 
     def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
         """See `Device`."""
-        from kernels.gpu.device import load
+        from kernels.gpu.loading import load
         from kernels.gpu.source import Variant
 
         function = load(Variant.of(kernel, defines)).function
@@ -297,7 +243,7 @@ class CudaDevice:
         self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray, begin: Any = None
     ) -> None:
         """As `enqueue`. The event `begin` is recorded between the copy of the parameters and the launch."""
-        from kernels.gpu.device import load
+        from kernels.gpu.loading import load
         from kernels.gpu.source import Variant
 
         loaded = load(Variant.of(kernel, defines))

@@ -10,7 +10,7 @@ from typing import Any
 from kernels import engines
 from pipeline.api import steps
 from pipeline.api.choices import Asked, with_engine
-from pipeline.api.table import entries_of
+from pipeline.api.table import entries_of, refuse_unknown
 from pipeline.results.results import Results
 from pipeline.rows.collection import Biclique
 from pipeline.run.files import temporary_folder
@@ -69,8 +69,7 @@ def maximal_bicliques(
     [(['ann', 'bob'], ['her', 'up']), (['bob'], ['her', 'jaws', 'up'])]
     """
     known = {entry.name for entry in entries_of("mine")} - _NOT_TAKEN
-    if wrong := options.keys() - known:
-        raise TypeError(f"maximal_bicliques() got an unexpected keyword argument {min(wrong)!r}")
+    refuse_unknown("maximal_bicliques", options, known)
     asked = Asked.of(source, options, mode="list")
     if asked.options.engine != engines.AUTO:
         engines.kind(asked.options.engine)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, fields
 from functools import wraps
 from types import NoneType
@@ -117,8 +117,7 @@ def with_options(call: Call) -> Callable[[F], F]:
     It puts them into the signature, and into the docstring in place of the line ``{options}``. Another keyword is a
     TypeError, as it is where all keywords are written out.
     """
-    import inspect  # only here, because a command that makes no such call begins without them
-    from difflib import get_close_matches
+    import inspect  # only here, because a command that makes no such call begins without it
 
     def tell(function: F) -> F:
         entries, own, keyword = entries_of(call), inspect.signature(function), inspect.Parameter.KEYWORD_ONLY
@@ -131,10 +130,7 @@ def with_options(call: Call) -> Callable[[F], F]:
 
         @wraps(function)
         def checked(*args: Any, **given: Any) -> Any:
-            for name in given.keys() - known:
-                near = get_close_matches(name, known, 1)
-                meant = f". Did you mean {near[0]!r}?" if near else ""
-                raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{meant}")
+            refuse_unknown(call, given, known)
             return function(*args, **given)
 
         lines = []
@@ -147,6 +143,16 @@ def with_options(call: Call) -> Callable[[F], F]:
         return cast(F, checked)
 
     return tell
+
+
+def refuse_unknown(call: str, given: Mapping[str, Any], known: Set[str]) -> None:
+    """Raise the TypeError of Python for a keyword that a call does not know, with the one that is spelt like it."""
+    for name in sorted(given.keys() - known):
+        from difflib import get_close_matches  # only here, because most calls make no such mistake
+
+        near = get_close_matches(name, known, 1)
+        meant = f". Did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{meant}")
 
 
 def record(kind: type[T], given: Mapping[str, Any], before: T | None = None, **more: Any) -> T:

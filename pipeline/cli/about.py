@@ -77,7 +77,6 @@ def _formats(arguments: argparse.Namespace) -> int:
 
 def _demo(arguments: argparse.Namespace) -> int:
     from pipeline.api import runs
-    from pipeline.cli.about import demo_source, how_to_read
 
     options = chosen(arguments, "demo")
     results = so_far(partial(runs.mine, demo_source(), arguments.output, progress=progress(arguments), **options))

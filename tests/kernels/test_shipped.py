@@ -21,7 +21,7 @@ from kernels.compiled.sealed import sealed
 from kernels.cumbe.engine import CumbeEngine
 from kernels.cumbe.memory import CumbeSizes
 from kernels.gpu import machine_code, pack, source
-from kernels.gpu.device import load, load_on
+from kernels.gpu.loading import load, load_on
 from kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name
 from kernels.gpu.records import RECORD
 from kernels.gpu.row_hashes import Lists, RowHasher
