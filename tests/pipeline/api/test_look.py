@@ -11,8 +11,9 @@ import pytest
 import bicliques as bq
 import pipeline
 from pipeline.api import looking
-from pipeline.cli import cards, main
+from pipeline.cli import cards
 from schemas.errors import InputError
+from tests.support.commands import run
 from tests.support.runs import bicliques, random_edges, rewrite_record
 
 TEXT = "user,item,year,rating\nann,milk,2001,3\nbob,milk,2002,4\nAnn,tea,2001,5\nann,milk,2003,1\n"
@@ -25,12 +26,6 @@ def source(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "x.csv").write_text(TEXT)
     return tmp_path / "in" / "x.csv"
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    code = main.main([str(word) for word in words])
-    output, error = capsys.readouterr()
-    return code, output, error
 
 
 def test_the_command_shows_the_reading_edges_vertices_and_doubts(

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.cli import main
 from pipeline.cli.commands import parser
 from pipeline.run.version import __version__
+from tests.support.commands import run
 from tests.support.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -27,12 +27,6 @@ QUIET = ("--workers", "0", "--quiet")
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     return write_edges(tmp_path / "g.parquet", EDGES)
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    code = main.main([str(word) for word in words])
-    output, error = capsys.readouterr()
-    return code, output, error
 
 
 def test_no_arguments_print_help(capsys: pytest.CaptureFixture[str]) -> None:

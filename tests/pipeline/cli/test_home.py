@@ -22,6 +22,7 @@ from pipeline.run.folder import RunFolder
 from schemas.errors import InputError
 from schemas.options import LabelFiles
 from schemas.values import at_home
+from tests.support.commands import run
 
 NEW = [("new1", "p"), ("new2", "p"), ("new2", "q"), ("new3", "q"), ("new3", "r")]
 OLD = [("old1", "x"), ("old1", "y"), ("old2", "x")]
@@ -70,12 +71,6 @@ def foreign(home: Path) -> dict[str, tuple[int, bytes]]:
     for path in seen(home / "out"):
         os.utime(path, (1e9, 1e9))
     return seen(home / "out")
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    code = main.main([str(word) for word in words])
-    output, error = capsys.readouterr()
-    return code, output, error
 
 
 def count(source: Any, **options: Any) -> int:

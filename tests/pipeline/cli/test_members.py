@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import pipeline
-from pipeline.cli import main
+from tests.support.commands import run
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(20, 14, 0.45, 3)
@@ -20,12 +20,6 @@ QUIET = ("--workers", "0", "--quiet")
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     return write_edges(tmp_path / "g.parquet", EDGES)
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    code = main.main([str(word) for word in words])
-    output, error = capsys.readouterr()
-    return code, output, error
 
 
 def test_labels_may_be_given_one_by_one_together_and_in_files(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import pipeline
-from pipeline.cli import cards, main
+from pipeline.cli import cards
 from pipeline.compare.difference import Changed
 from pipeline.process.interrupts import Interrupted
 from pipeline.results import listing
@@ -24,6 +24,7 @@ from pipeline.run.version import __version__
 from pipeline.workers.dask_pool import DaskPool
 from pipeline.workers.options import WorkerOptions
 from schemas.errors import InputError
+from tests.support.commands import run
 from tests.support.pools import FakePool
 from tests.support.runs import answer, bicliques, random_edges, write_edges
 
@@ -36,12 +37,6 @@ QUIET = ("--workers", "0", "--quiet")
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
     return write_edges(tmp_path / "g.parquet", EDGES)
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    code = main.main([str(word) for word in words])
-    output, error = capsys.readouterr()
-    return code, output, error
 
 
 NAMES = ["Дмитрий van der Berg", "李 Ivanov", "東京", "Ann", "Bob Müller", "José Ng", "🌟", "C" * 300]

@@ -18,7 +18,6 @@ import pytest
 
 import pipeline
 from kernels.compiled.searching import find_texts
-from pipeline.cli import main
 from pipeline.results.edges import _long_enough, degrees_of
 from pipeline.results.listing import columns_of
 from pipeline.results.results import Results
@@ -27,6 +26,7 @@ from pipeline.run.names import EDGES_FILE
 from pipeline.run.opened import Run
 from schemas.errors import IncompleteError, InputError, UnknownIdError
 from schemas.search import MEASURES
+from tests.support.commands import run
 from tests.support.notebook import HOSTILE, Cells
 from tests.support.runs import random_edges, write_edges
 
@@ -48,12 +48,6 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results(out: Path) -> Results:
     return pipeline.open_run(out)
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    code = main.main([str(word) for word in words])
-    output, error = capsys.readouterr()
-    return code, output, error
 
 
 @pytest.mark.parametrize("command", ["explain", "plot", "verify"])

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 import pipeline
-from pipeline.cli import main
 from pipeline.results.results import Results
 from schemas.errors import InputError, UnknownIdError
+from tests.support.commands import run
 from tests.support.runs import random_edges, write_edges
 
 
@@ -30,12 +30,6 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def results(out: Path) -> Results:
     return pipeline.open_run(out)
-
-
-def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
-    code = main.main([str(word) for word in words])
-    output, error = capsys.readouterr()
-    return code, output, error
 
 
 LOST = (

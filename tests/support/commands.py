@@ -1,0 +1,16 @@
+"""The command line in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli import main
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: str | Path) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command."""
+    code = main.main([str(word) for word in words])
+    output, error = capsys.readouterr()
+    return code, output, error
