@@ -58,7 +58,7 @@ budget: $(STAMP)  ## measure the kernels again: registers, stack, spills, shared
 	$(BIN)/python -m tests.kernels.resources
 
 machine-code: $(STAMP)  ## compile the kernels for the wheel; needs no GPU
-	$(BIN)/python -m kernels.shipped
+	$(BIN)/python -m bicliques.kernels.shipped
 
 wheel: machine-code  ## the wheel in dist/, with machine code
 	rm -rf build  # setuptools would take what an earlier build left there

@@ -14,7 +14,7 @@ class WithExamples(build_py):
         """Copy what is built. An editable installation finds ``examples/`` where it is."""
         super().run()
         if not self.editable_mode:
-            folder = Path(self.build_lib, "pipeline", "examples")
+            folder = Path(self.build_lib, "bicliques", "examples")
             folder.mkdir(parents=True, exist_ok=True)
             for graph in Path("examples").glob("*.parquet"):
                 copy2(graph, folder)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.facts import DATA, FOLDER, Graph, commit, find, machine, shipped
-from schemas.errors import BicliqueError, InputError
+from bicliques.schemas.errors import BicliqueError, InputError
 
 
 def new_parser(name: str, text: str | None, end: str | None = None) -> argparse.ArgumentParser:

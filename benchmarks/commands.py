@@ -58,8 +58,8 @@ from benchmarks.command import (
 from benchmarks.facts import FOLDER, Graph, machine, nvidia_smi
 from benchmarks.rivals import Rival, TooSlowError, add_rival, edge_list, rivals_of
 from benchmarks.runs import Edges, read
-from kernels import engines
-from schemas.errors import ResourceError
+from bicliques.kernels import engines
+from bicliques.schemas.errors import ResourceError
 
 RESULT = FOLDER / "commands.json"
 #: Graphs whose whole commands the README shows.
@@ -88,7 +88,7 @@ def command(words: Sequence[str]) -> Timed:
     """
     environment = dict(os.environ)
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode, so this tree gets it, too
-    start = [sys.executable, "-m", "pipeline", *words]
+    start = [sys.executable, "-m", "bicliques", *words]
     with tempfile.TemporaryFile("w+") as log:
         began = time.perf_counter()
         process = subprocess.Popen(start, env=environment, stdout=PIPE, stderr=log, text=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, prints_table, run, write
 from benchmarks.facts import FOLDER, commit
-from schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError
 
 RESULT = FOLDER / "counts.json"
 

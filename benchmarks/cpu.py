@@ -52,16 +52,16 @@ from benchmarks.command import (
 from benchmarks.facts import FOLDER, Graph, commit
 from benchmarks.rivals import KNOWN, Rival, add_rival, rival_of
 from benchmarks.runs import Edges, read
-from kernels.cpu.engine import CpuEngine
-from kernels.engines import compile_engine
-from kernels.graph.prepare import prepare
-from pipeline.api.table import record
-from pipeline.cli import options
-from schemas.emit import nowhere
-from schemas.errors import InputError, ResourceError
-from schemas.options import BuildOptions, IngestOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.engines import compile_engine
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.pipeline.api.table import record
+from bicliques.pipeline.cli import options
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.options import BuildOptions, IngestOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 RESULT = FOLDER / "cpu.json"
 #: Real graphs from published comparisons whose count is known: the table of the README.

@@ -19,8 +19,8 @@ from typing import Any
 from benchmarks.command import add_data, new_parser, output_file, run, write
 from benchmarks.facts import Graph, find, shipped
 from benchmarks.timing import PHASES, load, timed
-from kernels.cumbe.engine import CumbeEngine
-from kernels.cumbe.memory import CumbeSizes
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.memory import CumbeSizes
 
 #: Graphs of the recorded ablation.
 ABLATION = ("marvel", "youtube", "movielens_ut", "dbpedia_locations")

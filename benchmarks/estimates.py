@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pipeline
+import bicliques as bq
 from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.facts import Graph, commit, machine
-from schemas.errors import IncompleteError
-from schemas.sizes import SizeCounts
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.sizes import SizeCounts
 
 #: Graphs whose numbers are recorded: all of which counts are known or can be made.
 RECORDED = (
@@ -68,7 +68,7 @@ def truths(graph: Graph, patience: float) -> list[tuple[int, int, SizeCounts]]:
         if any(left <= a and right <= b for a, b in too_long):
             continue
         one = {"engine": "cpu", "workers": 0, "progress": False, "sizes": True, "time_limit": patience}
-        counted = pipeline.count(graph.path, min_left=left, min_right=right, **one)  # type: ignore[arg-type]
+        counted = bq.count(graph.path, min_left=left, min_right=right, **one)  # type: ignore[arg-type]
         if counted.complete:
             assert counted.sizes is not None
             found.append((left, right, counted.sizes))
@@ -98,7 +98,7 @@ def compare(graph: Graph, known: list[tuple[int, int, SizeCounts]], sample_time:
         If a pair was counted wrongly.
     """
     began = time.perf_counter()
-    dry = pipeline.dry_run(graph.path, engine="cpu", count_only=True, sample_time=sample_time, progress=False)
+    dry = bq.dry_run(graph.path, engine="cpu", count_only=True, sample_time=sample_time, progress=False)
     taken = time.perf_counter() - began
     assert dry.estimate is not None
     counted, guessed = 0, []

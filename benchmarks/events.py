@@ -34,17 +34,17 @@ import psutil
 from benchmarks.command import add_output, new_parser, output_file, run, write
 from benchmarks.facts import ROOT, find
 from benchmarks.runs import prepared_run
-from pipeline.mining import driver
-from pipeline.run.opened import Run
-from pipeline.run.progress import Progress
-from pipeline.slices.left_over import LeftOver, unpacked
-from pipeline.slices.run_in_worker import open_in_worker
-from pipeline.slices.worker import SliceDone, SliceTask, identity
-from pipeline.workers.dask_pool import DaskPool
-from schemas.errors import InputError
-from schemas.manifest import LedgerEntry, SliceResult
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Search
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.slices.left_over import LeftOver, unpacked
+from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, identity
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.manifest import LedgerEntry, SliceResult
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Search
 
 #: Nodes that a slice leaves over. The CPU engine leaves some ten to some hundred.
 _LEFT_OVER = 100

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "benchmarks"

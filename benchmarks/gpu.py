@@ -36,15 +36,15 @@ from benchmarks.command import add_data, add_output, add_repeats, chosen, new_pa
 from benchmarks.cumbe import ABLATION, ablation, published
 from benchmarks.facts import FOLDER, GOLDEN, Graph, commit, machine, nvidia_smi
 from benchmarks.timing import load, timed
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes
-from kernels.cpu.engine import CpuEngine
-from kernels.cumbe.memory import CumbeSizes
-from schemas.emit import emit_to, nowhere
-from schemas.errors import ResourceError
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import GpuSizes
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cumbe.memory import CumbeSizes
+from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 RIVALS = json.loads((FOLDER / "rivals.json").read_text())["graphs"]
 #: Buffers to list more than a hundred million bicliques: 2 GiB of the device at a time. Each launch that is saved saves

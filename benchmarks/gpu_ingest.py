@@ -30,10 +30,10 @@ import pyarrow.parquet as pq
 
 from benchmarks.command import add_output, new_parser, output_file, run, write
 from benchmarks.facts import ROOT, commit, machine, nvidia_smi
-from pipeline.api import steps
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from schemas.options import RunLimits, RunOptions
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.schemas.options import RunLimits, RunOptions
 
 #: How often a process reads a file on the GPU. The first read warms up.
 _READS = 4

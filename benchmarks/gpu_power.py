@@ -25,14 +25,14 @@ import numpy as np
 from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.facts import commit, nvidia_smi
 from benchmarks.runs import prepared_run
-from kernels import engines
-from pipeline.slices.power import PowerMeter, Usage, gpu_counter, processor_counter
-from schemas.emit import nowhere
-from schemas.errors import ResourceError
-from schemas.graph import MiningGraph
-from schemas.options import RunOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels import engines
+from bicliques.pipeline.slices.power import PowerMeter, Usage, gpu_counter, processor_counter
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import RunOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 #: Graphs that keep a large device busy.
 RECORDED = ("bookcrossing_core", "movielens_100k")

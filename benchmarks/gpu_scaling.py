@@ -35,21 +35,21 @@ from benchmarks.command import add_data, add_output, add_repeats, new_parser, ou
 from benchmarks.facts import commit, find, machine, nvidia_smi
 from benchmarks.runs import keep_share, prepared_run
 from benchmarks.timing import load
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.gpu.cuda import CUDA
-from pipeline.mining import driver
-from pipeline.run.accounts import by_worker
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.run.progress import Progress
-from pipeline.workers.opening import open_pool
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import Pool
-from schemas.emit import nowhere
-from schemas.errors import InputError
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.run.accounts import by_worker
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.workers.opening import open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import Pool
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 
 def random_graph() -> pa.Table:

@@ -25,18 +25,18 @@ from benchmarks.command import add_data, add_output, add_repeats, chosen, new_pa
 from benchmarks.facts import Graph, commit, machine, nvidia_smi
 from benchmarks.gpu_scaling import quiet
 from benchmarks.runs import prepared_run
-from kernels.gpu.cuda import CUDA
-from pipeline.mining import driver
-from pipeline.output.writers import WriteOn
-from pipeline.process.cores import count_cores
-from pipeline.proof import proving
-from pipeline.run.opened import Run
-from pipeline.workers.opening import open_pool
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.thread_pool import InThreads
-from schemas.errors import ResourceError
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Mode, Search
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.output.writers import WriteOn
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.opening import open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Mode, Search
 
 #: Graphs with many bicliques.
 RECORDED = ("bookcrossing_core", "cp4im_heart_cleveland")

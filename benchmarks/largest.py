@@ -1,4 +1,4 @@
-r"""The largest bicliques: how long `pipeline.largest` takes, with its steps, for questions whose answers are published.
+r"""The largest bicliques: how long `bicliques.largest` takes, with its steps, where the answers are published.
 
     python -m benchmarks.largest
     python -m benchmarks.largest youtube --engine bitmatrix
@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import pipeline
+import bicliques as bq
 from benchmarks.command import add_data, add_output, add_repeats, begun, chosen, new_parser, output_file, run, write
 from benchmarks.commands import kind_of_machine
 from benchmarks.facts import Graph
-from schemas.errors import InputError, ResourceError
-from schemas.search import By
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.search import By
 
 
 class Question(NamedTuple):
@@ -83,7 +83,7 @@ def _once(graph: Graph, question: Question, engine: str) -> dict[str, Any]:
     least = {"min_left": question.least, "min_right": question.least}
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         began = time.perf_counter()
-        found = pipeline.largest(
+        found = bq.largest(
             graph.path, Path(folder) / "run", by=question.by, engine=engine, report=False, progress=False, **least
         )
         seconds = time.perf_counter() - began

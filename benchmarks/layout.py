@@ -23,15 +23,15 @@ import pyarrow.parquet as pq
 
 from benchmarks.command import add_data, add_output, chosen, new_parser, output_file, run, write
 from benchmarks.runs import prepared_run
-from kernels.cpu.engine import CpuEngine
-from pipeline.output.part_writer import to_batch
-from pipeline.run.labels import Tables, open_labels
-from pipeline.run.plan import Plan
-from schemas.bicliques import Bicliques
-from schemas.emit import emit_to
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.pipeline.output.part_writer import to_batch
+from bicliques.pipeline.run.labels import Tables, open_labels
+from bicliques.pipeline.run.plan import Plan
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import emit_to
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 #: Members of a row group, left and right together, unless a layout says otherwise.
 _GROUP = 1 << 21

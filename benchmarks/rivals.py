@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.runs import Edges
-from schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError
 
 #: Number of lines of output that an error shows.
 _LAST_LINES = 8

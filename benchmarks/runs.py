@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipeline.api import steps
-from pipeline.ingest.gpu.ingest_on import IngestOn
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import EDGES_FILE
-from pipeline.run.plan import Plan
-from schemas.options import CallOptions, IngestOptions, RunLimits, RunOptions
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import EDGES_FILE
+from bicliques.pipeline.run.plan import Plan
+from bicliques.schemas.options import CallOptions, IngestOptions, RunLimits, RunOptions
 
 
 class Edges(NamedTuple):

@@ -29,17 +29,17 @@ import pyarrow as pa
 
 from benchmarks.command import add_data, add_output, new_parser, output_file, run, write
 from benchmarks.facts import commit, find
-from kernels import engines
-from pipeline.api import steps
-from pipeline.mining import driver
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.workers.opening import open_pool
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import Pool
-from schemas.errors import ResourceError
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Search
+from bicliques.kernels import engines
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.opening import open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import Pool
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Search
 
 _SLICE_S = 10.0
 

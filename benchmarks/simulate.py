@@ -33,13 +33,13 @@ from benchmarks.command import add_data, add_output, chosen, new_parser, numbers
 from benchmarks.facts import FOLDER
 from benchmarks.runs import prepared_run
 from benchmarks.simulation import Nodes, World, simulate, simulate_apart
-from kernels.cpu.engine import CpuEngine
-from pipeline.mining.instructions import Policy
-from pipeline.prepare.weights import RootWeights
-from schemas.emit import nowhere
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.pipeline.mining.instructions import Policy
+from bicliques.pipeline.prepare.weights import RootWeights
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 RECORDED = FOLDER / "recorded_roots.json"
 #: Largest number of roots recorded per graph.

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pipeline.mining import together
-from pipeline.mining.instructions import Finish, Policy, Start
-from pipeline.mining.schedule import Scheduler
-from schemas.manifest import PLAN, Range
+from bicliques.pipeline.mining import together
+from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.schemas.manifest import PLAN, Range
 
 #: Seconds that a piece takes a thread beyond its nodes, as measured in docs/lab/scaling.md.
 _PIECE_S = 0.0005

@@ -34,18 +34,18 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import pipeline
+import bicliques as bq
 from benchmarks.command import add_output, add_table, new_parser, numbers, output_file, prints_table, run, write
 from benchmarks.commands import kind_of_machine
 from benchmarks.facts import FOLDER, ROOT, commit, machine
-from kernels import engines
-from pipeline.estimate.memory import memory_bound, preparing_bound
-from pipeline.process.cores import count_cores
-from pipeline.run.accounts import seconds_of
-from pipeline.run.opened import Run
-from pipeline.run.progress import size
-from pipeline.workers.device_limit import limited
-from schemas.errors import InputError, ResourceError
+from bicliques.kernels import engines
+from bicliques.pipeline.estimate.memory import memory_bound, preparing_bound
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.run.accounts import seconds_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import size
+from bicliques.pipeline.workers.device_limit import limited
+from bicliques.schemas.errors import InputError, ResourceError
 
 RESULT = FOLDER / "sizing.json"
 PLANTED = (60, 40)
@@ -90,7 +90,7 @@ def measured(edges: int, labels: str, place: Path, engine: str, patience: float,
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             row |= pool.submit(_found, out, device_memory).result()
     if row["complete"]:
-        rows = pipeline.open_run(out).to_arrow().select(["n_left", "n_right"]).to_pylist()
+        rows = bq.open_run(out).to_arrow().select(["n_left", "n_right"]).to_pylist()
         row["bicliques"] = len(rows)
         if not any((one["n_left"], one["n_right"]) >= PLANTED for one in rows):
             raise ResourceError(f"a run of {graph} did not find the planted biclique of {PLANTED[0]} x {PLANTED[1]}")
@@ -100,7 +100,7 @@ def measured(edges: int, labels: str, place: Path, engine: str, patience: float,
 
 def _generate(graph: Path, edges: int, labels: str) -> None:
     n = min(edges // 10, _VERTICES)
-    pipeline.generate(
+    bq.generate(
         graph,
         n_left=n,
         n_right=n,
@@ -140,7 +140,7 @@ def _command(patience: float, *words: str) -> tuple[Row | None, float, int]:
     """
     began = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-m", "pipeline", *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "bicliques", *words], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         peaks: list[int] = []
         ended = threading.Event()

@@ -45,9 +45,9 @@ from benchmarks.command import (
 )
 from benchmarks.commands import kind_of_machine
 from benchmarks.facts import FOLDER, ROOT, Graph
-from kernels.compiled.jit import code_folder
-from pipeline.run.progress import size
-from schemas.errors import ResourceError
+from bicliques.kernels.compiled.jit import code_folder
+from bicliques.pipeline.run.progress import size
+from bicliques.schemas.errors import ResourceError
 from tests.support.bucket import Bucket, bucket_of_moto
 
 RESULT = FOLDER / "store.json"
@@ -91,7 +91,7 @@ def measured(graph: Graph, repeats: int, bucket: Bucket, place: Path) -> dict[st
 def _mined(words: list[str], cache: Path) -> dict[str, Any]:
     """What a command took that mines on two threads, or as many as there are cores, in one process."""
     variables = os.environ | {"XDG_CACHE_HOME": str(cache), "NUMBA_CACHE_DIR": str(code_folder().parent)}
-    command = [sys.executable, "-m", "pipeline", "mine", *words, "--workers", "0", "--no-report", "--quiet", "--json"]
+    command = [sys.executable, "-m", "bicliques", "mine", *words, "--workers", "0", "--no-report", "--quiet", "--json"]
     used, began = getrusage(RUSAGE_CHILDREN), time.perf_counter()
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     seconds, now = time.perf_counter() - began, getrusage(RUSAGE_CHILDREN)

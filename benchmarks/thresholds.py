@@ -38,13 +38,13 @@ from benchmarks.facts import commit, machine, nvidia_smi
 from benchmarks.gpu import COMPARED, HARD
 from benchmarks.rivals import Rival, TooSlowError, add_rival, rival_of
 from benchmarks.runs import Edges, read
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.graph.prepare import prepare
-from schemas.emit import nowhere
-from schemas.errors import InputError, ResourceError
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 
 class Bounds(NamedTuple):

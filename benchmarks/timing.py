@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs import read
-from kernels.cumbe import layout
-from kernels.graph.prepare import prepare
-from schemas.emit import nowhere
-from schemas.errors import ResourceError
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Limits, Mode, Search
-from schemas.work import Engine, Subtrees
+from bicliques.kernels.cumbe import layout
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Mode, Search
+from bicliques.schemas.work import Engine, Subtrees
 
 #: The phases in the paper of cuMBE. Engines that do not measure a phase leave it out.
 PHASES = (*(phase for phase in layout.PHASES if phase != "idling"), "others")

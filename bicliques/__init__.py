@@ -1,4 +1,4 @@
-"""Every maximal biclique of a bipartite graph, with proof: the package `pipeline` under the name of the project.
+"""Every maximal biclique of a bipartite graph, with proof.
 
 import bicliques as bq
 
@@ -8,66 +8,122 @@ for left, right in bq.maximal_bicliques("purchases.csv", min_left=3, min_right=3
 results = bq.mine("purchases.csv", "OUT", min_left=3, min_right=3)
 results.head()
 
-Errors of these functions name the calls of `bicliques`, and those of `pipeline` the calls of `pipeline`.
+Errors of these functions name keywords, where the command line names options (`bicliques.pipeline.api.python_words`). A
+public name is imported when it is first used, so that ``bicliques --help`` does not wait for the compiler. Nothing else
+is imported here, because Ctrl-C is not handled before the command line is imported (`bicliques.pipeline.cli.main`).
+
+The packages `bicliques.schemas`, `kernels`, `pipeline` and `flows` lie next to this folder in a checkout, where links
+lead to them, and inside it in a wheel.
 """
 
 from __future__ import annotations
 
-import os
-import sys
-
-import pipeline
-
-_HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-_FOUND = os.path.dirname(pipeline.__file__ or "") or next(iter(pipeline.__path__), "")  # noqa: PTH120
-_IS_ELSEWHERE = os.path.realpath(_FOUND) != os.path.realpath(os.path.join(_HOME, "pipeline"))  # noqa: PTH118
-if _IS_ELSEWHERE or not hasattr(pipeline, "_HOMES"):
-    _SENTENCE = (
-        f"the package pipeline of bicliques is in {_HOME}, but {_FOUND} comes first on sys.path; "
-        "rename that one, or give bicliques an environment of its own"
-    )
-    if not _IS_ELSEWHERE:  # pip puts two packages of one name into one folder
-        _SENTENCE = (
-            f"other software that was installed or removed has changed {_FOUND}, which is the package pipeline of "
-            "bicliques; install bicliques again, in an environment of its own"
-        )
-    # while `python -m bicliques` imports this package, the name of the program is still -m
-    if os.path.basename(next(iter(sys.argv), "")) in ("bicliques", "-m"):  # noqa: PTH119
-        sys.exit(f"bicliques: {_SENTENCE}")
-    raise ImportError(_SENTENCE, name="pipeline")
-
-TYPE_CHECKING = False
+TYPE_CHECKING = False  # type checkers take it for that of typing, whose import takes two milliseconds
 if TYPE_CHECKING:
     from typing import Any
 
-    from pipeline import *  # noqa: F403
-    from pipeline import MaximalBicliques as MaximalBicliques
+    from bicliques.pipeline.api.counting import count
+    from bicliques.pipeline.api.cross_tables import from_table
+    from bicliques.pipeline.api.dry_running import dry_run
+    from bicliques.pipeline.api.estimator import MaximalBicliques as MaximalBicliques
+    from bicliques.pipeline.api.iterating import maximal_bicliques
+    from bicliques.pipeline.api.looking import Look, look
+    from bicliques.pipeline.api.runs import largest, mine, open_run, resume, verify
+    from bicliques.pipeline.compare.difference import Difference
+    from bicliques.pipeline.compare.diffing import diff
+    from bicliques.pipeline.publishing.publish_run import Published, publish
+    from bicliques.pipeline.results.counted import Count
+    from bicliques.pipeline.results.report.make import report
+    from bicliques.pipeline.results.results import Results
+    from bicliques.pipeline.results.run_status import status
+    from bicliques.pipeline.rows.frames import to_pandas
+    from bicliques.pipeline.run.version import __version__
+    from bicliques.pipeline.series.pruning import prune
+    from bicliques.pipeline.synthetic.generated import Generated
+    from bicliques.pipeline.synthetic.generating import generate
 
-__all__ = pipeline.__all__
+__all__ = [
+    "Count",
+    "Difference",
+    "Generated",
+    "Look",
+    "Published",
+    "Results",
+    "__version__",
+    "count",
+    "diff",
+    "dry_run",
+    "from_table",
+    "generate",
+    "largest",
+    "look",
+    "maximal_bicliques",
+    "mine",
+    "open_run",
+    "prune",
+    "publish",
+    "report",
+    "resume",
+    "status",
+    "to_pandas",
+    "verify",
+]
+
+#: Public name -> module that defines it. No module is called like a public name: importing it would hide the name.
+_HOMES = {
+    "Count": "pipeline.results.counted",
+    "Difference": "pipeline.compare.difference",
+    "Generated": "pipeline.synthetic.generated",
+    "Look": "pipeline.api.looking",
+    "MaximalBicliques": "pipeline.api.estimator",  # not in `__all__`, because it needs scikit-learn
+    "Published": "pipeline.publishing.publish_run",
+    "Results": "pipeline.results.results",
+    "__version__": "pipeline.run.version",
+    "count": "pipeline.api.counting",
+    "diff": "pipeline.compare.diffing",
+    "dry_run": "pipeline.api.dry_running",
+    "from_table": "pipeline.api.cross_tables",
+    "generate": "pipeline.synthetic.generating",
+    "largest": "pipeline.api.runs",
+    "look": "pipeline.api.looking",
+    "maximal_bicliques": "pipeline.api.iterating",
+    "mine": "pipeline.api.runs",
+    "open_run": "pipeline.api.runs",
+    "prune": "pipeline.series.pruning",
+    "publish": "pipeline.publishing.publish_run",
+    "report": "pipeline.results.report.make",
+    "resume": "pipeline.api.runs",
+    "status": "pipeline.results.run_status",
+    "to_pandas": "pipeline.rows.frames",
+    "verify": "pipeline.api.runs",
+}
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name == "flows":
-        from pipeline.process.neighbours import ours
-
-        return ours(name)
-    if name not in pipeline._HOMES:
+        return import_module(f"{__name__}.flows")
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(pipeline, name)
-    if callable(value) and hasattr(value, "__wrapped__"):
-        from pipeline.api.python_words import speaking_python
+    from bicliques.pipeline.process.startup import getting_ready
 
-        value = speaking_python(value.__wrapped__, __name__)
+    with getting_ready():
+        value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        if isinstance(value, type(__getattr__)):
+            from bicliques.pipeline.api.python_words import speaking_python
+
+            value = speaking_python(value)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *pipeline._HOMES})
+    return sorted({*globals(), *_HOMES})
 
 
 def program() -> None:
-    """Run the command ``bicliques`` of this process, and end the process. A package that has our name is told of."""
-    from pipeline.cli.main import program
+    """Run the command ``bicliques`` of this process, and end the process."""
+    from bicliques.pipeline.cli.main import program
 
     program()

@@ -13,12 +13,12 @@ from prefect.assets import Asset, AssetProperties
 from prefect.cache_policies import NO_CACHE
 from prefect.tasks import MaterializingTask
 
-from pipeline.ingest.sources.names import STDIN
-from pipeline.publishing.publish_run import Published
-from pipeline.results.listing import shown
-from pipeline.results.results import Results
-from pipeline.run.names import url_of
-from pipeline.run.stored import address_of
+from bicliques.pipeline.ingest.sources.names import STDIN
+from bicliques.pipeline.publishing.publish_run import Published
+from bicliques.pipeline.results.listing import shown
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.stored import address_of
 
 #: Most characters of a key.
 _LONGEST = 512

@@ -12,16 +12,16 @@ from typing import Any
 import pyarrow as pa
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from flows.keys import Keys
-from flows.markdown import plain, table, table_of_rows
-from pipeline.cli import cards
-from pipeline.compare.difference import Difference
-from pipeline.proof.verification import Verification
-from pipeline.results.listing import cut, shown
-from pipeline.results.results import Results
-from pipeline.run.opened import Run
-from pipeline.run.stored import shown_address, shown_place
-from schemas.search import By
+from bicliques.flows.keys import Keys
+from bicliques.flows.markdown import plain, table, table_of_rows
+from bicliques.pipeline.cli import cards
+from bicliques.pipeline.compare.difference import Difference
+from bicliques.pipeline.proof.verification import Verification
+from bicliques.pipeline.results.listing import cut, shown
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.stored import shown_address, shown_place
+from bicliques.schemas.search import By
 
 _LARGEST = 10
 #: Columns of a list of members.
@@ -100,7 +100,9 @@ def publish_changes(found: Difference, keys: Keys) -> None:
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
     """Publish the labels that are in most bicliques."""
-    from pipeline.results.report.content import content_of  # only here, because a run without a page needs it not
+    from bicliques.pipeline.results.report.content import (
+        content_of,  # only here, because a run without a page needs it not
+    )
 
     content = content_of(Run.at(results.path))
     rows = [

@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias, TypeVar
 
-from flows import tasks
-from flows.assets import record_asset, record_published
-from flows.cards import publish_changes, publish_run
-from flows.events import emit_complete
-from flows.identity import nightly
-from flows.keys import Keys
-from flows.logs import say
-from flows.publishing import Target
-from pipeline.compare.difference import Difference
-from pipeline.compare.in_run import new_doubts
-from pipeline.publishing.publish_run import Published
-from pipeline.results.results import Results
-from pipeline.run.progress import number
-from pipeline.run.stored import shown_address
-from pipeline.series.marks import mark_refused
-from schemas.errors import BicliqueError
+from bicliques.flows import tasks
+from bicliques.flows.assets import record_asset, record_published
+from bicliques.flows.cards import publish_changes, publish_run
+from bicliques.flows.events import emit_complete
+from bicliques.flows.identity import nightly
+from bicliques.flows.keys import Keys
+from bicliques.flows.logs import say
+from bicliques.flows.publishing import Target
+from bicliques.pipeline.compare.difference import Difference
+from bicliques.pipeline.compare.in_run import new_doubts
+from bicliques.pipeline.publishing.publish_run import Published
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.stored import shown_address
+from bicliques.pipeline.series.marks import mark_refused
+from bicliques.schemas.errors import BicliqueError
 
 T = TypeVar("T")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from prefect.events import emit_event
 
-from pipeline.compare.difference import Difference
-from pipeline.results.results import Results
-from pipeline.run.folder import RunFolder
-from pipeline.run.stored import address_of
+from bicliques.pipeline.compare.difference import Difference
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.stored import address_of
 
 COMPLETE = "bicliques.run.complete"
 CHANGED = "bicliques.run.changed"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
-from pipeline.api.table import Entry, entries_of
-from schemas.option import GROUPS
+from bicliques.pipeline.api.table import Entry, entries_of
+from bicliques.schemas.option import GROUPS
 
 __all__ = ["Limits", "Reading", "Result", "Searching", "Thresholds", "Workers", "given"]
 

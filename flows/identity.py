@@ -9,23 +9,23 @@ from pathlib import Path
 
 from prefect.runtime import flow_run
 
-from flows.logs import say
-from pipeline.api.python_words import in_python
-from pipeline.api.same_run import digest_by_name, why_another
-from pipeline.proof.verification import verify_run
-from pipeline.proof.wholeness import why_not_whole
-from pipeline.remote.urls import place_of
-from pipeline.run.days import without_days
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import driven
-from pipeline.run.names import url_of
-from pipeline.run.opened import Run
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import shown_place
-from pipeline.run.version import __version__
-from pipeline.series.runs import entries_of, is_run, newest_beside
-from schemas.errors import BicliqueError, IncompleteError, InputError
-from schemas.options import RunOptions
+from bicliques.flows.logs import say
+from bicliques.pipeline.api.python_words import in_python
+from bicliques.pipeline.api.same_run import digest_by_name, why_another
+from bicliques.pipeline.proof.verification import verify_run
+from bicliques.pipeline.proof.wholeness import why_not_whole
+from bicliques.pipeline.remote.urls import place_of
+from bicliques.pipeline.run.days import without_days
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import driven
+from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import shown_place
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.series.runs import entries_of, is_run, newest_beside
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
+from bicliques.schemas.options import RunOptions
 
 
 def moment_of(day: date | None) -> datetime:

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from prefect.runtime import deployment, flow_run
 
-from flows.identity import nightly
+from bicliques.flows.identity import nightly
 
 #: Most characters of a key before its digest.
 _LONGEST = 60

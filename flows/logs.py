@@ -8,9 +8,9 @@ from contextlib import contextmanager
 
 from prefect.logging import get_run_logger
 
-from pipeline.results.listing import shown
+from bicliques.pipeline.results.listing import shown
 
-_OURS = ("pipeline", "kernels")
+_OURS = ("bicliques",)
 
 
 class _ToRun(logging.Handler):

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 
-from pipeline.results.listing import shortened, shown
+from bicliques.pipeline.results.listing import shortened, shown
 
 #: What begins something in Markdown.
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|&~=-])|(:(?=//)|(?<=\bwww)\.|@)", re.IGNORECASE)

@@ -14,37 +14,45 @@ from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
 from prefect.states import Cancelled, Completed, Failed
 
-from flows import tasks
-from flows.cards import publish_run
-from flows.ending import Ending, announce_complete, compare, find_new_doubts, finish, much, refusal
-from flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
-from flows.identity import complete_since, days_of, depends_on_moment, fill_in, folder_for, moment_of, unchanged_in
-from flows.keys import Keys
-from flows.logs import run_logs, say
-from flows.names import OUTPUT, name_of, name_of_mining
-from flows.notify import note, tell
-from flows.publishing import Target
-from flows.refusals import check_beside, check_shares, refuse_secrets
-from kernels import engines
-from pipeline.api.choices import Asked, with_engine
-from pipeline.api.python_words import speaking_python
-from pipeline.ingest.sources.names import recorded
-from pipeline.proof.reading import ROWS_WORTH_WORKERS
-from pipeline.results.listing import shown
-from pipeline.results.results import Results, open_results
-from pipeline.run.days import day_in, without_days
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import driven
-from pipeline.run.progress import number
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import address_of, shown_place
-from pipeline.series.marks import mark_refused
-from pipeline.series.pruning import refuse_short_lived
-from pipeline.series.runs import is_run
-from pipeline.workers.opening import check_workers
-from pipeline.workers.options import WorkerOptions
-from schemas.options import RunOptions
-from schemas.values import at_home
+from bicliques.flows import tasks
+from bicliques.flows.cards import publish_run
+from bicliques.flows.ending import Ending, announce_complete, compare, find_new_doubts, finish, much, refusal
+from bicliques.flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
+from bicliques.flows.identity import (
+    complete_since,
+    days_of,
+    depends_on_moment,
+    fill_in,
+    folder_for,
+    moment_of,
+    unchanged_in,
+)
+from bicliques.flows.keys import Keys
+from bicliques.flows.logs import run_logs, say
+from bicliques.flows.names import OUTPUT, name_of, name_of_mining
+from bicliques.flows.notify import note, tell
+from bicliques.flows.publishing import Target
+from bicliques.flows.refusals import check_beside, check_shares, refuse_secrets
+from bicliques.kernels import engines
+from bicliques.pipeline.api.choices import Asked, with_engine
+from bicliques.pipeline.api.python_words import speaking_python
+from bicliques.pipeline.ingest.sources.names import recorded
+from bicliques.pipeline.proof.reading import ROWS_WORTH_WORKERS
+from bicliques.pipeline.results.listing import shown
+from bicliques.pipeline.results.results import Results, open_results
+from bicliques.pipeline.run.days import day_in, without_days
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import driven
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import address_of, shown_place
+from bicliques.pipeline.series.marks import mark_refused
+from bicliques.pipeline.series.pruning import refuse_short_lived
+from bicliques.pipeline.series.runs import is_run
+from bicliques.pipeline.workers.opening import check_workers
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.options import RunOptions
+from bicliques.schemas.values import at_home
 
 _USUAL_RESULT, _USUAL_THRESHOLDS, _USUAL_LIMITS = Result(), Thresholds(), Limits()
 _USUAL_SEARCH, _USUAL_WORKERS, _USUAL_READING = Searching(), Workers(), Reading()

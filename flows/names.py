@@ -11,12 +11,12 @@ from pathlib import PurePosixPath
 
 from prefect.runtime import flow_run
 
-from flows.identity import fill_in, moment_of
-from pipeline.ingest.sources.names import recorded
-from pipeline.remote.urls import without_secrets
-from pipeline.results.listing import shown
-from pipeline.run.names import url_of
-from schemas.errors import InputError
+from bicliques.flows.identity import fill_in, moment_of
+from bicliques.pipeline.ingest.sources.names import recorded
+from bicliques.pipeline.remote.urls import without_secrets
+from bicliques.pipeline.results.listing import shown
+from bicliques.pipeline.run.names import url_of
+from bicliques.schemas.errors import InputError
 
 #: The folder of a run of the flow `mine`, if nothing else is asked for.
 OUTPUT = "runs/{date}"

@@ -20,12 +20,12 @@ from prefect.logging.loggers import flow_run_logger
 from prefect.runtime import flow_run as this_run
 from prefect.utilities.urls import url_for
 
-from pipeline.results.listing import shown
-from pipeline.results.results import open_results
-from pipeline.run.names import url_of
-from pipeline.run.stored import address_of
-from pipeline.series.runs import is_run
-from schemas.errors import BicliqueError
+from bicliques.pipeline.results.listing import shown
+from bicliques.pipeline.results.results import open_results
+from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.series.runs import is_run
+from bicliques.schemas.errors import BicliqueError
 
 #: The label of a flow run that names its folder. A worker reads the label when it tells of a run that was killed.
 _FOLDER = "folder"

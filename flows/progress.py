@@ -10,7 +10,7 @@ from uuid import UUID
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
-from pipeline.run.progress import Progress, line
+from bicliques.pipeline.run.progress import Progress, line
 
 #: Seconds between two updates.
 EVERY_S = 1.0

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from flows import tasks
-from flows.identity import depends_on_moment, fill_in, nightly
-from flows.keys import Keys
-from flows.refusals import refuse_secrets
-from pipeline.publishing.publish_run import Published
-from pipeline.remote.urls import place_of
-from pipeline.run.days import without_days
-from pipeline.run.names import url_of
-from schemas.errors import InputError
-from schemas.values import at_home
+from bicliques.flows import tasks
+from bicliques.flows.identity import depends_on_moment, fill_in, nightly
+from bicliques.flows.keys import Keys
+from bicliques.flows.refusals import refuse_secrets
+from bicliques.pipeline.publishing.publish_run import Published
+from bicliques.pipeline.remote.urls import place_of
+from bicliques.pipeline.run.days import without_days
+from bicliques.pipeline.run.names import url_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.values import at_home
 
 
 @dataclass(frozen=True)

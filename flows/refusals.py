@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pipeline.remote.urls import has_secrets, place_of, without_secrets
-from pipeline.run.names import store_url, url_of
-from schemas.errors import InputError
+from bicliques.pipeline.remote.urls import has_secrets, place_of, without_secrets
+from bicliques.pipeline.run.names import store_url, url_of
+from bicliques.schemas.errors import InputError
 
 
 def refuse_secrets(what: str, place: str) -> None:

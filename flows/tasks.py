@@ -14,26 +14,26 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
 
-from flows.keys import Keys
-from flows.logs import run_logs, say
-from flows.progress import ProgressArtifact
-from pipeline.api import steps
-from pipeline.api.python_words import in_python
-from pipeline.compare.difference import Difference
-from pipeline.compare.in_run import changes_since_the_run_before
-from pipeline.proof.verification import Verification, verify_run
-from pipeline.publishing.publish_run import Published
-from pipeline.publishing.publish_run import publish as publish_run
-from pipeline.run.folder import RunFolder
-from pipeline.run.session import MiningSession
-from pipeline.run.stored import shown_place
-from pipeline.series.marks import LATEST, mark_complete, mark_refused, point_to_newest
-from pipeline.series.pruning import Pruning, prune_after
-from pipeline.series.runs import is_run, run_after
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import IncompleteError, InputError
-from schemas.manifest import Manifest
-from schemas.options import CallOptions, RunLimits, RunOptions
+from bicliques.flows.keys import Keys
+from bicliques.flows.logs import run_logs, say
+from bicliques.flows.progress import ProgressArtifact
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.api.python_words import in_python
+from bicliques.pipeline.compare.difference import Difference
+from bicliques.pipeline.compare.in_run import changes_since_the_run_before
+from bicliques.pipeline.proof.verification import Verification, verify_run
+from bicliques.pipeline.publishing.publish_run import Published
+from bicliques.pipeline.publishing.publish_run import publish as publish_run
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.session import MiningSession
+from bicliques.pipeline.run.stored import shown_place
+from bicliques.pipeline.series.marks import LATEST, mark_complete, mark_refused, point_to_newest
+from bicliques.pipeline.series.pruning import Pruning, prune_after
+from bicliques.pipeline.series.runs import is_run, run_after
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 
 #: Seconds before the first and the second retry. It takes time until somebody mends a full disk or a missing worker.
 _DELAYS_S = [10.0, 60.0]

@@ -7,16 +7,16 @@ from typing import Any
 
 from prefect import flow
 
-from flows import tasks
-from flows.cards import publish_verification
-from flows.keys import Keys
-from flows.names import name_of_verifying
-from flows.notify import note, tell
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import here
-from pipeline.run.stored import address_of
-from pipeline.series.runs import series_of
-from schemas.values import at_home
+from bicliques.flows import tasks
+from bicliques.flows.cards import publish_verification
+from bicliques.flows.keys import Keys
+from bicliques.flows.names import name_of_verifying
+from bicliques.flows.notify import note, tell
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import here
+from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.series.runs import series_of
+from bicliques.schemas.values import at_home
 
 
 # Prefect reads the part of the docstring below "Args:", and shows it beside the fields of the form of a run.

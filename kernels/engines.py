@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from kernels.bitmatrix.kind import KIND as BITMATRIX
-from kernels.cpu.kind import KIND as CPU
-from kernels.cumbe.kind import KIND as CUMBE
-from kernels.reference.kind import KIND as REFERENCE
-from schemas.engine_kind import EngineKind
-from schemas.errors import InputError, ResourceError
-from schemas.search import Limits, Search
+from bicliques.kernels.bitmatrix.kind import KIND as BITMATRIX
+from bicliques.kernels.cpu.kind import KIND as CPU
+from bicliques.kernels.cumbe.kind import KIND as CUMBE
+from bicliques.kernels.reference.kind import KIND as REFERENCE
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.search import Limits, Search
 
 #: Let `choose` take the first engine of its list that can run.
 AUTO = "auto"
@@ -122,10 +122,10 @@ def compile_engine(name: str, search: Search | None = None) -> None:
     """
     import numpy as np  # not before it is needed: this module is read for the names of the engines
 
-    from schemas.emit import nowhere
-    from schemas.graph import MiningGraph
-    from schemas.hashes import hashes_of_ids
-    from schemas.work import Subtrees
+    from bicliques.schemas.emit import nowhere
+    from bicliques.schemas.graph import MiningGraph
+    from bicliques.schemas.hashes import hashes_of_ids
+    from bicliques.schemas.work import Subtrees
 
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     edge = MiningGraph("left", 1, 1, *(offsets, one) * 4, *hashes_of_ids(1, 1))
@@ -139,8 +139,8 @@ def compile_proof() -> None:
     """Compile what sorts rows, reads them back, and looks at every vertex of them, once, or load it."""
     import numpy as np
 
-    from kernels.compiled import parquet_pages
-    from kernels.compiled.lists import count_members, keep_largest, reorder, sum_lists
+    from bicliques.kernels.compiled import parquet_pages
+    from bicliques.kernels.compiled.lists import count_members, keep_largest, reorder, sum_lists
 
     one, offsets = np.zeros(1, np.int32), np.array([0, 1], np.int64)
     sums, counts = np.zeros(1, np.uint64), np.zeros(1, np.int64)

@@ -1,4 +1,4 @@
-"""Makes the machine code that comes with the package: ``python -m kernels.shipped`` (``make machine-code``).
+"""Makes the machine code that comes with the package: ``python -m bicliques.kernels.shipped`` (``make machine-code``).
 
 It needs no GPU. NVRTC compiles all that engines with the usual sizes ask for, for every architecture, in a process per
 core. Files that are there already stay, and files of other sources go.
@@ -14,12 +14,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
-from kernels.bitmatrix import shapes
-from kernels.compiled.sealed import sealed, unsealed
-from kernels.cumbe import memory as cumbe
-from kernels.gpu import pack, row_hashes
-from kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
-from kernels.gpu.source import Variant, compile_options, source_of
+from bicliques.kernels.bitmatrix import shapes
+from bicliques.kernels.compiled.sealed import sealed, unsealed
+from bicliques.kernels.cumbe import memory as cumbe
+from bicliques.kernels.gpu import pack, row_hashes
+from bicliques.kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
+from bicliques.kernels.gpu.source import Variant, compile_options, source_of
 
 #: What there is code for: machine code, and last the PTX.
 TARGETS = (*ARCHITECTURES.values(), LATER)
@@ -51,7 +51,7 @@ def make(folder: Path, variant: Variant, target: str) -> Path:
     CompileError
         It does not compile, or NVRTC warns.
     """
-    from kernels.gpu.nvrtc import CompileError, compiled
+    from bicliques.kernels.gpu.nvrtc import CompileError, compiled
 
     options = [*compile_options(variant.defines), f"--gpu-architecture={target}"]
     code, log = compiled(source_of(variant.kernel), f"{variant.kernel}.cu", options)
@@ -89,7 +89,7 @@ def build(
     ImportError
         NVRTC is not installed.
     """
-    from kernels.gpu.nvrtc import version
+    from bicliques.kernels.gpu.nvrtc import version
 
     began = time.perf_counter()
     files = wanted(shipped() if variants is None else variants, targets)
@@ -114,7 +114,7 @@ def build(
 
 def main() -> None:
     """Make the files, and say how long that took and how large they are."""
-    parser = argparse.ArgumentParser(prog="python -m kernels.shipped", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m bicliques.kernels.shipped", description=__doc__)
     parser.add_argument("--folder", type=Path, default=CODE, help="where the files go")
     parser.add_argument("--processes", type=int, help="compilers side by side; one per core if it is left out")
     arguments = parser.parse_args()

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.hashes import VertexHashes, hashes_of_ids, mixed
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.hashes import VertexHashes, hashes_of_ids, mixed
 
 #: Version of the Parquet layout and of the fingerprint. A change of either gets a new number. The type of labels is not
 #: part of it: that depends on the input.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from schemas.dtypes import VERTEX
+from bicliques.schemas.dtypes import VERTEX
 
 #: Rows of a block. CuDF makes row groups of whole fragments of 5,000 rows.
 BLOCK_ROWS = 520_000

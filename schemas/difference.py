@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from schemas.errors import IncompleteError
-from schemas.records import read_as
-from schemas.totals import fingerprint_from
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.records import read_as
+from bicliques.schemas.totals import fingerprint_from
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 
 #: One row per edge, sorted by (left, right), without duplicates.
 EDGES = pa.schema(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from schemas.bicliques import Bicliques
+from bicliques.schemas.bicliques import Bicliques
 
 
 class Emit(Protocol):

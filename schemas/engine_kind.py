@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from schemas.platform import Platform
-from schemas.search import JobName, Search
+from bicliques.schemas.platform import Platform
+from bicliques.schemas.search import JobName, Search
 
 if TYPE_CHECKING:
-    from schemas.graph import MiningGraph
-    from schemas.work import Engine, Subtrees
+    from bicliques.schemas.graph import MiningGraph
+    from bicliques.schemas.work import Engine, Subtrees
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class EngineKind:
 
     def lacks(self, search: Search) -> str | None:
         """Why it cannot do this search, in one clause. None when it can."""
-        from schemas.jobs import job_of  # not before it is needed: it imports NumPy and Arrow
+        from bicliques.schemas.jobs import job_of  # not before it is needed: it imports NumPy and Arrow
 
         if (job := job_of(search).name) not in self.jobs:
             return f"it cannot do the job {job!r}"

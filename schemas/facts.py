@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from schemas.reading import Reading
+from bicliques.schemas.reading import Reading
 
 #: Pattern of the name of a part: slice, attempt, and number of the part. It has no way out of a folder.
 PART_NAME = r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet"

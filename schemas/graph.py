@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX, WORD
-from schemas.errors import IncompleteError
-from schemas.hashes import VertexHashes, mixed
-from schemas.regular_files import map_array, read_regular
-from schemas.search import Side
+from bicliques.schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX, WORD
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import VertexHashes, mixed
+from bicliques.schemas.regular_files import map_array, read_regular
+from bicliques.schemas.search import Side
 
 #: Files that are written at a time, and entries that are checked at a time.
 _FILES_AT_A_TIME, _PIECE = 4, 1 << 20

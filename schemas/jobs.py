@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
-from schemas.bicliques import Bicliques
-from schemas.emit import Emit
-from schemas.errors import InputError
-from schemas.search import JobName, Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.totals import Best, Found, PerVertex, Total
-from schemas.vertices import SideTotals
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.search import JobName, Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.totals import Best, Found, PerVertex, Total
+from bicliques.schemas.vertices import SideTotals
 
 #: Reductions of the graph before it is searched: take the (min_left, min_right) core, or merge twins.
 Reduction = Literal["core", "twins"]

@@ -10,15 +10,15 @@ import re
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from schemas.bands import Certificate
-from schemas.errors import IncompleteError
-from schemas.facts import PART_NAME, GraphFacts, InputFacts, MiningFacts, PlanFacts
-from schemas.jobs import Job
-from schemas.options import RunOptions, RunOrigin
-from schemas.records import check_facts, read_as
-from schemas.stats import SliceStats
-from schemas.totals import Total, fingerprint_from
-from schemas.work import Subtrees
+from bicliques.schemas.bands import Certificate
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.facts import PART_NAME, GraphFacts, InputFacts, MiningFacts, PlanFacts
+from bicliques.schemas.jobs import Job
+from bicliques.schemas.options import RunOptions, RunOrigin
+from bicliques.schemas.records import check_facts, read_as
+from bicliques.schemas.stats import SliceStats
+from bicliques.schemas.totals import Total, fingerprint_from
+from bicliques.schemas.work import Subtrees
 
 #: How a session ended. Only "complete" means that no work is left.
 Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "failed"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from schemas.search import By
+from bicliques.schemas.search import By
 
 #: More members than any side has: nothing on this side is enough.
 TOO_MANY = 2**62

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 
 #: A label of a vertex: text or a whole number. Text may stand for a number, because the command line has only text.
 Label = str | int

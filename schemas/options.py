@@ -12,12 +12,12 @@ import os
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, get_args
 
-from schemas.errors import IncompleteError, InputError
-from schemas.option import NEW, as_option, option
-from schemas.records import read_as
-from schemas.search import MEASURES, Search, Side
-from schemas.values import seconds
-from schemas.where import Conditions, as_conditions
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.option import NEW, as_option, option
+from bicliques.schemas.records import read_as
+from bicliques.schemas.search import MEASURES, Search, Side
+from bicliques.schemas.values import seconds
+from bicliques.schemas.where import Conditions, as_conditions
 
 LabelType = Literal["auto", "int", "string"]
 
@@ -204,7 +204,7 @@ class RunOptions:
             raise InputError(f"the root side must be auto, left or right, not {self.build.root_side!r}")
         if self.build.order not in get_args(Order):
             raise InputError(f"the order must be degree, two-hop, unilateral or id, not {self.build.order!r}")
-        from schemas.jobs import job_of  # not before a run is asked for: it imports NumPy and Arrow
+        from bicliques.schemas.jobs import job_of  # not before a run is asked for: it imports NumPy and Arrow
 
         if self.search.sizes and job_of(self.search).rows != "none":
             raise InputError("--sizes belongs to --count-only; a run that lists its bicliques has them in its files")

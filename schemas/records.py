@@ -26,7 +26,7 @@ from typing import (
     is_typeddict,
 )
 
-from schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError
 
 _CHECKSUM = "crc32"
 #: A field of a ledger entry that is large and plain text, so that it need not be encoded again.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from schemas.members import Labels
-from schemas.option import option
+from bicliques.schemas.members import Labels
+from bicliques.schemas.option import option
 
 Side = Literal["left", "right"]
 

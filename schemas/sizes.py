@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from schemas.dtypes import COUNT, VERTEX
-from schemas.errors import IncompleteError
+from bicliques.schemas.dtypes import COUNT, VERTEX
+from bicliques.schemas.errors import IncompleteError
 
 
 @dataclass(frozen=True, eq=False)

@@ -98,6 +98,6 @@ class SliceStats:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> SliceStats:
         """From a ledger entry. The flat table of numbers in entries of an earlier version is ignored."""
-        from schemas.records import read_as
+        from bicliques.schemas.records import read_as
 
         return read_as(cls, data if "engine" in data else {}, "the statistics")

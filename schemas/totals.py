@@ -13,13 +13,13 @@ from typing import Any, Protocol, Self
 import numpy as np
 import pyarrow as pa
 
-from schemas.bicliques import ID, Bicliques, fingerprint
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.errors import IncompleteError, InputError
-from schemas.measures import measure
-from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
-from schemas.vertices import SideTotals
+from bicliques.schemas.bicliques import ID, Bicliques, fingerprint
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.measures import measure
+from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.vertices import SideTotals
 
 
 class Total(Protocol):

@@ -11,8 +11,8 @@ from operator import index
 from pathlib import Path
 from typing import Any
 
-from schemas.errors import InputError
-from schemas.option import as_plain
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import as_plain
 
 
 def as_index(value: Any) -> int:

@@ -12,9 +12,9 @@ from typing import Self
 import numpy as np
 import pyarrow as pa
 
-from schemas.dtypes import COUNT, MAX_VERTICES, VERTEX
-from schemas.errors import IncompleteError
-from schemas.search import By
+from bicliques.schemas.dtypes import COUNT, MAX_VERTICES, VERTEX
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.search import By
 
 #: The measures by which each vertex has a largest biclique.
 LARGEST_BY: tuple[By, ...] = ("edges", "balance")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 
 #: Conditions as a user writes them. All of them have to hold.
 Conditions = Sequence[str]

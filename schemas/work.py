@@ -16,13 +16,13 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.emit import Emit
-from schemas.errors import IncompleteError
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.stats import EngineStats
-from schemas.totals import Total
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.stats import EngineStats
+from bicliques.schemas.totals import Total
 
 #: `Subtrees.todo` of a whole first-level subtree. Its candidates are all ranks after the root.
 EVERYTHING = -1

@@ -30,7 +30,8 @@ _COMPILE = (
     "first_use.before_mining('cpu', Search(min_left=2), lambda progress: None)",
 )
 _IMPORTS = (
-    "from pipeline.slices import first_use; from schemas.options import BuildOptions; from schemas.search import Search"
+    "from bicliques.pipeline.slices import first_use; "
+    "from bicliques.schemas.options import BuildOptions; from bicliques.schemas.search import Search"
 )
 
 

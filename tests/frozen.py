@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-import pipeline
+import bicliques as bq
 from tests.support.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.4, 3)
@@ -34,13 +34,13 @@ socket.gethostname = lambda: 'host'
 def kill(progress):
     if progress.step == sys.argv[3] and progress.bicliques >= int(sys.argv[4]):
         os.kill(os.getpid(), signal.SIGKILL)
-pipeline.mine(sys.argv[1], sys.argv[2], engine="reference", workers=0, slice_seconds=0.1, report=False, progress=kill)
+bicliques.mine(sys.argv[1], sys.argv[2], engine="reference", workers=0, slice_seconds=0.1, report=False, progress=kill)
 """
 
 
 def _mine(source: Any = "words.parquet", *, of: str = "mine", **options: Any) -> Callable[[], None]:
     def make() -> None:
-        getattr(pipeline, of)(source, "OUT", progress=False, **({"engine": "cpu", "report": False} | options))
+        getattr(bq, of)(source, "OUT", progress=False, **({"engine": "cpu", "report": False} | options))
 
     return make
 
@@ -63,20 +63,20 @@ def _killed(step: str, rows: int) -> Callable[[], None]:
 
 
 def _from_run() -> None:
-    pipeline.mine("words.parquet", "FIRST", engine="cpu", progress=False, report=False)
-    pipeline.mine("FIRST", "OUT", engine="cpu", min_left=3, report=False, progress=False)
+    bq.mine("words.parquet", "FIRST", engine="cpu", progress=False, report=False)
+    bq.mine("FIRST", "OUT", engine="cpu", min_left=3, report=False, progress=False)
 
 
 def _compared() -> None:
     write_edges(Path("later.parquet"), EDGES[5:], strings=True)
-    pipeline.mine("words.parquet", "OLD", engine="cpu", progress=False, report=False)
-    pipeline.mine("later.parquet", "NEW", engine="cpu", progress=False, report=False)
-    pipeline.diff("OLD", "NEW", "OUT", progress=False)
+    bq.mine("words.parquet", "OLD", engine="cpu", progress=False, report=False)
+    bq.mine("later.parquet", "NEW", engine="cpu", progress=False, report=False)
+    bq.diff("OLD", "NEW", "OUT", progress=False)
 
 
 def _published() -> None:
-    pipeline.mine("words.parquet", "FIRST", engine="cpu", progress=False, report=False)
-    pipeline.publish("FIRST", "OUT", progress=False)
+    bq.mine("words.parquet", "FIRST", engine="cpu", progress=False, report=False)
+    bq.publish("FIRST", "OUT", progress=False)
 
 
 RUNS: dict[str, Callable[[], None]] = {
@@ -148,7 +148,7 @@ def write_stores(target: Path) -> None:
             pytest.MonkeyPatch.context() as patch,
             machines_with_a_bucket(Path(place), patch) as machines,
         ):
-            call = pipeline.largest if name == "largest" else pipeline.mine
+            call = bq.largest if name == "largest" else bq.mine
             call(source_in(Path(place)), machines.url, engine="cpu", report=False, progress=False, **options)
             _archive(target / f"store-{name}.tar.xz", machines.there())
 

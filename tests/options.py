@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pipeline.api.table import TABLE, Entry
-from pipeline.cli.options import word
-from schemas.option import GROUPS
+from bicliques.pipeline.api.table import TABLE, Entry
+from bicliques.pipeline.cli.options import word
+from bicliques.schemas.option import GROUPS
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "options.md"
@@ -20,8 +20,8 @@ PAGE = ROOT / "docs" / "options.md"
 _INTRO = """# Options
 
 Every option that a run has, and where it can be given: to the commands `bicliques mine`, `largest`, `count`, `look`,
-`resume` and `demo`, to `mine --dry-run` (from Python, `pipeline.dry_run`), and to the [flow](operations.md) `mine`.
-From Python they are keywords with underscores, `pipeline.mine(..., min_left=3)`, and seconds may be a
+`resume` and `demo`, to `mine --dry-run` (from Python, `bicliques.dry_run`), and to the [flow](operations.md) `mine`.
+From Python they are keywords with underscores, `bicliques.mine(..., min_left=3)`, and seconds may be a
 `datetime.timedelta`. Limits of `resume` stay as they were unless they are given, and the word `none` lifts one (from
 Python, `None`). The flow takes them in groups, which the headings name: `thresholds={"min_left": 3}`. Commands also
 take them from the environment and from a file: [install.md](install.md#options-that-are-always-the-same).

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.dataset as ds
 import pytest
 
-import pipeline
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.schemas.errors import InputError
 from tests.frozen import EDGES, MANY
 from tests.support.runs import answer
 from tests.support.stored import Machines, machines_with_a_bucket
@@ -41,18 +41,18 @@ def test_a_complete_run_is_read_and_verified(name: str, tmp_path: Path) -> None:
     folder = unpacked(name, tmp_path)
     written = json.loads((folder / "manifest.json").read_text())
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    results = pipeline.open_run(folder)
+    results = bq.open_run(folder)
     assert results.complete
     assert (len(results), str(results.manifest.fingerprint)) == (written["count"], str(written["fingerprint"]))
-    now = pipeline.status(folder)
+    now = bq.status(folder)
     assert (now.state, now.problems) == ("complete", ())
     if name in COUNTED:
         with pytest.raises(InputError):
-            pipeline.verify(folder, progress=False)
+            bq.verify(folder, progress=False)
     else:
         assert len(results.to_pandas()) == written["count"]
-        assert pipeline.verify(folder, progress=False).count == written["count"]
-    assert len(pipeline.resume(folder, progress=False, report=False)) == written["count"]
+        assert bq.verify(folder, progress=False).count == written["count"]
+    assert len(bq.resume(folder, progress=False, report=False)) == written["count"]
     after = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert {path.name for path in after if before.get(path) != after[path]} <= {"run.lock"}
 
@@ -61,15 +61,15 @@ def test_a_complete_run_is_read_and_verified(name: str, tmp_path: Path) -> None:
 def test_an_unfinished_run_goes_on_and_finds_all(name: str, tmp_path: Path) -> None:
     folder = unpacked(name, tmp_path)
     kept = {path: path.read_bytes() for path in (folder / "ledger").glob("*")}
-    results = pipeline.resume(folder, max_results=None, workers=0, progress=False, report=False)
+    results = bq.resume(folder, max_results=None, workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(MANY)
-    assert pipeline.verify(folder, progress=False).count == len(results)
+    assert bq.verify(folder, progress=False).count == len(results)
     assert all(path.read_bytes() == data for path, data in kept.items())
 
 
 def test_a_run_is_the_source_of_another_one(tmp_path: Path) -> None:
     folder = unpacked("run-words", tmp_path)
-    counted = pipeline.count(folder, min_left=3, engine="cpu", fingerprint=True, progress=False)
+    counted = bq.count(folder, min_left=3, engine="cpu", fingerprint=True, progress=False)
     assert (counted.count, counted.fingerprint) == answer(EDGES, strings=True, min_left=3)
 
 
@@ -96,7 +96,7 @@ def test_a_run_in_a_store_is_read_and_goes_on(name: str, machines: Machines, tmp
         objects: dict[str, Any] = {member.name: archive.extractfile(member) for member in archive.getmembers()}
         machines.put_all({key: file.read() for key, file in objects.items()})
     options: dict[str, Any] = {"progress": False, "report": False}
-    results = pipeline.resume(machines.url, max_results=None, **options)
+    results = bq.resume(machines.url, max_results=None, **options)
     assert results.complete
     if name == "store-largest":
         assert len(results) == 3
@@ -104,4 +104,4 @@ def test_a_run_in_a_store_is_read_and_goes_on(name: str, machines: Machines, tmp
         assert (len(results), results.manifest.fingerprint) == answer(EDGES, strings=True)
     if name != "store-counted":
         machines.change()
-        assert pipeline.verify(machines.url, progress=False).count == len(results)
+        assert bq.verify(machines.url, progress=False).count == len(results)

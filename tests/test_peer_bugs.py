@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.mining.instructions import Finish, Policy, Start
-from pipeline.mining.schedule import Scheduler
-from schemas.manifest import PLAN
+import bicliques as bq
+from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.schemas.manifest import PLAN
 from tests.support.known import NOT_HERE, known_graph
 from tests.support.runs import ROOT, environment
 
@@ -25,7 +25,7 @@ SHIPPED_COUNT = 56_688
 
 
 def count(source: Any, **options: Any) -> int:
-    found = pipeline.count(source, engine="cpu", progress=False, **({"workers": 0} | options))
+    found = bq.count(source, engine="cpu", progress=False, **({"workers": 0} | options))
     assert found.complete
     return found.count
 
@@ -62,12 +62,12 @@ def test_the_graphs_it_was_seen_on(name: str, expected: int, order: str) -> None
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> pipeline.Results:
-    return pipeline.mine(SHIPPED, tmp_path_factory.mktemp("all"), workers=0, engine="cpu", progress=False, report=False)
+def everything(tmp_path_factory: pytest.TempPathFactory) -> bq.Results:
+    return bq.mine(SHIPPED, tmp_path_factory.mktemp("all"), workers=0, engine="cpu", progress=False, report=False)
 
 
 @pytest.mark.parametrize("bounds", [(2, 2), (3, 3), (5, 2), (2, 5), (70, 1), (1, 12)])
-def test_bounds_hold_at_every_depth_and_width(bounds: tuple[int, int], everything: pipeline.Results) -> None:
+def test_bounds_hold_at_every_depth_and_width(bounds: tuple[int, int], everything: bq.Results) -> None:
     left, right = bounds
     sizes = everything.to_pandas(columns=["n_left", "n_right"])
     expected = int(((sizes.n_left >= left) & (sizes.n_right >= right)).sum())
@@ -118,9 +118,7 @@ def test_one_worker_process_is_enough() -> None:
 
 def test_a_vertex_that_is_joined_to_all_has_its_biclique(tmp_path: Path) -> None:
     everywhere = edges(np.array([0, 1, 2, 3, 0, 1]), np.array([9, 9, 9, 9, 5, 6]))
-    rows = pipeline.mine(
-        everywhere, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False
-    ).to_pandas()
+    rows = bq.mine(everywhere, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False).to_pandas()
     found = {(tuple(sorted(row.left)), tuple(sorted(row.right))) for row in rows.itertuples()}
     assert found == {((0, 1, 2, 3), (9,)), ((0,), (5, 9)), ((1,), (6, 9))}
 
@@ -131,7 +129,7 @@ def test_a_vertex_that_is_joined_to_all_has_its_biclique(tmp_path: Path) -> None
     [("dbpedia_writers", 57_222), ("marvel", 206_135), ("debian12_package_depends", 335_827)],
 )
 def test_the_counts_are_the_same_every_time(name: str, expected: int) -> None:
-    first, again = (pipeline.count(golden(name), fingerprint=True, workers=0, progress=False) for _ in range(2))
+    first, again = (bq.count(golden(name), fingerprint=True, workers=0, progress=False) for _ in range(2))
     assert first.count == expected
     assert (first.count, first.fingerprint) == (again.count, again.fingerprint)
 
@@ -154,9 +152,9 @@ def crown(n: int) -> pa.Table:
 COUNT = """
 import sys
 import pyarrow.parquet as pq
-import pipeline
+import bicliques as bq
 for path in sys.argv[1:]:
-    print(pipeline.count(pq.read_table(path), engine="cpu", workers=0, progress=False).count)
+    print(bq.count(pq.read_table(path), engine="cpu", workers=0, progress=False).count)
 """
 
 
@@ -196,10 +194,8 @@ def test_many_vertices_and_large_labels() -> None:
 
 
 @pytest.mark.exhaustive  # two workers find everything in `tests/pipeline/workers/test_dask_pool.py`, too
-def test_two_workers_write_what_one_writes(tmp_path: Path, everything: pipeline.Results) -> None:
-    both = pipeline.mine(
-        SHIPPED, tmp_path / "out", workers=2, slice_seconds=0.1, engine="cpu", progress=False, report=False
-    )
+def test_two_workers_write_what_one_writes(tmp_path: Path, everything: bq.Results) -> None:
+    both = bq.mine(SHIPPED, tmp_path / "out", workers=2, slice_seconds=0.1, engine="cpu", progress=False, report=False)
     assert [len(results.to_arrow(columns=["root"])) for results in (both, everything)] == [SHIPPED_COUNT] * 2
     assert both.manifest.fingerprint == everything.manifest.fingerprint
     assert len(both.manifest.parts) > len(everything.manifest.parts)
@@ -210,7 +206,7 @@ def test_two_workers_write_what_one_writes(tmp_path: Path, everything: pipeline.
 
 def test_nothing_has_an_empty_side(tmp_path: Path) -> None:
     apart = edges(np.array([1, 2, 3]), np.array([1, 2, 2]))
-    results = pipeline.mine(apart, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False)
+    results = bq.mine(apart, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False)
     assert len(results) == 2
     assert results.to_pandas()[["n_left", "n_right"]].min().tolist() == [1, 1]
 
@@ -220,7 +216,7 @@ def test_nothing_has_an_empty_side(tmp_path: Path) -> None:
 
 def test_labels_are_not_tidied(tmp_path: Path) -> None:
     table = pa.table({"left": ["a", "a", "b"], "right": ["secret service", "secret_service", "secret_service"]})
-    results = pipeline.mine(table, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False)
+    results = bq.mine(table, tmp_path / "out", workers=0, engine="cpu", progress=False, report=False)
     assert sorted(label for row in results.to_pandas().right for label in row) == [
         "secret service",
         "secret_service",

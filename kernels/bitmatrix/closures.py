@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled, entry
-from kernels.compiled.searching import first_at_least
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
+from bicliques.kernels.compiled.jit import compiled, entry
+from bicliques.kernels.compiled.searching import first_at_least
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
 
 
 def closures_of(graph: MiningGraph, indptr: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

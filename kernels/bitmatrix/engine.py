@@ -13,22 +13,22 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kernels.bitmatrix.items import Queued, compacted, joined, subtrees_of
-from kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
-from kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
-from kernels.bitmatrix.shapes import Needs, grows, shape, sifts_much, smallest_shape
-from kernels.compiled.measures import MEASURES
-from kernels.gpu.buffers import Buffers
-from kernels.gpu.device import CudaDevice, Device
-from kernels.gpu.records import parameters
-from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
-from schemas.dtypes import COUNT
-from schemas.emit import Emit
-from schemas.errors import DeviceMemoryError
-from schemas.graph import MiningGraph
-from schemas.jobs import job_of
-from schemas.search import Limits, Search
-from schemas.work import Engine, Slice, Subtrees
+from bicliques.kernels.bitmatrix.items import Queued, compacted, joined, subtrees_of
+from bicliques.kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
+from bicliques.kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
+from bicliques.kernels.bitmatrix.shapes import Needs, grows, shape, sifts_much, smallest_shape
+from bicliques.kernels.compiled.measures import MEASURES
+from bicliques.kernels.gpu.buffers import Buffers
+from bicliques.kernels.gpu.device import CudaDevice, Device
+from bicliques.kernels.gpu.records import parameters
+from bicliques.kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from bicliques.schemas.dtypes import COUNT
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Engine, Slice, Subtrees
 
 #: Share of the pool that may be in use. Beyond it, lists that no item refers to are dropped between two launches.
 _FULL = 0.25

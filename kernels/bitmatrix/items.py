@@ -7,12 +7,12 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, SPLIT, WORD
-from kernels.gpu.records import NOBODY, WORD_BITS
-from kernels.graph.wedges import degrees_of, gather, wedges_of
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
-from schemas.work import EVERYTHING, Subtrees
+from bicliques.kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, SPLIT, WORD
+from bicliques.kernels.gpu.records import NOBODY, WORD_BITS
+from bicliques.kernels.graph.wedges import degrees_of, gather, wedges_of
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.work import EVERYTHING, Subtrees
 
 #: Into how many items the candidates of all hub roots are cut: enough for every warp of a large device, but ranges
 #: no longer than `LONG_CHUNK`, unless that makes too many.
@@ -163,7 +163,7 @@ def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) 
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
     paths = _paths(items, kind, pool)
     if kind == WORD:
-        from kernels.bitmatrix.closures import closures_of  # not before it is needed
+        from bicliques.kernels.bitmatrix.closures import closures_of  # not before it is needed
 
         paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
@@ -211,7 +211,7 @@ def _first_level(graph: MiningGraph, items: np.ndarray) -> Subtrees:
     whole = (fresh == 1) & (begin == bound + 1) & (end == graph.n_roots)
     if whole.all():
         return Subtrees.of_roots(bound)
-    from kernels.bitmatrix.closures import closures_of  # not before it is needed
+    from bicliques.kernels.bitmatrix.closures import closures_of  # not before it is needed
 
     owners, owner = np.unique(bound[~whole], return_inverse=True)
     indptr, closures = closures_of(

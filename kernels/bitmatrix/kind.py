@@ -4,37 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernels.gpu.cuda import CUDA, SCRATCH_SHARE
-from schemas.engine_kind import EngineKind
-from schemas.search import Search
+from bicliques.kernels.gpu.cuda import CUDA, SCRATCH_SHARE
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:
-    from schemas.graph import MiningGraph
-    from schemas.work import Engine, Subtrees
+    from bicliques.schemas.graph import MiningGraph
+    from bicliques.schemas.work import Engine, Subtrees
 
 
 def _make(halvings: int) -> Engine:
-    from kernels.bitmatrix.engine import BitMatrixEngine
-    from kernels.bitmatrix.memory import GpuSizes
+    from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+    from bicliques.kernels.bitmatrix.memory import GpuSizes
 
     return BitMatrixEngine(sizes=GpuSizes().halved(halvings))
 
 
 def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
-    from kernels.bitmatrix.memory import GpuSizes
-    from kernels.gpu.sizes import workspace_bytes
+    from bicliques.kernels.bitmatrix.memory import GpuSizes
+    from bicliques.kernels.gpu.sizes import workspace_bytes
 
     return workspace_bytes(GpuSizes(), search)
 
 
 def _device_bytes(graph: MiningGraph, search: Search, halvings: int = 0) -> int:
-    from kernels.bitmatrix.memory import GpuSizes, device_bytes
+    from bicliques.kernels.bitmatrix.memory import GpuSizes, device_bytes
 
     return device_bytes(graph, search, GpuSizes().halved(halvings))
 
 
 def _prepare(graph: MiningGraph, nodes: Subtrees, search: Search) -> Subtrees:
-    from kernels.bitmatrix.items import Queued
+    from bicliques.kernels.bitmatrix.items import Queued
 
     return Queued.of(graph, nodes, search.prunes)
 

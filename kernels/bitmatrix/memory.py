@@ -7,16 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.bitmatrix.layout import ITEM, PARAMS
-from kernels.gpu.cuda import SCRATCH_SHARE
-from kernels.gpu.device import Device
-from kernels.gpu.device_graph import DeviceGraph
-from kernels.gpu.records import RECORD, SIZE, WORD_BITS, parameters
-from kernels.gpu.sizes import Buffer, search_bytes
-from schemas.dtypes import VERTEX
-from schemas.errors import DeviceMemoryError
-from schemas.graph import MiningGraph
-from schemas.search import Search
+from bicliques.kernels.bitmatrix.layout import ITEM, PARAMS
+from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
+from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.device_graph import DeviceGraph
+from bicliques.kernels.gpu.records import RECORD, SIZE, WORD_BITS, parameters
+from bicliques.kernels.gpu.sizes import Buffer, search_bytes
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Search
 
 #: The kernels of the engine: the search without and with thresholds, and the bit rows of hubs.
 SEARCH, SIEVE, HUB_BITS = "bitmatrix", "sieve", "hub_bits"

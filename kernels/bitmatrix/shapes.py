@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, Form, GpuSizes, defines_of
-from kernels.gpu.device_graph import DeviceGraph
-from kernels.gpu.source import Variant
+from bicliques.kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, Form, GpuSizes, defines_of
+from bicliques.kernels.gpu.device_graph import DeviceGraph
+from bicliques.kernels.gpu.source import Variant
 
 #: Problems with more rows than a launch allows go to the next level, whose launch allows this many times as many.
 _GROWTH = 8

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
+from bicliques.kernels.compiled.jit import entry
 
 
 @entry

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled, entry
+from bicliques.kernels.compiled.jit import compiled, entry
 
 
 @compiled

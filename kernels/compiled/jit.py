@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.compiled.part import Part
-from kernels.compiled.sealed import sealed, unsealed
-from schemas.errors import ResourceError
+from bicliques.kernels.compiled.part import Part
+from bicliques.kernels.compiled.sealed import sealed, unsealed
+from bicliques.schemas.errors import ResourceError
 
 logger = logging.getLogger(__name__)
 
@@ -135,7 +135,7 @@ class Entry:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):
             pass  # compiling takes seconds, so a folder that cannot be written is noticed before
-        from kernels.compiled.making import object_code
+        from bicliques.kernels.compiled.making import object_code
 
         function = self.function or getattr(import_module(self.module), self.name).function
         code = object_code(function, key)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled, entry
-from kernels.compiled.measures import value
+from bicliques.kernels.compiled.jit import compiled, entry
+from bicliques.kernels.compiled.measures import value
 
 #: Lists of so many entries are sorted by insertion alone.
 _FEW = 12

@@ -13,7 +13,7 @@ from numba.core.compiler import Compiler
 from numba.extending import typeof_impl
 from numba.np.numpy_support import from_dtype
 
-from kernels.compiled.part import Part
+from bicliques.kernels.compiled.part import Part
 
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
 _NOT_FOR_PYTHON: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **_OPTIONS}

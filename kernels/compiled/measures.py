@@ -6,7 +6,7 @@ right.
 
 from __future__ import annotations
 
-from kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.jit import compiled
 
 #: The product, the sum, the smaller, or one of the sides. 0 stands for no measure.
 EDGES, VERTICES, BALANCE, BASE, ROOTS = 1, 2, 3, 4, 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.jit import compiled
 
 
 @compiled

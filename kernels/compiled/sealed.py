@@ -10,7 +10,7 @@ import errno
 import hashlib
 from pathlib import Path
 
-from schemas.regular_files import read_regular
+from bicliques.schemas.regular_files import read_regular
 
 
 def sealed(name: str, code: bytes) -> bytes:

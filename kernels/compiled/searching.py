@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled, entry
+from bicliques.kernels.compiled.jit import compiled, entry
 
 #: Up to this many values are sorted by insertion.
 _FEW = 20

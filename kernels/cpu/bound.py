@@ -6,8 +6,8 @@ measure nothing is demanded beyond the thresholds of the search.
 
 from __future__ import annotations
 
-from kernels.compiled.jit import compiled
-from kernels.compiled.measures import BALANCE, BASE, EDGES, ROOTS, VERTICES
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.measures import BALANCE, BASE, EDGES, ROOTS, VERTICES
 
 #: More members than any side has.
 _TOO_MANY = 1 << 62

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kernels.compiled.jit import Entry
-from kernels.cpu.constants import FINISHED, FULL
-from kernels.cpu.workspace import (
+from bicliques.kernels.compiled.jit import Entry
+from bicliques.kernels.cpu.constants import FINISHED, FULL
+from bicliques.kernels.cpu.workspace import (
     USUAL,
     Graph,
     Hub,
@@ -25,17 +25,17 @@ from kernels.cpu.workspace import (
     reset,
     set_capacities,
 )
-from kernels.graph.ranges import in_lists
-from schemas.bicliques import Bicliques
-from schemas.dtypes import VERTEX
-from schemas.emit import Emit
-from schemas.graph import MiningGraph
-from schemas.jobs import Job, job_of
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.stats import EngineStats
-from schemas.totals import Found
-from schemas.work import Piece, Slice, Subtrees
+from bicliques.kernels.graph.ranges import in_lists
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import Job, job_of
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.stats import EngineStats
+from bicliques.schemas.totals import Found
+from bicliques.schemas.work import Piece, Slice, Subtrees
 
 
 def left_over(word: Word, hub: Hub, sieve: Sieve) -> Subtrees:
@@ -102,8 +102,8 @@ def _sieve_pieces(sieve: Sieve) -> list[Piece]:
 
 
 #: The compiled search, without and with thresholds. Its modules are imported only to compile it.
-EXPLORE = Entry("kernels.cpu.explore", "explore")
-EXPLORE_WITH_THRESHOLDS = Entry("kernels.cpu.explore", "explore_with_thresholds")
+EXPLORE = Entry("bicliques.kernels.cpu.explore", "explore")
+EXPLORE_WITH_THRESHOLDS = Entry("bicliques.kernels.cpu.explore", "explore_with_thresholds")
 #: How long the compiled search runs between two looks at the clock, in seconds.
 _PULSE_S = 0.005
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled, entry
-from kernels.cpu.constants import EMPTY, FINISHED, PAUSED
-from kernels.cpu.hub import search_hub
-from kernels.cpu.open_hub import open_hub
-from kernels.cpu.open_word import open_word
-from kernels.cpu.output import aside_is_full
-from kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, sieve_at, word_at
-from kernels.cpu.sieve import search_sieve
-from kernels.cpu.word import search_word
-from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
-from schemas.work import EVERYTHING
+from bicliques.kernels.compiled.jit import compiled, entry
+from bicliques.kernels.cpu.constants import EMPTY, FINISHED, PAUSED
+from bicliques.kernels.cpu.hub import search_hub
+from bicliques.kernels.cpu.open_hub import open_hub
+from bicliques.kernels.cpu.open_word import open_word
+from bicliques.kernels.cpu.output import aside_is_full
+from bicliques.kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, sieve_at, word_at
+from bicliques.kernels.cpu.sieve import search_sieve
+from bicliques.kernels.cpu.word import search_word
+from bicliques.kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
+from bicliques.schemas.work import EVERYTHING
 
 
 @entry

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.cpu.constants import EMPTY, FULL, PAUSED
-from kernels.cpu.open_hub import forget
-from kernels.cpu.open_word import open_word
-from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
-from kernels.cpu.pointers import hub_frame
-from kernels.cpu.simd import popcount, trailing_zeros
-from kernels.cpu.workspace import CLOSED, HUB_FRAMES, OUTSIDE, WORD_BITS
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.cpu.constants import EMPTY, FULL, PAUSED
+from bicliques.kernels.cpu.open_hub import forget
+from bicliques.kernels.cpu.open_word import open_word
+from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
+from bicliques.kernels.cpu.pointers import hub_frame
+from bicliques.kernels.cpu.simd import popcount, trailing_zeros
+from bicliques.kernels.cpu.workspace import CLOSED, HUB_FRAMES, OUTSIDE, WORD_BITS
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

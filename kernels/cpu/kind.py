@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schemas.engine_kind import EngineKind
-from schemas.platform import CORES
-from schemas.search import Search
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.platform import CORES
+from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:
-    from schemas.graph import MiningGraph
-    from schemas.work import Engine
+    from bicliques.schemas.graph import MiningGraph
+    from bicliques.schemas.work import Engine
 
 
 def _make(halvings: int) -> Engine:
-    from kernels.cpu.engine import CpuEngine
+    from bicliques.kernels.cpu.engine import CpuEngine
 
     return CpuEngine()
 
 
 def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
-    from kernels.cpu.workspace import workspace_bytes
+    from bicliques.kernels.cpu.workspace import workspace_bytes
 
     return workspace_bytes(graph, search)
 
 
 def _will_compile(search: Search) -> bool:
-    from kernels.cpu.engine import EXPLORE, EXPLORE_WITH_THRESHOLDS
+    from bicliques.kernels.cpu.engine import EXPLORE, EXPLORE_WITH_THRESHOLDS
 
     return not (EXPLORE_WITH_THRESHOLDS if search.prunes else EXPLORE).is_kept()
 

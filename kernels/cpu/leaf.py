@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.jit import compiled
 
 #: Base vertices that a subset word can hold.
 MAX_BITS = 6

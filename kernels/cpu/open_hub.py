@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.compiled.searching import sort
-from kernels.cpu.bound import fewest_base, fewest_roots
-from kernels.cpu.pointers import hub_frame, sieve_frame
-from kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.searching import sort
+from bicliques.kernels.cpu.bound import fewest_base, fewest_roots
+from bicliques.kernels.cpu.pointers import hub_frame, sieve_frame
+from bicliques.kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.cpu.constants import MAX_ROWS
-from kernels.cpu.pointers import word_frame
-from kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
-from kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf
-from kernels.cpu.workspace import OUTSIDE
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.cpu.constants import MAX_ROWS
+from bicliques.kernels.cpu.pointers import word_frame
+from bicliques.kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
+from bicliques.kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf
+from bicliques.kernels.cpu.workspace import OUTSIDE
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.compiled.lists import sort_list
-from kernels.compiled.measures import value
-from kernels.compiled.mixing import mixed
-from kernels.cpu.workspace import USUAL
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.lists import sort_list
+from bicliques.kernels.compiled.measures import value
+from bicliques.kernels.compiled.mixing import mixed
+from bicliques.kernels.cpu.workspace import USUAL
 
 
 @compiled

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.cpu.constants import PADDING
-from kernels.cpu.simd import extract_bits, overlaps, popcount, trailing_zeros
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.cpu.constants import PADDING
+from bicliques.kernels.cpu.simd import extract_bits, overlaps, popcount, trailing_zeros
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kernels.compiled.making import inlined
-from kernels.cpu.memory import int32s, int64s, record_type, records_of, uint64s
-from kernels.cpu.workspace import (
+from bicliques.kernels.compiled.making import inlined
+from bicliques.kernels.cpu.memory import int32s, int64s, record_type, records_of, uint64s
+from bicliques.kernels.cpu.workspace import (
     HUB_FRAME,
     HUB_STATE,
     OUTPUT_STATE,

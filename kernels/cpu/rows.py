@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.compiled.searching import sort
-from kernels.cpu.constants import COUNTERS, PADDING, RANKED
-from kernels.cpu.memory import as_int64s
-from kernels.cpu.simd import at_least, covers, popcount
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.searching import sort
+from bicliques.kernels.cpu.constants import COUNTERS, PADDING, RANKED
+from bicliques.kernels.cpu.memory import as_int64s
+from bicliques.kernels.cpu.simd import at_least, covers, popcount
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

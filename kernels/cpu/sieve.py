@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.cpu.bound import fewest_base, fewest_roots
-from kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
-from kernels.cpu.open_word import begin_word
-from kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
-from kernels.cpu.overlaps import base_of, count_overlaps, pack_row
-from kernels.cpu.pointers import sieve_frame
-from kernels.cpu.rows import sort_few
-from kernels.cpu.simd import at_least, members_of, occurring, popcount, trailing_zeros
-from kernels.cpu.workspace import SIEVE_FRAMES, WORD_BITS
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.cpu.bound import fewest_base, fewest_roots
+from bicliques.kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
+from bicliques.kernels.cpu.open_word import begin_word
+from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
+from bicliques.kernels.cpu.overlaps import base_of, count_overlaps, pack_row
+from bicliques.kernels.cpu.pointers import sieve_frame
+from bicliques.kernels.cpu.rows import sort_few
+from bicliques.kernels.cpu.simd import at_least, members_of, occurring, popcount, trailing_zeros
+from bicliques.kernels.cpu.workspace import SIEVE_FRAMES, WORD_BITS
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)

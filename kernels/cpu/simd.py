@@ -12,8 +12,8 @@ from numba import types
 from numba.core.cgutils import alloca_once_value, for_range, for_range_slice, get_or_insert_function
 from numba.extending import intrinsic
 
-from kernels.compiled.jit import compiled
-from kernels.cpu.constants import PADDING
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.cpu.constants import PADDING
 
 _U64 = ir.IntType(64)
 _HAS_PEXT = llvm.get_host_cpu_features().get("bmi2", False)

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled
-from kernels.cpu.constants import EMPTY, FULL, MAX_ROWS, PADDING, PAUSED
-from kernels.cpu.leaf import MAX_BITS, SOLVED_AT_ONCE, closed_subsets, intersections
-from kernels.cpu.output import aside_is_full, begin_aside, deliver, deliver_size, end_aside
-from kernels.cpu.pointers import word_frame
-from kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
-from kernels.cpu.simd import extract_bits, popcount, trailing_zeros
+from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.cpu.constants import EMPTY, FULL, MAX_ROWS, PADDING, PAUSED
+from bicliques.kernels.cpu.leaf import MAX_BITS, SOLVED_AT_ONCE, closed_subsets, intersections
+from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, deliver_size, end_aside
+from bicliques.kernels.cpu.pointers import word_frame
+from bicliques.kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
+from bicliques.kernels.cpu.simd import extract_bits, popcount, trailing_zeros
 
 #: Excluded lists that are longer are reduced to their widest rows. Values from 64 to 512 were measured to be equal.
 WIDE_Q = 128

@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.compiled.measures import MEASURES
-from kernels.cpu.constants import COUNTERS, MAX_ROWS, PADDING, RANKED
-from schemas.bicliques import ID
-from schemas.dtypes import OFFSET, VERTEX, WORD
-from schemas.graph import MiningGraph
-from schemas.search import Search
-from schemas.work import Subtrees
+from bicliques.kernels.compiled.measures import MEASURES
+from bicliques.kernels.cpu.constants import COUNTERS, MAX_ROWS, PADDING, RANKED
+from bicliques.schemas.bicliques import ID
+from bicliques.schemas.dtypes import OFFSET, VERTEX, WORD
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Search
+from bicliques.schemas.work import Subtrees
 
 #: Most base vertices of a word problem, with one bit per vertex. It has at most as many frames, because L shrinks.
 WORD_BITS = 64

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from kernels.cumbe.layout import CUMBE_ITEM, CUMBE_PARAMS, CUMBE_QUEUE, PHASES
-from kernels.cumbe.memory import CUMBE_BUFFERS, SEARCH, Arenas, Bounds, CumbeSizes
-from kernels.gpu.buffers import Buffers
-from kernels.gpu.device import CudaDevice, Device
-from kernels.gpu.device_graph import DeviceGraph
-from kernels.gpu.records import NOBODY, parameters
-from kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
-from kernels.graph.ranges import in_lists
-from kernels.graph.wedges import gather, wedges_of
-from schemas.dtypes import VERTEX
-from schemas.emit import Emit
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.work import EVERYTHING, Engine, Slice, Subtrees
+from bicliques.kernels.cumbe.layout import CUMBE_ITEM, CUMBE_PARAMS, CUMBE_QUEUE, PHASES
+from bicliques.kernels.cumbe.memory import CUMBE_BUFFERS, SEARCH, Arenas, Bounds, CumbeSizes
+from bicliques.kernels.gpu.buffers import Buffers
+from bicliques.kernels.gpu.device import CudaDevice, Device
+from bicliques.kernels.gpu.device_graph import DeviceGraph
+from bicliques.kernels.gpu.records import NOBODY, parameters
+from bicliques.kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from bicliques.kernels.graph.ranges import in_lists
+from bicliques.kernels.graph.wedges import gather, wedges_of
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import EVERYTHING, Engine, Slice, Subtrees
 
 
 def cumbe_items_of(graph: MiningGraph, subtrees: Subtrees) -> tuple[np.ndarray, np.ndarray]:

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernels.gpu.cuda import CUDA, SCRATCH_SHARE
-from schemas.engine_kind import EngineKind
-from schemas.search import Search
+from bicliques.kernels.gpu.cuda import CUDA, SCRATCH_SHARE
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:
-    from schemas.graph import MiningGraph
-    from schemas.work import Engine
+    from bicliques.schemas.graph import MiningGraph
+    from bicliques.schemas.work import Engine
 
 
 def _make(halvings: int) -> Engine:
-    from kernels.cumbe.engine import CumbeEngine
-    from kernels.cumbe.memory import CumbeSizes
+    from bicliques.kernels.cumbe.engine import CumbeEngine
+    from bicliques.kernels.cumbe.memory import CumbeSizes
 
     return CumbeEngine(sizes=CumbeSizes().halved(halvings))
 
 
 def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
-    from kernels.cumbe.memory import CumbeSizes
-    from kernels.gpu.sizes import workspace_bytes
+    from bicliques.kernels.cumbe.memory import CumbeSizes
+    from bicliques.kernels.gpu.sizes import workspace_bytes
 
     return workspace_bytes(CumbeSizes(), search)
 
 
 def _device_bytes(graph: MiningGraph, search: Search, halvings: int = 0) -> int:
-    from kernels.cumbe.memory import CUMBE_BUFFERS, CumbeSizes
-    from kernels.gpu.sizes import search_bytes
+    from bicliques.kernels.cumbe.memory import CUMBE_BUFFERS, CumbeSizes
+    from bicliques.kernels.gpu.sizes import search_bytes
 
     return search_bytes(graph, search, CumbeSizes().halved(halvings), CUMBE_BUFFERS)
 

@@ -15,15 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.cumbe.layout import CUMBE_ITEM, LEVEL_INTS, SHELF
-from kernels.gpu.cuda import SCRATCH_SHARE
-from kernels.gpu.device import Device
-from kernels.gpu.records import RECORD, SIZE
-from kernels.gpu.sizes import Buffer
-from kernels.gpu.source import Variant
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.errors import DeviceMemoryError, ResourceError
-from schemas.graph import MiningGraph
+from bicliques.kernels.cumbe.layout import CUMBE_ITEM, LEVEL_INTS, SHELF
+from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
+from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.records import RECORD, SIZE
+from bicliques.kernels.gpu.sizes import Buffer
+from bicliques.kernels.gpu.source import Variant
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.errors import DeviceMemoryError, ResourceError
+from bicliques.schemas.graph import MiningGraph
 
 #: The kernel of the engine.
 SEARCH = "cumbe"

@@ -7,10 +7,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from kernels.gpu.device import Device
-from kernels.gpu.sizes import Buffer, Sizes, entries_of
-from schemas.errors import DeviceMemoryError
-from schemas.search import Search
+from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.sizes import Buffer, Sizes, entries_of
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.search import Search
 
 #: A buffer that is too short becomes so many times as long, if that takes at most this share of the free memory.
 _FACTOR, _SHARE = 4, 0.25

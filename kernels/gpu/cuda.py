@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-from schemas.platform import Platform
+from bicliques.schemas.platform import Platform
 
 #: Share of the free device memory that the scratch memory of a search may take.
 SCRATCH_SHARE = 0.6
 
 
 def _why_absent() -> str | None:
-    from kernels.gpu.device import why_no_gpu
+    from bicliques.kernels.gpu.device import why_no_gpu
 
     return why_no_gpu()
 
 
 def _release() -> None:
-    from kernels.gpu.device import release_memory
+    from bicliques.kernels.gpu.device import release_memory
 
     release_memory()
 
 
 def _free_bytes() -> int | None:
-    from kernels.gpu.device import CudaDevice
+    from bicliques.kernels.gpu.device import CudaDevice
 
     return CudaDevice().free_bytes() if _why_absent() is None else None
 
 
 def _wake(only_first: bool) -> None:
-    from kernels.gpu.wake import wake
+    from bicliques.kernels.gpu.wake import wake
 
     wake(only_first)
 

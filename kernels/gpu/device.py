@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from schemas.errors import DeviceMemoryError, ResourceError
+from bicliques.schemas.errors import DeviceMemoryError, ResourceError
 
 Defines = dict[str, int]
 
@@ -218,8 +218,8 @@ class CudaDevice:
 
     def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
         """See `Device`."""
-        from kernels.gpu.loading import load
-        from kernels.gpu.source import Variant
+        from bicliques.kernels.gpu.loading import load
+        from bicliques.kernels.gpu.source import Variant
 
         function = load(Variant.of(kernel, defines)).function
         per_multiprocessor = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
@@ -243,8 +243,8 @@ class CudaDevice:
         self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray, begin: Any = None
     ) -> None:
         """As `enqueue`. The event `begin` is recorded between the copy of the parameters and the launch."""
-        from kernels.gpu.loading import load
-        from kernels.gpu.source import Variant
+        from bicliques.kernels.gpu.loading import load
+        from bicliques.kernels.gpu.source import Variant
 
         loaded = load(Variant.of(kernel, defines))
         # Engines of other threads use the same kernel and its only parameter block. So the lock keeps copy and launch

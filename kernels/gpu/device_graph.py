@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.gpu.device import Device
-from kernels.gpu.pack import Members
-from kernels.gpu.records import WORD_BITS
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
-from schemas.search import Search
+from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.pack import Members
+from bicliques.kernels.gpu.records import WORD_BITS
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Search
 
 
 class DeviceGraph:

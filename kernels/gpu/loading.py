@@ -11,8 +11,8 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from kernels.gpu.machine_code import code_for
-from kernels.gpu.source import Variant, compile_options, source_of
+from bicliques.kernels.gpu.machine_code import code_for
+from bicliques.kernels.gpu.source import Variant, compile_options, source_of
 
 logger = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import hashlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from kernels.compiled.sealed import unsealed
-from kernels.gpu.source import STANDARD, Variant, source_digest
+from bicliques.kernels.compiled.sealed import unsealed
+from bicliques.kernels.gpu.source import STANDARD, Variant, source_digest
 
 #: Where the files are, and the name of the file there that says which version of NVRTC made them.
 CODE, COMPILER = Path(__file__).parent.parent / "machine_code", "compiler"

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from kernels.gpu.device import Device
-from kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, parameters
-from kernels.gpu.source import Variant
-from schemas import blocks
-from schemas.bicliques import ID, Bicliques
-from schemas.dtypes import COUNT, OFFSET, VERTEX
-from schemas.graph import MiningGraph
+from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, parameters
+from bicliques.kernels.gpu.source import Variant
+from bicliques.schemas import blocks
+from bicliques.schemas.bicliques import ID, Bicliques
+from bicliques.schemas.dtypes import COUNT, OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
 
 _KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # most blocks per multiprocessor
 _DEFINES: dict[str, int] = {}

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.gpu.device import Device
-from kernels.gpu.records import ROW_HASH_PARAMS, ROW_HASH_WRONG, parameters
-from kernels.gpu.source import Variant
-from schemas.dtypes import COUNT
-from schemas.errors import IncompleteError
+from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.records import ROW_HASH_PARAMS, ROW_HASH_WRONG, parameters
+from bicliques.kernels.gpu.source import Variant
+from bicliques.schemas.dtypes import COUNT
+from bicliques.schemas.errors import IncompleteError
 
 _KERNEL, _THREADS, _BLOCKS = "row_hashes", 256, 4  # blocks per multiprocessor
 _DEFINES: dict[str, int] = {}

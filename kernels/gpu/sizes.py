@@ -7,10 +7,10 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from kernels.gpu.records import RECORD
-from schemas.dtypes import COUNT, VERTEX
-from schemas.graph import MiningGraph
-from schemas.search import Search
+from bicliques.kernels.gpu.records import RECORD
+from bicliques.schemas.dtypes import COUNT, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Search
 
 
 class Sizes(Protocol):

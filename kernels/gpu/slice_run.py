@@ -16,21 +16,21 @@ from typing import Any, Generic
 
 import numpy as np
 
-from kernels.gpu.buffers import Buffers, S
-from kernels.gpu.device import Device
-from kernels.gpu.device_graph import DeviceGraph, search_params
-from kernels.gpu.pack import pack
-from kernels.gpu.records import RECORD, SIZE
-from schemas.bicliques import Bicliques
-from schemas.dtypes import COUNT, VERTEX
-from schemas.emit import Emit, emit_to
-from schemas.errors import DeviceMemoryError
-from schemas.jobs import job_of
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.stats import EngineStats
-from schemas.totals import Best, Found
-from schemas.work import Engine, Slice, Subtrees
+from bicliques.kernels.gpu.buffers import Buffers, S
+from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.device_graph import DeviceGraph, search_params
+from bicliques.kernels.gpu.pack import pack
+from bicliques.kernels.gpu.records import RECORD, SIZE
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import COUNT, VERTEX
+from bicliques.schemas.emit import Emit, emit_to
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.stats import EngineStats
+from bicliques.schemas.totals import Best, Found
+from bicliques.schemas.work import Engine, Slice, Subtrees
 
 #: Value of ``overflow`` in the queues of both engines: the table of sizes is full.
 SIZES_OVERFLOW = 2
@@ -40,7 +40,7 @@ _LEAST_CPU_S = 0.5
 
 def cpu_engine() -> Engine:
     """The engine that mines what a device has no room for."""
-    from kernels.cpu.engine import CpuEngine  # it loads machine code, and is rarely needed
+    from bicliques.kernels.cpu.engine import CpuEngine  # it loads machine code, and is rarely needed
 
     return CpuEngine()
 
@@ -255,7 +255,7 @@ class SliceRun(Generic[S]):
             if not self.emit.on_device:
                 batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
         except (MemoryError, DeviceMemoryError):  # a small device; the host has room for it
-            from kernels.gpu.unpack import unpack  # not before it is needed: it imports a compiler
+            from bicliques.kernels.gpu.unpack import unpack  # not before it is needed: it imports a compiler
 
             n_values = min(int(queue["values"]), memory.entries("values"))
             records = device.read(memory["records"], RECORD, 0, n_records)

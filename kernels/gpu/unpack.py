@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
-from kernels.compiled.lists import sort_list
-from schemas.bicliques import ID, Bicliques
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
-from schemas.hashes import mixed
+from bicliques.kernels.compiled.jit import entry
+from bicliques.kernels.compiled.lists import sort_list
+from bicliques.schemas.bicliques import ID, Bicliques
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import mixed
 
 
 def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicliques:

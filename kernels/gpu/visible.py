@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 
-from kernels.gpu.nvml import Nvml
+from bicliques.kernels.gpu.nvml import Nvml
 
 #: The variable that tells CUDA which GPUs it may show, and in which order.
 VARIABLE = "CUDA_VISIBLE_DEVICES"

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 
-from kernels.gpu.visible import VARIABLE, named_devices, numbered_devices
+from bicliques.kernels.gpu.visible import VARIABLE, named_devices, numbered_devices
 
 
 @functools.cache

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
-from kernels.compiled.measures import MEASURES, value
-from kernels.graph.csr import compact_columns, degrees_of_columns, from_sorted_pairs, select_rows, transpose
-from kernels.graph.threads import borders, on_slices
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.search import Search, Side
+from bicliques.kernels.compiled.jit import entry
+from bicliques.kernels.compiled.measures import MEASURES, value
+from bicliques.kernels.graph.csr import compact_columns, degrees_of_columns, from_sorted_pairs, select_rows, transpose
+from bicliques.kernels.graph.threads import borders, on_slices
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.search import Search, Side
 
 #: Degrees are looked at by their level: up to this one each is a level, and then each of so many octaves has so
 #: many levels.

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
-from kernels.graph.csr import added_up, transpose
-from kernels.graph.threads import borders, on_slices
-from schemas.dtypes import OFFSET, VERTEX
+from bicliques.kernels.compiled.jit import entry
+from bicliques.kernels.graph.csr import added_up, transpose
+from bicliques.kernels.graph.threads import borders, on_slices
+from bicliques.schemas.dtypes import OFFSET, VERTEX
 
 #: Vertices are removed by their degrees as long as a pass over the edges leaves less than this share of them. It takes
 #: no second direction of the graph. What is left is peeled.

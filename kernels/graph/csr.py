@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
-from kernels.compiled.searching import sort
-from kernels.graph.threads import LEAST, borders, even, on_slices
-from schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX
+from bicliques.kernels.compiled.jit import entry
+from bicliques.kernels.compiled.searching import sort
+from bicliques.kernels.graph.threads import LEAST, borders, even, on_slices
+from bicliques.schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX
 
 
 def from_sorted_pairs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.search import Side
+from bicliques.schemas.search import Side
 
 
 @dataclass(frozen=True)

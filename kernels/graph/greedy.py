@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels.graph.wedges import degrees_of, gather
-from schemas.graph import MiningGraph
-from schemas.measures import measure
-from schemas.search import Search
-from schemas.totals import measured
+from bicliques.kernels.graph.wedges import degrees_of, gather
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.measures import measure
+from bicliques.schemas.search import Search
+from bicliques.schemas.totals import measured
 
 #: Wedges that are walked at most, half of them from either side. It takes about a quarter of a second.
 WEDGES = 1 << 24

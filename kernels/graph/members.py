@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schemas.dtypes import VERTEX
+from bicliques.schemas.dtypes import VERTEX
 
 
 class Restricted(NamedTuple):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
-from kernels.graph.threads import sort
+from bicliques.kernels.compiled.jit import entry
+from bicliques.kernels.graph.threads import sort
 
 
 def rank_order(

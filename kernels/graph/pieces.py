@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from kernels.graph.core import core_edges
-from kernels.graph.csr import from_sorted_pairs, select_rows
-from kernels.graph.facts import PrepareFacts
-from kernels.graph.prepare import Passes, graph_of_core
-from kernels.graph.sorting import (
+from bicliques.kernels.graph.core import core_edges
+from bicliques.kernels.graph.csr import from_sorted_pairs, select_rows
+from bicliques.kernels.graph.facts import PrepareFacts
+from bicliques.kernels.graph.prepare import Passes, graph_of_core
+from bicliques.kernels.graph.sorting import (
     ROUNDS,
     VERTEX_BYTES,
     Csr,
@@ -28,12 +28,12 @@ from kernels.graph.sorting import (
     prepare_on,
     row_keys,
 )
-from kernels.graph.twins import group_twins
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
-from schemas.hashes import VertexHashes
-from schemas.jobs import EVERY_REDUCTION, Reduction
-from schemas.options import BuildOptions
+from bicliques.kernels.graph.twins import group_twins
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import VertexHashes
+from bicliques.schemas.jobs import EVERY_REDUCTION, Reduction
+from bicliques.schemas.options import BuildOptions
 
 #: Device memory per edge of a piece, in bytes, at the peak, besides `VERTEX_BYTES`.
 PIECE_BYTES = 120

@@ -7,18 +7,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.graph.core import core_rows
-from kernels.graph.csr import compact_columns, from_sorted_pairs, renumbered, select_rows, taken, transpose
-from kernels.graph.facts import PrepareFacts
-from kernels.graph.order import rank_order
-from kernels.graph.twins import group_twins
-from kernels.graph.wedges import root_side_of
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
-from schemas.hashes import VertexHashes, hashes_of_ids
-from schemas.jobs import EVERY_REDUCTION, Reduction
-from schemas.options import BuildOptions
-from schemas.search import Side
+from bicliques.kernels.graph.core import core_rows
+from bicliques.kernels.graph.csr import compact_columns, from_sorted_pairs, renumbered, select_rows, taken, transpose
+from bicliques.kernels.graph.facts import PrepareFacts
+from bicliques.kernels.graph.order import rank_order
+from bicliques.kernels.graph.twins import group_twins
+from bicliques.kernels.graph.wedges import root_side_of
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import VertexHashes, hashes_of_ids
+from bicliques.schemas.jobs import EVERY_REDUCTION, Reduction
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Side
 
 #: Short rows of base vertices are sorted again after the roots got their ranks. Long ones take longer to sort than all
 #: edges to transpose. So do short ones on few threads; docs/lab/ingest-cpu.md says what is expected of many.

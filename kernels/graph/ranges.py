@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled, entry
-from kernels.compiled.searching import first_at_least, sort
-from kernels.graph.wedges import degrees_of
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
-from schemas.work import Subtrees
+from bicliques.kernels.compiled.jit import compiled, entry
+from bicliques.kernels.compiled.searching import first_at_least, sort
+from bicliques.kernels.graph.wedges import degrees_of
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.work import Subtrees
 
 #: `MiningGraph.base_indptr` and `base_indices`.
 Edges = tuple[np.ndarray, np.ndarray]

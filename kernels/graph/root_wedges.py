@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import entry
-from kernels.graph.threads import borders, even, on_slices
-from schemas.dtypes import COUNT
+from bicliques.kernels.compiled.jit import entry
+from bicliques.kernels.graph.threads import borders, even, on_slices
+from bicliques.schemas.dtypes import COUNT
 
 
 def wedges_of_roots(

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.graph.facts import PrepareFacts
-from kernels.graph.wedges import root_side_of
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.graph import MiningGraph
-from schemas.hashes import LEFT_SALT, VertexHashes, hashes_of_ids, splitmix64
-from schemas.jobs import EVERY_REDUCTION, Reduction
-from schemas.options import BuildOptions
-from schemas.search import Side
+from bicliques.kernels.graph.facts import PrepareFacts
+from bicliques.kernels.graph.wedges import root_side_of
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import LEFT_SALT, VertexHashes, hashes_of_ids, splitmix64
+from bicliques.schemas.jobs import EVERY_REDUCTION, Reduction
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Side
 
 #: Edges that one step takes at a time, so that what it makes on the way does not grow with the graph.
 PART = 1 << 25
@@ -142,7 +142,7 @@ def prepare_on(
 def _compiled(
     xp: Any, in_core: Csr, left_core: Any, right_core: Any, *rest: Any, known: VertexHashes | None
 ) -> tuple[MiningGraph, PrepareFacts]:
-    from kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
+    from bicliques.kernels.graph.prepare import prepare  # not before it is needed: it imports a compiler
 
     whole = _Part(0, len(in_core.indices), 0, len(left_core))
     left, right = left_core[_owners(xp, in_core.indptr, whole)], right_core[in_core.indices]
@@ -167,7 +167,7 @@ def _reduce_to_core(xp: Any, edges: list[Any], n_left: int, n_right: int, min_le
         for side in (0, 1):
             edges[side] = kept[side][0] if len(kept[side]) == 1 else xp.concatenate(kept[side])
             kept[side].clear()
-    from kernels.graph.core import core_edges  # not before it is needed: it imports a compiler
+    from bicliques.kernels.graph.core import core_edges  # not before it is needed: it imports a compiler
 
     csr = from_sorted(xp, edges[0], edges[1], n_left)
     keep = xp.asarray(core_edges(on_host(csr.indptr), on_host(csr.indices), n_right, min_left, min_right))
@@ -329,7 +329,7 @@ def _ranked(
         degree = xp.diff(root_csr.indptr)
         by_rank = xp.sort((degree << 32) | xp.arange(len(degree))) & 0xFFFFFFFF
     else:
-        from kernels.graph.order import rank_order  # not before it is needed: it imports a compiler
+        from bicliques.kernels.graph.order import rank_order  # not before it is needed: it imports a compiler
 
         by_rank = xp.asarray(rank_order(options.order, *map(on_host, (*root_csr, *base_csr))))
     ranked = _select(xp, root_csr, by_rank)

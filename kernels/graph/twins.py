@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.jit import compiled, entry
-from kernels.graph.csr import transpose
-from kernels.graph.threads import borders, even, on_slices
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.hashes import LEFT_SALT, splitmix64
+from bicliques.kernels.compiled.jit import compiled, entry
+from bicliques.kernels.graph.csr import transpose
+from bicliques.kernels.graph.threads import borders, even, on_slices
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.hashes import LEFT_SALT, splitmix64
 
 
 def group_twins(indptr: np.ndarray, indices: np.ndarray, threads: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

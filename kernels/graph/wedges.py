@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from schemas.dtypes import OFFSET
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Side
+from bicliques.schemas.dtypes import OFFSET
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Side
 
 #: Entries from which on compiled code copies lists. It is several times as fast, and takes no memory besides the
 #: result, but it has to be compiled once, and loaded.
@@ -63,7 +63,7 @@ def gather(values: np.ndarray, at: np.ndarray, n: np.ndarray) -> tuple[np.ndarra
     indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(n, dtype=OFFSET)])
     if indptr[-1] < _MANY:
         return indptr, values[np.repeat(at - indptr[:-1], n) + np.arange(indptr[-1])]
-    from kernels.graph.csr import copy_lists  # not before it pays
+    from bicliques.kernels.graph.csr import copy_lists  # not before it pays
 
     lists = np.empty(indptr[-1], values.dtype)
     copy_lists(values, at.astype(OFFSET), indptr, lists)

@@ -11,17 +11,17 @@ from itertools import combinations
 
 import numpy as np
 
-from kernels.reference.tree import Tree
-from schemas.bicliques import fingerprint
-from schemas.dtypes import VERTEX
-from schemas.emit import Emit
-from schemas.graph import MiningGraph
-from schemas.jobs import job_of
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.stats import EngineStats
-from schemas.totals import Found
-from schemas.work import Slice, Subtrees
+from bicliques.kernels.reference.tree import Tree
+from bicliques.schemas.bicliques import fingerprint
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.stats import EngineStats
+from bicliques.schemas.totals import Found
+from bicliques.schemas.work import Slice, Subtrees
 
 
 def closed_pairs(edges: set[tuple[int, int]]) -> set[tuple[frozenset[int], frozenset[int]]]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schemas.engine_kind import EngineKind
-from schemas.platform import CORES
-from schemas.search import Search
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.platform import CORES
+from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:
-    from schemas.graph import MiningGraph
-    from schemas.work import Engine
+    from bicliques.schemas.graph import MiningGraph
+    from bicliques.schemas.work import Engine
 
 
 def _make(halvings: int) -> Engine:
-    from kernels.reference.engine import ReferenceEngine
+    from bicliques.kernels.reference.engine import ReferenceEngine
 
     return ReferenceEngine()
 

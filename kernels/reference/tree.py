@@ -65,13 +65,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.bicliques import ID, Bicliques
-from schemas.dtypes import VERTEX
-from schemas.graph import MiningGraph
-from schemas.hashes import mixed
-from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
-from schemas.search import By, Search
-from schemas.work import EVERYTHING, Subtrees
+from bicliques.schemas.bicliques import ID, Bicliques
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import mixed
+from bicliques.schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
+from bicliques.schemas.search import By, Search
+from bicliques.schemas.work import EVERYTHING, Subtrees
 
 
 @dataclass

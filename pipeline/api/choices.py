@@ -7,16 +7,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernels import engines
-from pipeline.api.label_files import labels_asked
-from pipeline.api.table import record
-from pipeline.ingest.sources.names import recorded
-from pipeline.run.progress import OnProgress, Progress, to_callback
-from pipeline.workers.options import Scheduler, WorkerOptions
-from schemas.engine_kind import EngineKind
-from schemas.errors import InputError
-from schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
-from schemas.search import Mode, Search
+from bicliques.kernels import engines
+from bicliques.pipeline.api.label_files import labels_asked
+from bicliques.pipeline.api.table import record
+from bicliques.pipeline.ingest.sources.names import recorded
+from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
+from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
+from bicliques.schemas.search import Mode, Search
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Asked:
         Parameters
         ----------
         source : path or object
-            The input; see `pipeline.mine`.
+            The input; see `bicliques.mine`.
         given : mapping
             Values by the names of `pipeline.api.table.TABLE`. Options that it lacks have their default. Other names in
             it are ignored.
@@ -110,7 +110,9 @@ def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = Non
     """The engine for a search, and why. It can run on this machine, or where the workers of a `scheduler` are."""
     why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:
-        from pipeline.workers.opening import ask_workers  # only where needed, because workers import compilers
+        from bicliques.pipeline.workers.opening import (
+            ask_workers,  # only where needed, because workers import compilers
+        )
 
         why_not = ask_workers(scheduler)
     return engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))

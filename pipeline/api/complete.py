@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 
-from pipeline.proof import summary, vertices
-from pipeline.proof.wholeness import why_not_whole
-from pipeline.run.files import disk_errors
-from pipeline.run.lock import holder
-from pipeline.run.names import is_staging, refuse_links
-from pipeline.run.opened import Run
-from pipeline.run.session import sessions
-from pipeline.series.marks import withdraw_mark
-from schemas.errors import BicliqueError, IncompleteError
-from schemas.facts import BEFORE_MINING
-from schemas.manifest import Manifest
+from bicliques.pipeline.proof import summary, vertices
+from bicliques.pipeline.proof.wholeness import why_not_whole
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.lock import holder
+from bicliques.pipeline.run.names import is_staging, refuse_links
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.session import sessions
+from bicliques.pipeline.series.marks import withdraw_mark
+from bicliques.schemas.errors import BicliqueError, IncompleteError
+from bicliques.schemas.facts import BEFORE_MINING
+from bicliques.schemas.manifest import Manifest
 
 logger = logging.getLogger(__name__)
 

@@ -8,23 +8,23 @@ import time
 from dataclasses import replace
 from typing import Any, Unpack
 
-from kernels import engines
-from pipeline.api import keywords, steps
-from pipeline.api.choices import Asked, with_engine
-from pipeline.api.table import with_options
-from pipeline.process import startup
-from pipeline.process.interrupts import Interrupted
-from pipeline.proof import vertices
-from pipeline.results.counted import Count
-from pipeline.results.results import Results
-from pipeline.run.accounts import peak_rss_of, seconds_of
-from pipeline.run.files import temporary_folder
-from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
-from pipeline.run.session import MiningSession
-from pipeline.workers.opening import begun, check_workers
-from schemas.search import Mode
-from schemas.values import as_path
+from bicliques.kernels import engines
+from bicliques.pipeline.api import keywords, steps
+from bicliques.pipeline.api.choices import Asked, with_engine
+from bicliques.pipeline.api.table import with_options
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.interrupts import Interrupted
+from bicliques.pipeline.proof import vertices
+from bicliques.pipeline.results.counted import Count
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.accounts import peak_rss_of, seconds_of
+from bicliques.pipeline.run.files import temporary_folder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
+from bicliques.pipeline.run.session import MiningSession
+from bicliques.pipeline.workers.opening import begun, check_workers
+from bicliques.schemas.search import Mode
+from bicliques.schemas.values import as_path
 
 
 @with_options("count")
@@ -40,7 +40,7 @@ def count(
     Parameters
     ----------
     source, progress, stop
-        As for `pipeline.mine`.
+        As for `bicliques.mine`.
     {options}
 
     Returns
@@ -60,8 +60,8 @@ def count(
 
     Examples
     --------
-    >>> import pipeline
-    >>> counted = pipeline.count("examples/debian12_package_tag.parquet", min_left=5, min_right=5)
+    >>> import bicliques
+    >>> counted = bicliques.count("examples/debian12_package_tag.parquet", min_left=5, min_right=5)
     >>> counted.count, counted.complete
     (11869, True)
     """

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import shorten
-from pipeline.ingest.readers.cells import cells_of, has_edge, is_empty
-from pipeline.ingest.readers.columns import find_column
-from pipeline.ingest.readers.in_memory import is_whole, labels_of
-from schemas.errors import InputError
-from schemas.option import as_plain
+from bicliques.pipeline.ingest.readers.base import shorten
+from bicliques.pipeline.ingest.readers.cells import cells_of, has_edge, is_empty
+from bicliques.pipeline.ingest.readers.columns import find_column
+from bicliques.pipeline.ingest.readers.in_memory import is_whole, labels_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import as_plain
 
 #: Rows of the other columns that are looked at when the first one may have labels, and the fewest that can tell.
 _LOOKED_AT, _FEWEST = 100, 3

@@ -5,21 +5,21 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
-from kernels import engines
-from kernels.engines import Choice
-from pipeline.api import keywords, preparing, steps
-from pipeline.api.choices import Asked, choose_engine, with_engine
-from pipeline.api.table import with_options
-from pipeline.estimate.memory import MemoryBound, PreparingBound, memory_bound, preparing_bound
-from pipeline.estimate.sample import Estimate, estimate
-from pipeline.estimate.table import Guess
-from pipeline.process import startup
-from pipeline.run.accounts import peak_rss
-from pipeline.run.files import temporary_folder
-from pipeline.run.progress import OnProgress, to_callback
-from pipeline.workers.opening import check_workers, expected_capacity
-from pipeline.workers.options import address_of
-from schemas.errors import ResourceError
+from bicliques.kernels import engines
+from bicliques.kernels.engines import Choice
+from bicliques.pipeline.api import keywords, preparing, steps
+from bicliques.pipeline.api.choices import Asked, choose_engine, with_engine
+from bicliques.pipeline.api.table import with_options
+from bicliques.pipeline.estimate.memory import MemoryBound, PreparingBound, memory_bound, preparing_bound
+from bicliques.pipeline.estimate.sample import Estimate, estimate
+from bicliques.pipeline.estimate.table import Guess
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.run.accounts import peak_rss
+from bicliques.pipeline.run.files import temporary_folder
+from bicliques.pipeline.run.progress import OnProgress, to_callback
+from bicliques.pipeline.workers.opening import check_workers, expected_capacity
+from bicliques.pipeline.workers.options import address_of
+from bicliques.schemas.errors import ResourceError
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def dry_run(
     Parameters
     ----------
     source, progress
-        As for `pipeline.mine`.
+        As for `bicliques.mine`.
     {options}
 
     Returns
@@ -115,8 +115,8 @@ def dry_run(
 
     Examples
     --------
-    >>> import pipeline
-    >>> dry = pipeline.dry_run("examples/debian12_package_tag.parquet", sample_time=1)
+    >>> import bicliques
+    >>> dry = bicliques.dry_run("examples/debian12_package_tag.parquet", sample_time=1)
     >>> dry.graph["root_side"], dry.memory.worker > 0
     ('right', True)
     """

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pipeline.api.choices import Asked
-from pipeline.api.iterating import in_temporary_folder
-from pipeline.api.python_words import speaking_python
-from pipeline.run.progress import size
-from schemas.errors import InputError
-from schemas.option import as_plain
-from schemas.search import By
-from schemas.totals import measured
+from bicliques.pipeline.api.choices import Asked
+from bicliques.pipeline.api.iterating import in_temporary_folder
+from bicliques.pipeline.api.python_words import speaking_python
+from bicliques.pipeline.run.progress import size
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import as_plain
+from bicliques.schemas.search import By
+from bicliques.schemas.totals import measured
 
 try:
     from scipy.sparse import csr_array, issparse
@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:
     ) from error
 
 if TYPE_CHECKING:
-    from pipeline.results.results import Results
+    from bicliques.pipeline.results.results import Results
 
 #: Members that are written into the masks together.
 _MEMBERS = 1 << 22
@@ -52,7 +52,7 @@ class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     min_weight : float or None
         An entry that is not 0 counts as a 1 if it is at least this. None: all entries have to be 0 or 1.
     engine : str
-        Engine that searches, one of those of `pipeline.mine`.
+        Engine that searches, one of those of `bicliques.mine`.
     workers : int or None
         Worker processes; 0 is this process with one thread, None a thread per core.
     max_bytes : int
@@ -77,12 +77,12 @@ class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     Notes
     -----
     A run in a temporary folder finds them, and `fit` keeps `rows_` and `columns_` alone: a byte per bicluster and row,
-    and a byte per bicluster and column. For more bicliques than fit into memory, or to keep them, see `pipeline.mine`.
+    and a byte per bicluster and column. For more bicliques than fit into memory, or to keep them, see `bicliques.mine`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from pipeline import MaximalBicliques
+    >>> from bicliques import MaximalBicliques
     >>> table = np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]])
     >>> model = MaximalBicliques(min_left=2).fit(table)
     >>> [(rows.tolist(), columns.tolist()) for rows, columns in map(model.get_indices, range(3))]

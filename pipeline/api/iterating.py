@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kernels import engines
-from pipeline.api import steps
-from pipeline.api.choices import Asked, with_engine
-from pipeline.api.table import entries_of, refuse_unknown
-from pipeline.results.results import Results
-from pipeline.rows.collection import Biclique
-from pipeline.run.files import temporary_folder
-from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, to_callback
-from pipeline.workers.opening import begun, check_workers
+from bicliques.kernels import engines
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.api.choices import Asked, with_engine
+from bicliques.pipeline.api.table import entries_of, refuse_unknown
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.rows.collection import Biclique
+from bicliques.pipeline.run.files import temporary_folder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import OnProgress, to_callback
+from bicliques.pipeline.workers.opening import begun, check_workers
 
-#: Options of `pipeline.mine` that are about its folder, or after which nobody could say whether all were found.
+#: Options of `bicliques.mine` that are about its folder, or after which nobody could say whether all were found.
 _NOT_TAKEN = frozenset({"count_only", "overwrite", "report", "sizes", "per_vertex", "time_limit"})
 
 
@@ -34,13 +34,13 @@ def maximal_bicliques(
     Parameters
     ----------
     source : path, sequence of paths, or object
-        As for `pipeline.mine`.
+        As for `bicliques.mine`.
     folder : path or None
         Where the temporary folder is made. None: the temporary folder of the system.
     progress : callable, bool or None
-        As for `pipeline.mine`, except that nothing is shown unless it is asked for.
+        As for `bicliques.mine`, except that nothing is shown unless it is asked for.
     options
-        Options of `pipeline.mine`: thresholds, given members, ``max_results``, ``ids``, and how to search and to read.
+        Options of `bicliques.mine`: thresholds, given members, ``max_results``, ``ids``, and how to search and to read.
 
     Returns
     -------
@@ -59,13 +59,13 @@ def maximal_bicliques(
     Notes
     -----
     Mining begins when the first biclique is asked for, and ends before it is given. Rows are on disk meanwhile, and
-    memory is bounded as that of `pipeline.mine`. The folder goes when the iterator ends, is closed or is forgotten.
+    memory is bounded as that of `bicliques.mine`. The folder goes when the iterator ends, is closed or is forgotten.
 
     Examples
     --------
-    >>> import pipeline
+    >>> import bicliques
     >>> edges = [("ann", "up"), ("ann", "her"), ("bob", "up"), ("bob", "her"), ("bob", "jaws")]
-    >>> sorted((sorted(left), sorted(right)) for left, right in pipeline.maximal_bicliques(edges))
+    >>> sorted((sorted(left), sorted(right)) for left, right in bicliques.maximal_bicliques(edges))
     [(['ann', 'bob'], ['her', 'up']), (['bob'], ['her', 'jaws', 'up'])]
     """
     known = {entry.name for entry in entries_of("mine")} - _NOT_TAKEN
@@ -90,7 +90,7 @@ def in_temporary_folder(
     Parameters
     ----------
     source : path or object
-        See `pipeline.mine`.
+        See `bicliques.mine`.
     asked : Asked
     folder : path or None
         Where the temporary folder is made. None: the temporary folder of the system.
@@ -100,7 +100,7 @@ def in_temporary_folder(
     Raises
     ------
     InputError, ResourceError
-        As `pipeline.mine`.
+        As `bicliques.mine`.
     KeyboardInterrupt
         After Ctrl-C. Nothing is kept.
     """

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from typing import Literal, TypedDict
 
-from pipeline.workers.devices import Devices
-from pipeline.workers.options import Scheduler
-from schemas.members import Labels
-from schemas.options import Ids, LabelType, Order, RootSide, Where
-from schemas.search import By
-from schemas.where import Conditions
+from bicliques.pipeline.workers.devices import Devices
+from bicliques.pipeline.workers.options import Scheduler
+from bicliques.schemas.members import Labels
+from bicliques.schemas.options import Ids, LabelType, Order, RootSide, Where
+from bicliques.schemas.search import By
+from bicliques.schemas.where import Conditions
 
 
 class _Reading(TypedDict, total=False):
@@ -67,7 +67,7 @@ class _NewRun(_Search, _Session, total=False):
 
 
 class Mine(_NewRun, total=False):
-    """Those of `pipeline.mine`."""
+    """Those of `bicliques.mine`."""
 
     count_only: bool
     sizes: bool
@@ -77,14 +77,14 @@ class Mine(_NewRun, total=False):
 
 
 class Largest(_NewRun, total=False):
-    """Those of `pipeline.largest`."""
+    """Those of `bicliques.largest`."""
 
     top: int | None
     by: By
 
 
 class Count(_Search, _Session, total=False):
-    """Those of `pipeline.count`."""
+    """Those of `bicliques.count`."""
 
     fingerprint: bool
     folder: str | os.PathLike[str] | None
@@ -95,7 +95,7 @@ class Count(_Search, _Session, total=False):
 
 
 class DryRun(_Search, _Workers, total=False):
-    """Those of `pipeline.dry_run`."""
+    """Those of `bicliques.dry_run`."""
 
     count_only: bool
     sample_time: float
@@ -104,13 +104,13 @@ class DryRun(_Search, _Workers, total=False):
 
 
 class Look(_Reading, total=False):
-    """Those of `pipeline.look`."""
+    """Those of `bicliques.look`."""
 
     all: bool
 
 
 class Resume(_Session, total=False):
-    """Those of `pipeline.resume`."""
+    """Those of `bicliques.resume`."""
 
     report: bool
     max_results: int | Literal["as before"] | None

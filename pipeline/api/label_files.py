@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pipeline.api.table import record
-from schemas.errors import InputError
-from schemas.members import as_labels
-from schemas.option import as_option
-from schemas.options import LabelFiles
-from schemas.regular_files import read_regular
-from schemas.values import as_path
+from bicliques.pipeline.api.table import record
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.members import as_labels
+from bicliques.schemas.option import as_option
+from bicliques.schemas.options import LabelFiles
+from bicliques.schemas.regular_files import read_regular
+from bicliques.schemas.values import as_path
 
 
 def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:

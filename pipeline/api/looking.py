@@ -12,22 +12,22 @@ from typing import Any, Unpack
 import numpy as np
 import pyarrow as pa
 
-from pipeline.api import keywords
-from pipeline.api.table import record, with_options
-from pipeline.ingest.doubts import Seen, read_as, refuse_doubts
-from pipeline.ingest.from_run import is_run_folder
-from pipeline.ingest.readers import EdgeStream, open_source
-from pipeline.ingest.readers.base import SIDES
-from pipeline.ingest.readers.blocks import numbered_lines
-from pipeline.ingest.readers.files import Files
-from pipeline.ingest.sources.at_hand import at_hand
-from pipeline.ingest.step import refuse_empty
-from pipeline.ingest.table.normalise import EdgeTable, Labels
-from pipeline.results.listing import aligned, beginning, columns_of, shortened, shown, width
-from pipeline.run.progress import number
-from schemas.errors import BicliqueError, InputError
-from schemas.options import CallOptions, IngestOptions
-from schemas.reading import Doubt, Reading
+from bicliques.pipeline.api import keywords
+from bicliques.pipeline.api.table import record, with_options
+from bicliques.pipeline.ingest.doubts import Seen, read_as, refuse_doubts
+from bicliques.pipeline.ingest.from_run import is_run_folder
+from bicliques.pipeline.ingest.readers import EdgeStream, open_source
+from bicliques.pipeline.ingest.readers.base import SIDES
+from bicliques.pipeline.ingest.readers.blocks import numbered_lines
+from bicliques.pipeline.ingest.readers.files import Files
+from bicliques.pipeline.ingest.sources.at_hand import at_hand
+from bicliques.pipeline.ingest.step import refuse_empty
+from bicliques.pipeline.ingest.table.normalise import EdgeTable, Labels
+from bicliques.pipeline.results.listing import aligned, beginning, columns_of, shortened, shown, width
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import BicliqueError, InputError
+from bicliques.schemas.options import CallOptions, IngestOptions
+from bicliques.schemas.reading import Doubt, Reading
 
 #: Edges from which on no more are looked at, unless all are.
 _SAMPLE = 200_000
@@ -102,7 +102,7 @@ def look(
     Parameters
     ----------
     source : path, sequence of paths, or object
-        As for `pipeline.mine`, but no run.
+        As for `bicliques.mine`, but no run.
     {options}
 
     Returns
@@ -117,8 +117,8 @@ def look(
 
     Examples
     --------
-    >>> import pipeline
-    >>> seen = pipeline.look("examples/debian12_package_tag.parquet", all=True)
+    >>> import bicliques
+    >>> seen = bicliques.look("examples/debian12_package_tag.parquet", all=True)
     >>> str(seen.reading), seen.n_edges
     ('Parquet, left = package (text), right = tag (text)', 112118)
     """

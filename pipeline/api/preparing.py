@@ -12,30 +12,30 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from kernels import engines
-from pipeline.ingest.doubts import refuse_doubts
-from pipeline.ingest.from_run import is_run_folder, take_from_run
-from pipeline.ingest.readers.files import is_named, items_of
-from pipeline.ingest.sources.names import from_record, is_there
-from pipeline.ingest.step import ingest as ingest_source
-from pipeline.prepare.build import build as build_graph
-from pipeline.prepare.build import compiles
-from pipeline.prepare.plan import plan as plan_roots
-from pipeline.process import startup
-from pipeline.process.logs import tell
-from pipeline.run.files import whole_file
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import INGEST_FILES
-from pipeline.run.opened import Run
-from pipeline.run.outside import refuse_above
-from pipeline.run.progress import OnProgress, Progress, Step
-from pipeline.slices import first_use
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import IncompleteError, InputError
-from schemas.options import CallOptions
-from schemas.platform import CORES
-from schemas.regular_files import read_regular
-from schemas.values import local_path
+from bicliques.kernels import engines
+from bicliques.pipeline.ingest.doubts import refuse_doubts
+from bicliques.pipeline.ingest.from_run import is_run_folder, take_from_run
+from bicliques.pipeline.ingest.readers.files import is_named, items_of
+from bicliques.pipeline.ingest.sources.names import from_record, is_there
+from bicliques.pipeline.ingest.step import ingest as ingest_source
+from bicliques.pipeline.prepare.build import build as build_graph
+from bicliques.pipeline.prepare.build import compiles
+from bicliques.pipeline.prepare.plan import plan as plan_roots
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.run.files import whole_file
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import INGEST_FILES
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.outside import refuse_above
+from bicliques.pipeline.run.progress import OnProgress, Progress, Step
+from bicliques.pipeline.slices import first_use
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.options import CallOptions
+from bicliques.schemas.platform import CORES
+from bicliques.schemas.regular_files import read_regular
+from bicliques.schemas.values import local_path
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ def check_room(run: Run, workers: WorkerOptions) -> None:
     ResourceError
     """
     if workers.scheduler is None and engines.kind(run.options.engine).platform is not CORES:
-        from pipeline.estimate.memory import refuse_too_large  # not before it is needed
+        from bicliques.pipeline.estimate.memory import refuse_too_large  # not before it is needed
 
         refuse_too_large(run)
 

@@ -16,8 +16,8 @@ from inspect import getattr_static
 from types import FunctionType, GeneratorType
 from typing import Any, ParamSpec, TypeVar, cast
 
-from pipeline.process import shell
-from schemas.errors import BicliqueError
+from bicliques.pipeline.process import shell
+from bicliques.schemas.errors import BicliqueError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,7 +38,7 @@ _OPTION = re.compile(r"(?<![\w'\"-])(with )?--(no-)?([a-z]+(?:-[a-z]+)*)(?: ([a-
 _TWO = re.compile(r"(?<==)('[^']*'|\w+) (?=[a-z_]+=)")
 
 
-def in_python(sentence: str, package: str = "pipeline") -> str:
+def in_python(sentence: str, package: str = "bicliques") -> str:
     """The sentence of an error with keywords in place of options, and calls in place of commands.
 
     Parameters
@@ -52,7 +52,7 @@ def in_python(sentence: str, package: str = "pipeline") -> str:
     >>> in_python("x.csv, line 3: too few columns; leave such lines out with --skip-bad-lines")
     'x.csv, line 3: too few columns; leave such lines out with skip_bad_lines=True'
     >>> in_python("OUT is not complete; continue with: bicliques resume OUT --max-results none")
-    "OUT is not complete; continue with: pipeline.resume('OUT', max_results=None)"
+    "OUT is not complete; continue with: bicliques.resume('OUT', max_results=None)"
     """
     sentence = _RESUME.sub(lambda found: _call(found, package), sentence)
     sentence = _VERIFY.sub(f"with: {package}.verify", sentence)
@@ -61,7 +61,7 @@ def in_python(sentence: str, package: str = "pipeline") -> str:
     return _TWO.sub(r"\1, ", _OPTION.sub(_keyword, sentence))
 
 
-def speaking_python(function: Callable[P, T], package: str = "pipeline") -> Callable[P, T]:
+def speaking_python(function: Callable[P, T], package: str = "bicliques") -> Callable[P, T]:
     """The same function, whose errors are in the words of Python; also those of an iterator or results that it returns.
 
     It belongs to `package`, where `pickle` finds it.
@@ -84,9 +84,9 @@ def _speaking(value: Any, package: str) -> Any:
     """What a function returns, in the words of Python from then on."""
     if isinstance(value, GeneratorType):
         return _speaking_rows(value, package)
-    if _is("pipeline.results.results", "Results", value):
+    if _is("bicliques.pipeline.results.results", "Results", value):
         value.__class__ = _speaking_class(value.__class__, package)
-    elif _is("pipeline.results.run_status", "Status", value):
+    elif _is("bicliques.pipeline.results.run_status", "Status", value):
         told = {name: in_python(getattr(value, name), package) for name in ("why", "go_on")}
         return replace(value, **told, problems=tuple(in_python(each, package) for each in value.problems))
     return value
@@ -144,10 +144,10 @@ def _column(text: str) -> str:
 
 @cache
 def _options() -> dict[str, tuple[bool, tuple[str, ...]]]:
-    """For every option: whether it is a switch, and its words. Those of `pipeline.generate` are not in the table."""
-    from pipeline.api.table import TABLE
-    from pipeline.ingest.readers import formats
-    from pipeline.synthetic.wanted import Wanted
+    """For every option: whether it is a switch, and its words. Those of `bicliques.generate` are not in the table."""
+    from bicliques.pipeline.api.table import TABLE
+    from bicliques.pipeline.ingest.readers import formats
+    from bicliques.pipeline.synthetic.wanted import Wanted
 
     found: dict[str, tuple[bool, tuple[str, ...]]]
     found = {name: (False, ()) for name in (*(each.name for each in fields(Wanted)), "part_edges", "threads")}

@@ -7,27 +7,27 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from kernels import engines
-from pipeline.api import keywords, steps
-from pipeline.api.choices import Asked, with_engine
-from pipeline.api.same_run import begun_anew, is_there_already
-from pipeline.api.table import AS_BEFORE, record, with_options
-from pipeline.process.interrupts import Interrupted
-from pipeline.results.results import Results, open_results
-from pipeline.run.files import PathLike
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import driven
-from pipeline.run.names import REPORT_FILE
-from pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.session import MiningSession
-from pipeline.workers.opening import begun, check_workers
-from pipeline.workers.options import WorkerOptions
-from schemas.options import RunLimits
-from schemas.values import as_path
+from bicliques.kernels import engines
+from bicliques.pipeline.api import keywords, steps
+from bicliques.pipeline.api.choices import Asked, with_engine
+from bicliques.pipeline.api.same_run import begun_anew, is_there_already
+from bicliques.pipeline.api.table import AS_BEFORE, record, with_options
+from bicliques.pipeline.process.interrupts import Interrupted
+from bicliques.pipeline.results.results import Results, open_results
+from bicliques.pipeline.run.files import PathLike
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import driven
+from bicliques.pipeline.run.names import REPORT_FILE
+from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.session import MiningSession
+from bicliques.pipeline.workers.opening import begun, check_workers
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.values import as_path
 
 if TYPE_CHECKING:
-    from pipeline.proof.verification import Verification
+    from bicliques.pipeline.proof.verification import Verification
 
 
 @with_options("mine")
@@ -81,8 +81,8 @@ def mine(
 
     Examples
     --------
-    >>> import pipeline
-    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT", min_left=5, min_right=5)
+    >>> import bicliques
+    >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT", min_left=5, min_right=5)
     >>> len(results), results.complete
     (11869, True)
     >>> results.to_pandas(columns=["n_left", "n_right"]).max().tolist()
@@ -128,9 +128,9 @@ def largest(
 
     Examples
     --------
-    >>> import pipeline
+    >>> import bicliques
     >>> source = "examples/debian12_package_tag.parquet"
-    >>> results = pipeline.largest(source, "OUT-largest", top=2, min_left=5, min_right=5)
+    >>> results = bicliques.largest(source, "OUT-largest", top=2, min_left=5, min_right=5)
     >>> results.top(2)["n_left"].to_pylist()
     [763, 672]
     """
@@ -183,9 +183,9 @@ def open_run(folder: PathLike) -> Results:
 
     Examples
     --------
-    >>> import pipeline
-    >>> made = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-open", report=False)
-    >>> results = pipeline.open_run("OUT-open")
+    >>> import bicliques
+    >>> made = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-open", report=False)
+    >>> results = bicliques.open_run("OUT-open")
     >>> results.top(1, by="edges").column_names
     ['id', 'left', 'right', 'n_left', 'n_right', 'root']
     """
@@ -232,11 +232,11 @@ def resume(
 
     Examples
     --------
-    >>> import pipeline
+    >>> import bicliques
     >>> source = "examples/debian12_package_tag.parquet"
-    >>> len(pipeline.mine(source, "OUT-in-two-calls", max_results=1000))
+    >>> len(bicliques.mine(source, "OUT-in-two-calls", max_results=1000))
     1000
-    >>> len(pipeline.resume("OUT-in-two-calls", max_results=None))
+    >>> len(bicliques.resume("OUT-in-two-calls", max_results=None))
     56688
     """
     path, progress = driven(as_path(folder, "the folder of a run")), to_callback(progress)
@@ -285,12 +285,12 @@ def verify(
 
     Examples
     --------
-    >>> import pipeline
-    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-verify", report=False)
-    >>> pipeline.verify("OUT-verify").count
+    >>> import bicliques
+    >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-verify", report=False)
+    >>> bicliques.verify("OUT-verify").count
     56688
     """
-    from pipeline.proof.verification import verify_run  # not before it is needed
+    from bicliques.pipeline.proof.verification import verify_run  # not before it is needed
 
     return verify_run(as_path(folder, "the folder of a run"), sample, seed, progress, bound_time)
 

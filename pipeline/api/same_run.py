@@ -7,23 +7,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from kernels import engines
-from pipeline.ingest.from_run import is_run_folder
-from pipeline.ingest.gpu.ingest_on import IngestOn
-from pipeline.ingest.readers.files import is_named, items_of
-from pipeline.ingest.sources.at_hand import at_hand, digest_of
-from pipeline.ingest.sources.names import STDIN
-from pipeline.ingest.step import ingest
-from pipeline.run.files import temporary_folder
-from pipeline.run.folder import RunFolder
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import shown_place
-from pipeline.series.removal import finish_removal, put_back, set_aside
-from pipeline.series.runs import is_run
-from schemas.errors import IncompleteError, InputError
-from schemas.option import as_option
-from schemas.options import RunOptions
-from schemas.values import local_path
+from bicliques.kernels import engines
+from bicliques.pipeline.ingest.from_run import is_run_folder
+from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn
+from bicliques.pipeline.ingest.readers.files import is_named, items_of
+from bicliques.pipeline.ingest.sources.at_hand import at_hand, digest_of
+from bicliques.pipeline.ingest.sources.names import STDIN
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.run.files import temporary_folder
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import shown_place
+from bicliques.pipeline.series.removal import finish_removal, put_back, set_aside
+from bicliques.pipeline.series.runs import is_run
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.option import as_option
+from bicliques.schemas.options import RunOptions
+from bicliques.schemas.values import local_path
 
 
 def why_another(folder: RunFolder, asked: RunOptions, digest_now: Callable[[], str | None]) -> str | None:

@@ -17,37 +17,37 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from kernels import engines
-from pipeline.api import preparing
-from pipeline.api.complete import is_complete_as_it_is, proven_manifest
-from pipeline.ingest.doubts import refuse_doubts
-from pipeline.ingest.readers.files import is_named
-from pipeline.mining import driver
-from pipeline.prepare.members import find_members
-from pipeline.process import startup
-from pipeline.process.logs import tell
-from pipeline.proof import proving, vertices
-from pipeline.proof.reading import Reading
-from pipeline.proof.summary import why_damaged
-from pipeline.run.files import disk_errors
-from pipeline.run.if_stored import keep_result
-from pipeline.run.lock import locked
-from pipeline.run.names import make_ready
-from pipeline.run.new_run import new_run
-from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress, to_callback
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.session import MiningSession, last_session, mend_sessions
-from pipeline.slices import first_use
-from pipeline.workers.all_cores import are_faster, on_all_cores
-from pipeline.workers.opening import check_workers, open_pool
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import Pool
-from pipeline.workers.thread_pool import InThreads
-from schemas.errors import ResourceError
-from schemas.manifest import Manifest
-from schemas.options import CallOptions, RunLimits, RunOptions
-from schemas.platform import CORES, Platform
+from bicliques.kernels import engines
+from bicliques.pipeline.api import preparing
+from bicliques.pipeline.api.complete import is_complete_as_it_is, proven_manifest
+from bicliques.pipeline.ingest.doubts import refuse_doubts
+from bicliques.pipeline.ingest.readers.files import is_named
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.prepare.members import find_members
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.proof import proving, vertices
+from bicliques.pipeline.proof.reading import Reading
+from bicliques.pipeline.proof.summary import why_damaged
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.if_stored import keep_result
+from bicliques.pipeline.run.lock import locked
+from bicliques.pipeline.run.names import make_ready
+from bicliques.pipeline.run.new_run import new_run
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.session import MiningSession, last_session, mend_sessions
+from bicliques.pipeline.slices import first_use
+from bicliques.pipeline.workers.all_cores import are_faster, on_all_cores
+from bicliques.pipeline.workers.opening import check_workers, open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import Pool
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
+from bicliques.schemas.platform import CORES, Platform
 
 logger = logging.getLogger(__name__)
 
@@ -174,7 +174,7 @@ def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress
 def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
     """Write ``report.html``; see `pipeline.results.report.make.report`. The run is only read, so no lock is needed."""
     began = time.monotonic()
-    from pipeline.results.report import make  # imported only here, because most commands make no page
+    from bicliques.pipeline.results.report import make  # imported only here, because most commands make no page
 
     startup.over()
     on_progress = to_callback(progress)
@@ -291,7 +291,7 @@ def _provers(run: Run, pool: Pool, workers: WorkerOptions, on_device: bool) -> I
         yield pool
         return
     if on_device:
-        from pipeline.proof.on_device import READERS  # only where there is a GPU engine
+        from bicliques.pipeline.proof.on_device import READERS  # only where there is a GPU engine
 
         provers: Pool = InThreads(READERS)
     else:
@@ -312,7 +312,7 @@ def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     if not _platform(run).works_with_cudf or run.job.rows != "slices" or run.is_in_store:
         return False
     with startup.getting_ready():  # it imports cuDF
-        from pipeline.proof.on_device import why_not  # only where there is a GPU engine
+        from bicliques.pipeline.proof.on_device import why_not  # only where there is a GPU engine
 
         reason = why_not(_platform(run), run.tables, workers.write_on)
     if reason is not None:

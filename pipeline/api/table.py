@@ -14,11 +14,11 @@ from functools import wraps
 from types import NoneType
 from typing import Any, Literal, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from kernels import engines
-from pipeline.workers.options import WorkerOptions
-from schemas.option import GROUPS, Call, Option, as_plain, option_of
-from schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
-from schemas.search import Search
+from bicliques.kernels import engines
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.option import GROUPS, Call, Option, as_plain, option_of
+from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
+from bicliques.schemas.search import Search
 
 #: The default of a limit when a run is resumed: the limit with which the run was last started.
 AS_BEFORE: Literal["as before"] = "as before"

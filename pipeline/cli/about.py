@@ -7,18 +7,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kernels.engines import kinds
-from pipeline.cli.command import COMPLETE, Command, progress, say
-from pipeline.cli.mining import say_results, so_far
-from pipeline.cli.options import add_options, chosen
-from schemas.errors import InputError, on_terminal
-from schemas.values import local_path
+from bicliques.kernels.engines import kinds
+from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
+from bicliques.pipeline.cli.mining import say_results, so_far
+from bicliques.pipeline.cli.options import add_options, chosen
+from bicliques.schemas.errors import InputError, on_terminal
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
-    from pipeline.results.results import Results
+    from bicliques.pipeline.results.results import Results
 
 _GRAPH = Path("examples/debian12_package_tag.parquet")
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 
 
 def demo_source() -> Path:
@@ -64,8 +64,8 @@ def _add_demo(command: argparse.ArgumentParser) -> None:
 
 
 def _formats(arguments: argparse.Namespace) -> int:
-    from pipeline.cli import cards
-    from pipeline.ingest.readers import formats
+    from bicliques.pipeline.cli import cards
+    from bicliques.pipeline.ingest.readers import formats
 
     def names() -> dict[str, Any]:
         engines = {kind.name: kind.why_not() for kind in kinds()}
@@ -76,7 +76,7 @@ def _formats(arguments: argparse.Namespace) -> int:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    from pipeline.api import runs
+    from bicliques.pipeline.api import runs
 
     options = chosen(arguments, "demo")
     results = so_far(partial(runs.mine, demo_source(), arguments.output, progress=progress(arguments), **options))

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from kernels import engines
-from pipeline.results.binning import grid
-from pipeline.results.facts import (
+from bicliques.kernels import engines
+from bicliques.pipeline.results.binning import grid
+from bicliques.pipeline.results.facts import (
     input_rows,
     memory_words,
     reduced_words,
@@ -18,20 +18,20 @@ from pipeline.results.facts import (
     share,
     why_none,
 )
-from pipeline.results.listing import shown
-from pipeline.results.run_status import status
-from pipeline.run.progress import number, size
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import address_of, shown_place
-from schemas.options import RunOptions
-from schemas.sizes import SizeCounts
+from bicliques.pipeline.results.listing import shown
+from bicliques.pipeline.results.run_status import status
+from bicliques.pipeline.run.progress import number, size
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import address_of, shown_place
+from bicliques.schemas.options import RunOptions
+from bicliques.schemas.sizes import SizeCounts
 
 if TYPE_CHECKING:
-    from pipeline.api.dry_running import DryRun
-    from pipeline.estimate.table import Cell, Guess
-    from pipeline.proof.verification import Verification
-    from pipeline.results.counted import Count
-    from pipeline.results.results import Results
+    from bicliques.pipeline.api.dry_running import DryRun
+    from bicliques.pipeline.estimate.table import Cell, Guess
+    from bicliques.pipeline.proof.verification import Verification
+    from bicliques.pipeline.results.counted import Count
+    from bicliques.pipeline.results.results import Results
 
 _COUNTS = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
 _TIMES = ((365 * 86400.0, " years"), (86400.0, " d"), (3600.0, " h"), (60.0, " min"), (1.0, " s"))
@@ -39,7 +39,7 @@ _TIMES = ((365 * 86400.0, " years"), (86400.0, " d"), (3600.0, " h"), (60.0, " m
 
 def threshold_table(dry: DryRun) -> str:
     """The table and, if the run would be long, thresholds that make it short."""
-    from pipeline.estimate.table import proposed  # here, because cards of other commands are made without it
+    from bicliques.pipeline.estimate.table import proposed  # here, because cards of other commands are made without it
 
     assert dry.estimate is not None
     cells, n = dry.estimate.table, dry.workers or 1
@@ -247,7 +247,7 @@ _SOURCES = (
 
 def formats_table() -> str:
     """A table of formats, of sources and of engines."""
-    from pipeline.ingest.readers import formats  # not for the other cards: it imports every reader
+    from bicliques.pipeline.ingest.readers import formats  # not for the other cards: it imports every reader
 
     text = ["formats (also .gz, .bz2, .xz, .zst for text):"]
     text += [f"  {format.name:<14} {', '.join(format.patterns):<26} {format.description}" for format in formats()]

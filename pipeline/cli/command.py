@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.settings import listed
-from pipeline.process.logs import tell, write_if_possible
-from schemas.errors import ResourceError, in_one_line, on_terminal
+from bicliques.pipeline.cli.settings import listed
+from bicliques.pipeline.process.logs import tell, write_if_possible
+from bicliques.schemas.errors import ResourceError, in_one_line, on_terminal
 
 if TYPE_CHECKING:
-    from schemas.manifest import Outcome
+    from bicliques.schemas.manifest import Outcome
 
 COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 
@@ -87,6 +87,6 @@ def progress(arguments: argparse.Namespace) -> bool:
 def complain(arguments: argparse.Namespace, sentence: str, event: str = "error", level: int = logging.ERROR) -> None:
     """Say on stderr why there is no result, or only a part of it. If there is a log, this is in its form."""
     if getattr(arguments, "log", None) == "json":
-        tell(logging.getLogger("pipeline"), event, sentence, level)
+        tell(logging.getLogger("bicliques"), event, sentence, level)
     else:
         write_if_possible(sys.stderr, f"bicliques: {in_one_line(sentence)}\n")

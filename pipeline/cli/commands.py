@@ -10,7 +10,7 @@ import argparse
 import re
 from typing import NoReturn
 
-from pipeline.cli import (
+from bicliques.pipeline.cli import (
     about,
     comparing,
     explaining,
@@ -22,10 +22,10 @@ from pipeline.cli import (
     settings,
     watching,
 )
-from pipeline.cli.command import COMPLETE, Command, say
-from pipeline.cli.completion import SHELLS, script
-from pipeline.run.version import __version__
-from schemas.errors import InputError
+from bicliques.pipeline.cli.command import COMPLETE, Command, say
+from bicliques.pipeline.cli.completion import SHELLS, script
+from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.errors import InputError
 
 _EXIT_CODES = """exit codes:
   0    complete (for count: counted to the end)

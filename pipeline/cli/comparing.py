@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.command import COMPLETE, Command, progress, say
-from pipeline.cli.options import add_quiet
-from schemas.errors import in_one_line
-from schemas.values import local_path
+from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
+from bicliques.pipeline.cli.options import add_quiet
+from bicliques.schemas.errors import in_one_line
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
-    from pipeline.compare.difference import Difference
+    from bicliques.pipeline.compare.difference import Difference
 
 #: How many new bicliques, and how many vertices, are shown.
 _SHOWN = 5
@@ -38,8 +38,8 @@ def _add_diff(command: argparse.ArgumentParser) -> None:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    from pipeline.compare.diffing import diff
-    from pipeline.results import listing
+    from bicliques.pipeline.compare.diffing import diff
+    from bicliques.pipeline.results import listing
 
     with _place(arguments.output) as place:
         found = diff(arguments.old, arguments.new, place, progress=progress(arguments))
@@ -52,7 +52,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 @contextmanager
 def _place(output: Path | None) -> Iterator[Path]:
     """The folder that was asked for, or one that goes after the block."""
-    from pipeline.run.files import temporary_folder
+    from bicliques.pipeline.run.files import temporary_folder
 
     if output is not None:
         yield output
@@ -63,7 +63,7 @@ def _place(output: Path | None) -> Iterator[Path]:
 
 def difference_card(found: Difference, width: int | None, is_kept: bool = True) -> str:
     """The numbers of a comparison, the largest new bicliques, and the vertices that changed most."""
-    from pipeline.results.listing import aligned, top_table
+    from bicliques.pipeline.results.listing import aligned, top_table
 
     record = found.record
     counts = {
@@ -95,7 +95,7 @@ def share_of(part: int, whole: int) -> str:
 
 
 def _vertices(changed: list[dict[str, Any]], width: int | None) -> list[str]:
-    from pipeline.results.listing import aligned, shortened
+    from bicliques.pipeline.results.listing import aligned, shortened
 
     names = ("before", "after", "gone", "new")
     rows: list[tuple[str, ...]] = [(*names, "side", "vertex")]
@@ -105,7 +105,7 @@ def _vertices(changed: list[dict[str, Any]], width: int | None) -> list[str]:
 
 def difference_json(found: Difference) -> dict[str, Any]:
     """The record of a comparison, the largest new bicliques, and the vertices that changed most, for JSON."""
-    from pipeline.results.listing import top_json
+    from bicliques.pipeline.results.listing import top_json
 
     shown = {"largest_new": top_json(found.new.top(_SHOWN)) if len(found.new) else []}
     return found.record.to_json() | {"share": found.share} | shown | {"most_changed": found.most_changed(_SHOWN)}

@@ -7,13 +7,13 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from pipeline.cli.command import COMPLETE, Command, in_file, say
-from pipeline.cli.options import add_run, natural
-from schemas.errors import InputError, ResourceError
-from schemas.values import local_path
+from bicliques.pipeline.cli.command import COMPLETE, Command, in_file, say
+from bicliques.pipeline.cli.options import add_run, natural
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
-    from pipeline.results.results import Results
+    from bicliques.pipeline.results.results import Results
 
 
 def _add_which(command: argparse.ArgumentParser, n: int, of_what: str) -> None:
@@ -60,8 +60,8 @@ def _chosen(arguments: argparse.Namespace, results: Results) -> int | str:
 
 
 def _explain(arguments: argparse.Namespace) -> int:
-    from pipeline.results.listing import width
-    from pipeline.results.results import open_results
+    from bicliques.pipeline.results.listing import width
+    from bicliques.pipeline.results.results import open_results
 
     results = open_results(arguments.run)
     found = results.explain(_chosen(arguments, results), arguments.missing, arguments.n)
@@ -70,8 +70,8 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 
 def _plot(arguments: argparse.Namespace) -> int:
-    from pipeline.results.picture import svg_file
-    from pipeline.results.results import open_results
+    from bicliques.pipeline.results.picture import svg_file
+    from bicliques.pipeline.results.results import open_results
 
     if arguments.output is not None:
         svg_file(arguments.output)

@@ -8,12 +8,12 @@ import os
 import sys
 from typing import Any
 
-from pipeline.cli.command import COMPLETE, LIMIT, Command, complain, in_file, say
-from pipeline.cli.options import add_run
-from pipeline.run.progress import number
-from pipeline.run.resuming import how_to_resume
-from schemas.errors import InputError, ResourceError, on_terminal
-from schemas.values import local_path
+from bicliques.pipeline.cli.command import COMPLETE, LIMIT, Command, complain, in_file, say
+from bicliques.pipeline.cli.options import add_run
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.schemas.errors import InputError, ResourceError, on_terminal
+from bicliques.schemas.values import local_path
 
 #: Names of `pipeline.results.exporting.FORMATS`, which is not imported for ``--help``.
 FORMATS = ("csv", "jsonl", "spmf", "cxt", "adj")
@@ -50,8 +50,8 @@ class _Terminal(io.BytesIO):
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    from pipeline.results.exporting import FORMATS
-    from pipeline.results.results import open_results
+    from bicliques.pipeline.results.exporting import FORMATS
+    from bicliques.pipeline.results.results import open_results
 
     if arguments.json and arguments.output is None:
         raise InputError("the text goes to standard output, where --json prints, too; name a file with --output")

@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.command import COMPLETE, Command, progress, say
-from pipeline.cli.options import add_quiet
-from pipeline.process import shell
-from pipeline.run.progress import number, size
-from schemas.errors import InputError
-from schemas.values import local_path
+from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
+from bicliques.pipeline.cli.options import add_quiet
+from bicliques.pipeline.process import shell
+from bicliques.pipeline.run.progress import number, size
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
-    from pipeline.synthetic.generated import Generated
-    from pipeline.synthetic.generating import Estimate
+    from bicliques.pipeline.synthetic.generated import Generated
+    from bicliques.pipeline.synthetic.generating import Estimate
 
-#: Options that say which graph, as keywords of `pipeline.generate`, and those that say how it is made.
+#: Options that say which graph, as keywords of `bicliques.generate`, and those that say how it is made.
 _GRAPH = (
     *("n_left", "n_right", "edges", "left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),
     *("plant", "noise", "labels", "seed"),
@@ -68,7 +68,7 @@ def _add_generate(command: argparse.ArgumentParser) -> None:
 
 
 def _generate(arguments: argparse.Namespace) -> int:
-    from pipeline.synthetic.generating import estimate, generate
+    from bicliques.pipeline.synthetic.generating import estimate, generate
 
     options: dict[str, Any] = {name: getattr(arguments, name) for name in (*_GRAPH, *_HOW)}
     show, place, overwrite = progress(arguments), arguments.output, arguments.overwrite

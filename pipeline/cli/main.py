@@ -59,17 +59,10 @@ def main(argv: list[str] | None = None) -> int:
     """
     try:
         _open_streams()
-        from pipeline.process import startup
-        from pipeline.process.neighbours import refuse_strangers
+        from bicliques.pipeline.process import startup
 
         with startup.program(startup.process_start() if argv is None else None, _say_goodbye):
-            try:
-                refuse_strangers()
-            except ImportError as error:
-                sentence = f"bicliques: {error}"
-                print(sentence if sentence.isprintable() else ascii(sentence)[1:-1], file=sys.stderr)
-                return 1
-            from pipeline.cli.program import run
+            from bicliques.pipeline.cli.program import run
 
             return run(argv)
     except KeyboardInterrupt:

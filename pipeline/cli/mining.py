@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.cli.command import COMPLETE, Command, code_of, complain, progress, say
-from pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
-from pipeline.run.resuming import how_to_resume
-from schemas.errors import InputError
-from schemas.values import local_path
+from bicliques.pipeline.cli.command import COMPLETE, Command, code_of, complain, progress, say
+from bicliques.pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
-    from pipeline.results.results import Results
+    from bicliques.pipeline.results.results import Results
 
 #: Most rows that the command ``largest`` prints. The folder has all.
 _MOST_SHOWN = 10
@@ -64,7 +64,7 @@ def _add_resume(command: argparse.ArgumentParser) -> None:
 
 
 def _mine(arguments: argparse.Namespace) -> int:
-    from pipeline.api import runs
+    from bicliques.pipeline.api import runs
 
     if arguments.dry_run:
         return _dry_run(arguments)
@@ -84,9 +84,9 @@ def _largest(arguments: argparse.Namespace) -> int:
 
 
 def _largest_into(output: Path, arguments: argparse.Namespace, **options: Any) -> int:
-    from pipeline.api import runs
-    from pipeline.cli import cards
-    from pipeline.results import listing
+    from bicliques.pipeline.api import runs
+    from bicliques.pipeline.cli import cards
+    from bicliques.pipeline.results import listing
 
     found = so_far(partial(runs.largest, arguments.source, output, progress=progress(arguments), **options))
     rows = found.top(min(len(found), _MOST_SHOWN), arguments.by) if len(found) else None
@@ -101,8 +101,8 @@ def _largest_into(output: Path, arguments: argparse.Namespace, **options: Any) -
 
 
 def _dry_run(arguments: argparse.Namespace) -> int:
-    from pipeline.api.dry_running import dry_run
-    from pipeline.cli import cards
+    from bicliques.pipeline.api.dry_running import dry_run
+    from bicliques.pipeline.cli import cards
 
     no_use = "a dry run has no use for {option}: it writes nothing and estimates all; leave it out"
     refuse(arguments, "mine", "dry_run", no_use)
@@ -112,8 +112,8 @@ def _dry_run(arguments: argparse.Namespace) -> int:
 
 
 def _count(arguments: argparse.Namespace) -> int:
-    from pipeline.api import counting
-    from pipeline.cli import cards
+    from bicliques.pipeline.api import counting
+    from bicliques.pipeline.cli import cards
 
     options = chosen(arguments, "count")
     count = so_far(partial(counting.count, arguments.source, progress=progress(arguments), **options))
@@ -122,7 +122,7 @@ def _count(arguments: argparse.Namespace) -> int:
 
 
 def _look(arguments: argparse.Namespace) -> int:
-    from pipeline.api.looking import look
+    from bicliques.pipeline.api.looking import look
 
     try:
         found = look(arguments.source, **chosen(arguments, "look"))
@@ -135,7 +135,7 @@ def _look(arguments: argparse.Namespace) -> int:
 
 
 def _resume(arguments: argparse.Namespace) -> int:
-    from pipeline.api import runs
+    from bicliques.pipeline.api import runs
 
     options = chosen(arguments, "resume")
     return say_results(arguments, so_far(partial(runs.resume, arguments.run, progress=progress(arguments), **options)))
@@ -143,7 +143,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 def so_far(work: Callable[[], Any]) -> Any:
     """The result of `work`, or its result so far when Ctrl-C stopped it."""
-    from pipeline.process.interrupts import Interrupted
+    from bicliques.pipeline.process.interrupts import Interrupted
 
     try:
         return work()
@@ -153,7 +153,7 @@ def so_far(work: Callable[[], Any]) -> Any:
 
 def say_results(arguments: argparse.Namespace, results: Results) -> int:
     """Print the run card. If the run is not complete, say on stderr how to go on. Returns the exit code."""
-    from pipeline.cli import cards
+    from bicliques.pipeline.cli import cards
 
     say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
     return _code(arguments, results)

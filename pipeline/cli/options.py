@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 from types import NoneType
 from typing import Any, get_args, get_origin
 
-from pipeline.api.table import TABLE, Entry, entries_of
-from schemas.errors import InputError
-from schemas.option import GROUPS, Call, as_option
-from schemas.values import local_path
+from bicliques.pipeline.api.table import TABLE, Entry, entries_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import GROUPS, Call, as_option
+from bicliques.schemas.values import local_path
 
 
 def add_source(command: argparse.ArgumentParser) -> None:

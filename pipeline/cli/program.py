@@ -9,17 +9,17 @@ import logging
 import sys
 from importlib import import_module
 
-from kernels import engines
-from pipeline.cli import settings
-from pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
-from pipeline.cli.commands import COMMANDS, parser, parsers
-from pipeline.process import startup
-from pipeline.process.interrupts import Terminated, terminable
-from pipeline.process.left_out import leave_out
-from pipeline.process.logs import log_to_stderr
-from pipeline.run.names import store_url
-from pipeline.run.resuming import how_to_resume
-from schemas.errors import BicliqueError, InputError
+from bicliques.kernels import engines
+from bicliques.pipeline.cli import settings
+from bicliques.pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRUPTED, TERMINATED, complain
+from bicliques.pipeline.cli.commands import COMMANDS, parser, parsers
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.interrupts import Terminated, terminable
+from bicliques.pipeline.process.left_out import leave_out
+from bicliques.pipeline.process.logs import log_to_stderr
+from bicliques.pipeline.run.names import store_url
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.schemas.errors import BicliqueError, InputError
 
 
 def run(argv: list[str] | None) -> int:

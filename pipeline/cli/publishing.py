@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from pipeline.cli.command import COMPLETE, INTERRUPTED, TERMINATED, Command, complain, progress, say
-from pipeline.cli.options import add_quiet, add_run
-from pipeline.process.interrupts import Terminated
-from pipeline.run.progress import number, size
+from bicliques.pipeline.cli.command import COMPLETE, INTERRUPTED, TERMINATED, Command, complain, progress, say
+from bicliques.pipeline.cli.options import add_quiet, add_run
+from bicliques.pipeline.process.interrupts import Terminated
+from bicliques.pipeline.run.progress import number, size
 
 if TYPE_CHECKING:
-    from pipeline.publishing.publish_run import Published
+    from bicliques.pipeline.publishing.publish_run import Published
 
 
 def _add_publish(command: argparse.ArgumentParser) -> None:
@@ -26,7 +26,7 @@ def _add_publish(command: argparse.ArgumentParser) -> None:
 
 
 def _publish(arguments: argparse.Namespace) -> int:
-    from pipeline.publishing.publish_run import publish
+    from bicliques.pipeline.publishing.publish_run import publish
 
     try:
         found = publish(arguments.run, arguments.url, overwrite=arguments.overwrite, progress=progress(arguments))

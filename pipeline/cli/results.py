@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from pipeline.cli.command import COMPLETE, Command, progress, say
-from pipeline.cli.options import add_quiet, add_run, natural
-from schemas.search import MEASURES
-from schemas.values import local_path
+from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
+from bicliques.pipeline.cli.options import add_quiet, add_run, natural
+from bicliques.schemas.search import MEASURES
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,8 +76,8 @@ def _add_rows(command: argparse.ArgumentParser, *names: str) -> None:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
-    from pipeline.cli import cards
-    from pipeline.proof.verification import verify_run
+    from bicliques.pipeline.cli import cards
+    from bicliques.pipeline.proof.verification import verify_run
 
     how = {"sample": arguments.sample, "seed": arguments.seed, "bound_time": arguments.bound_time}
     found = verify_run(arguments.run, progress=progress(arguments), **how)
@@ -86,7 +86,7 @@ def _verify(arguments: argparse.Namespace) -> int:
 
 
 def _say_rows(arguments: argparse.Namespace, rows: pa.Table) -> int:
-    from pipeline.results import listing
+    from bicliques.pipeline.results import listing
 
     width = None if arguments.full else listing.width()
     say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, width, arguments.ids))
@@ -94,15 +94,15 @@ def _say_rows(arguments: argparse.Namespace, rows: pa.Table) -> int:
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    from pipeline.results.results import open_results
+    from bicliques.pipeline.results.results import open_results
 
     rows = open_results(arguments.run).top(arguments.n, arguments.by, arguments.distinct)
     return _say_rows(arguments, rows)
 
 
 def _cover(arguments: argparse.Namespace) -> int:
-    from pipeline.results.interesting import refuse_target, write_table
-    from pipeline.results.results import open_results
+    from bicliques.pipeline.results.interesting import refuse_target, write_table
+    from bicliques.pipeline.results.results import open_results
 
     if arguments.output is not None:
         refuse_target(arguments.output)
@@ -113,15 +113,15 @@ def _cover(arguments: argparse.Namespace) -> int:
 
 
 def _sample(arguments: argparse.Namespace) -> int:
-    from pipeline.results.results import open_results
+    from bicliques.pipeline.results.results import open_results
 
     rows = open_results(arguments.run).sample(arguments.n, arguments.seed)
     return _say_rows(arguments, rows)
 
 
 def _sizes(arguments: argparse.Namespace) -> int:
-    from pipeline.cli import cards
-    from pipeline.results.results import open_results
+    from bicliques.pipeline.cli import cards
+    from bicliques.pipeline.results.results import open_results
 
     sizes = open_results(arguments.run).sizes()
     say(arguments, sizes.to_json, lambda: cards.size_table(sizes))
@@ -129,8 +129,8 @@ def _sizes(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from pipeline.api import steps
-    from pipeline.run.stored import shown_place
+    from bicliques.pipeline.api import steps
+    from bicliques.pipeline.run.stored import shown_place
 
     page = steps.report(arguments.run, progress(arguments))
     shown = shown_place(page.parent, page.name)

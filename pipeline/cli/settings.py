@@ -18,11 +18,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, get_args
 
-from pipeline.api.table import TABLE, Entry, entries_of
-from pipeline.cli.options import UNSAID, fill_in, from_text, from_value
-from schemas.errors import InputError, in_one_line
-from schemas.option import Call
-from schemas.regular_files import read_regular
+from bicliques.pipeline.api.table import TABLE, Entry, entries_of
+from bicliques.pipeline.cli.options import UNSAID, fill_in, from_text, from_value
+from bicliques.schemas.errors import InputError, in_one_line
+from bicliques.schemas.option import Call
+from bicliques.schemas.regular_files import read_regular
 
 FILE = "bicliques.toml"
 PREFIX = "BICLIQUES_"

@@ -8,16 +8,26 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.cli.command import COMPLETE, FAILURE, INTERRUPTED, LIMIT, RUNNING, TERMINATED, Command, complain, say
-from pipeline.cli.options import add_run
-from pipeline.process.interrupts import Terminated
-from pipeline.run.progress import number, size
-from schemas.errors import in_one_line, on_terminal
-from schemas.values import local_path
+from bicliques.pipeline.cli.command import (
+    COMPLETE,
+    FAILURE,
+    INTERRUPTED,
+    LIMIT,
+    RUNNING,
+    TERMINATED,
+    Command,
+    complain,
+    say,
+)
+from bicliques.pipeline.cli.options import add_run
+from bicliques.pipeline.process.interrupts import Terminated
+from bicliques.pipeline.run.progress import number, size
+from bicliques.schemas.errors import in_one_line, on_terminal
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
-    from pipeline.results.run_status import Status
-    from pipeline.series.pruning import Pruning
+    from bicliques.pipeline.results.run_status import Status
+    from bicliques.pipeline.series.pruning import Pruning
 
 _CODES = {"complete": COMPLETE, "running": RUNNING, "stopped": LIMIT, "failed": FAILURE, "dead": FAILURE}
 
@@ -43,7 +53,7 @@ def _add_prune(command: argparse.ArgumentParser) -> None:
 
 
 def _status(arguments: argparse.Namespace) -> int:
-    from pipeline.results.run_status import status
+    from bicliques.pipeline.results.run_status import status
 
     found = status(arguments.run)
     say(arguments, found.to_json, lambda: status_card(found))
@@ -51,7 +61,7 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _prune(arguments: argparse.Namespace) -> int:
-    from pipeline.series.pruning import carry_out, survey
+    from bicliques.pipeline.series.pruning import carry_out, survey
 
     found = survey(arguments.folder, arguments.keep, arguments.unfinished, arguments.keep_created)
     if not arguments.remove:

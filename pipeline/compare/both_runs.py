@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.run.labels import Tables
-from pipeline.run.opened import Run
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import address_of
-from schemas.bicliques import Provenance
-from schemas.difference import ComparedRun, Counted
-from schemas.errors import IncompleteError, InputError
-from schemas.manifest import Manifest
-from schemas.search import Search
+from bicliques.pipeline.run.labels import Tables
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import address_of
+from bicliques.schemas.bicliques import Provenance
+from bicliques.schemas.difference import ComparedRun, Counted
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.search import Search
 
 _THRESHOLDS = ("min_left", "min_right", "max_left", "max_right", "containing_left", "containing_right")
 

@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.proof.selection import largest, rows_at
-from pipeline.rows.collection import Rows
-from pipeline.run.files import PathLike, read_json
-from pipeline.run.names import CHANGES_FILES, temporary_name
-from pipeline.run.own_folder import remove_own
-from pipeline.run.progress import number
-from pipeline.run.tables import LOCAL, open_part, read_table
-from schemas.difference import ComparedRun, Record
-from schemas.errors import IncompleteError, InputError
-from schemas.regular_files import regular
-from schemas.search import By
-from schemas.values import as_path, whole
+from bicliques.pipeline.proof.selection import largest, rows_at
+from bicliques.pipeline.rows.collection import Rows
+from bicliques.pipeline.run.files import PathLike, read_json
+from bicliques.pipeline.run.names import CHANGES_FILES, temporary_name
+from bicliques.pipeline.run.own_folder import remove_own
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.tables import LOCAL, open_part, read_table
+from bicliques.schemas.difference import ComparedRun, Record
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.regular_files import regular
+from bicliques.schemas.search import By
+from bicliques.schemas.values import as_path, whole
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -124,7 +124,7 @@ class Changed(Rows):
 
 
 class Difference:
-    """What changed between two runs. `pipeline.diff` returns such an object.
+    """What changed between two runs. `bicliques.diff` returns such an object.
 
     Parameters
     ----------

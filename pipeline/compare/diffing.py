@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.compare.both_runs import BothRuns, CompleteRun, open_both
-from pipeline.compare.difference import (
+from bicliques.pipeline.compare.both_runs import BothRuns, CompleteRun, open_both
+from bicliques.pipeline.compare.difference import (
     GONE_FILE,
     NEW_FILE,
     RECORD_FILE,
@@ -21,25 +21,25 @@ from pipeline.compare.difference import (
     is_of_difference,
     remove_difference,
 )
-from pipeline.compare.partition import Divided, Partition, divide
-from pipeline.compare.rows import Marks, Picked, Piece, hashed, pieces_of, second_hashes
-from pipeline.compare.rows_file import write_rows
-from pipeline.compare.vertices import CommonNumbers, common_numbers, vertex_table
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.proof.summary import Summary
-from pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
-from pipeline.run.names import CHANGES, refuse_url
-from pipeline.run.outside import refuse_inside_run
-from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
-from pipeline.run.progress import OnProgress, Progress, number, to_callback
-from pipeline.run.version import __version__
-from schemas.bicliques import SCHEMA_VERSION
-from schemas.difference import Counted, Record
-from schemas.errors import IncompleteError, InputError
-from schemas.hashes import VertexHashes
-from schemas.search import Side
-from schemas.values import as_path
+from bicliques.pipeline.compare.partition import Divided, Partition, divide
+from bicliques.pipeline.compare.rows import Marks, Picked, Piece, hashed, pieces_of, second_hashes
+from bicliques.pipeline.compare.rows_file import write_rows
+from bicliques.pipeline.compare.vertices import CommonNumbers, common_numbers, vertex_table
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
+from bicliques.pipeline.run.names import CHANGES, refuse_url
+from bicliques.pipeline.run.outside import refuse_inside_run
+from bicliques.pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
+from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
+from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.bicliques import SCHEMA_VERSION
+from bicliques.schemas.difference import Counted, Record
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.hashes import VertexHashes
+from bicliques.schemas.search import Side
+from bicliques.schemas.values import as_path
 
 _PROVEN = (
     "the rows of both runs have the count and the fingerprint of their manifests",
@@ -60,7 +60,7 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
         Folder for ``gone.parquet``, ``new.parquet``, ``vertices_left.parquet``, ``vertices_right.parquet`` and
         ``diff.json``. It is empty, or does not exist yet.
     progress : callable, bool or None
-        As for `pipeline.mine`.
+        As for `bicliques.mine`.
 
     Returns
     -------
@@ -84,11 +84,11 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
 
     Examples
     --------
-    >>> import pipeline
+    >>> import bicliques
     >>> source = "examples/debian12_package_tag.parquet"
     >>> for night, left in (("OUT-old", 3), ("OUT-new", 4)):
-    ...     results = pipeline.mine(source, night, min_left=left, min_right=3, report=False)
-    >>> changes = pipeline.diff("OUT-old", "OUT-new", "OUT-changes")
+    ...     results = bicliques.mine(source, night, min_left=left, min_right=3, report=False)
+    >>> changes = bicliques.diff("OUT-old", "OUT-new", "OUT-changes")
     >>> len(changes.gone), len(changes.new), changes.unchanged
     (9352, 0, 27706)
     """

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.compare.difference import Difference, remove_difference
-from pipeline.compare.diffing import diff
-from pipeline.run.files import PathLike
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import bring_changes, keep_changes
-from pipeline.run.names import CHANGES, refuse_links
-from pipeline.run.stored import bring
-from pipeline.series.runs import run_before
-from schemas.errors import BicliqueError
+from bicliques.pipeline.compare.difference import Difference, remove_difference
+from bicliques.pipeline.compare.diffing import diff
+from bicliques.pipeline.run.files import PathLike
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import bring_changes, keep_changes
+from bicliques.pipeline.run.names import CHANGES, refuse_links
+from bicliques.pipeline.run.stored import bring
+from bicliques.pipeline.series.runs import run_before
+from bicliques.schemas.errors import BicliqueError
 
 
 def changes_since_the_run_before(run: PathLike) -> Difference | None:
@@ -35,7 +35,7 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     Raises
     ------
     InputError, IncompleteError, ResourceError
-        As `pipeline.diff`.
+        As `bicliques.diff`.
     """
     path = Path(run)
     before, folder = run_before(path), RunFolder(path)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.run.buckets import Buckets
-from schemas.errors import IncompleteError
+from bicliques.pipeline.run.buckets import Buckets
+from bicliques.schemas.errors import IncompleteError
 
 #: Three words of 64 bits: the id of the row, the hash of its members, its number and the run that it is of.
 BYTES_PER_ROW = 24

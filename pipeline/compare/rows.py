@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.compiled.lists import count_members, sum_lists
-from pipeline.compare.both_runs import CompleteRun
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.proof.coded_groups import CodedGroups
-from pipeline.proof.read_back import in_pieces, read_part
-from pipeline.run.tables import open_part
-from schemas.bicliques import Bicliques
-from schemas.dtypes import COUNT
-from schemas.errors import IncompleteError
-from schemas.hashes import VertexHashes, mixed, splitmix64
+from bicliques.kernels.compiled.lists import count_members, sum_lists
+from bicliques.pipeline.compare.both_runs import CompleteRun
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.proof.coded_groups import CodedGroups
+from bicliques.pipeline.proof.read_back import in_pieces, read_part
+from bicliques.pipeline.run.tables import open_part
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import COUNT
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import VertexHashes, mixed, splitmix64
 
 #: Constants of the sides. They have nothing to do with those of `schemas.hashes`, so neither have the hashes.
 _LEFT, _RIGHT = np.uint64(0x6F6E6365206D6F72), np.uint64(0x746865206F746865)

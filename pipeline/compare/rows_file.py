@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.output import stretch
-from pipeline.output.part_writer import LAYOUT, part_schema, to_batch
-from pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
-from pipeline.run.files import whole_file
-from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques, Provenance, fingerprint, statement
-from schemas.difference import Counted
+from bicliques.pipeline.output import stretch
+from bicliques.pipeline.output.part_writer import LAYOUT, part_schema, to_batch
+from bicliques.pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
+from bicliques.pipeline.run.files import whole_file
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas.bicliques import Bicliques, Provenance, fingerprint, statement
+from bicliques.schemas.difference import Counted
 
 
 def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, provenance: Provenance) -> Counted:

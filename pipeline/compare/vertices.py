@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.compare.both_runs import BothRuns
-from schemas.dtypes import COUNT
-from schemas.errors import IncompleteError
-from schemas.search import Side
+from bicliques.pipeline.compare.both_runs import BothRuns
+from bicliques.schemas.dtypes import COUNT
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.search import Side
 
 
 @dataclass(frozen=True, eq=False)

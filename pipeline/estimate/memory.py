@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from kernels import engines
-from kernels.gpu.cuda import CUDA
-from pipeline.output.part_writer import writer_bytes
-from pipeline.prepare.build import MOST_THREADS
-from pipeline.prepare.weights import ROOT_BYTES
-from pipeline.process.cores import count_cores
-from pipeline.run.opened import Run
-from pipeline.run.progress import size
-from schemas.errors import ResourceError
+from bicliques.kernels import engines
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.output.part_writer import writer_bytes
+from bicliques.pipeline.prepare.build import MOST_THREADS
+from bicliques.pipeline.prepare.weights import ROOT_BYTES
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import size
+from bicliques.schemas.errors import ResourceError
 
 #: Bytes that any device has free on which engines run. For less no device is asked, because asking takes time.
 _ANY_DEVICE = 1 << 30

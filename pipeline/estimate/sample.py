@@ -12,20 +12,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kernels import engines
-from pipeline.estimate.table import Cell, Guess, Table, View, guess
-from pipeline.estimate.walk import Grid, Walk, Walker
-from pipeline.output.part_writer import PartWriter
-from pipeline.prepare.build import read_edges, with_thresholds
-from pipeline.prepare.members import restricted
-from pipeline.prepare.weights import RootWeights, weights_of
-from pipeline.run.files import temporary_folder
-from pipeline.run.opened import Run
-from schemas.bicliques import Bicliques
-from schemas.emit import Emit, emit_to, nowhere
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels import engines
+from bicliques.pipeline.estimate.table import Cell, Guess, Table, View, guess
+from bicliques.pipeline.estimate.walk import Grid, Walk, Walker
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.prepare.build import read_edges, with_thresholds
+from bicliques.pipeline.prepare.members import restricted
+from bicliques.pipeline.prepare.weights import RootWeights, weights_of
+from bicliques.pipeline.run.files import temporary_folder
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import Emit, emit_to, nowhere
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 
 #: Thresholds of the table, as far as the graph has them.
 _THRESHOLDS = (1, 2, 3, 5, 10, 20, 50)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.estimate.walk import Grid, Walk
+from bicliques.pipeline.estimate.walk import Grid, Walk
 
 #: What a proposal may give: so many bicliques, in so many seconds.
 FEW_BICLIQUES, SHORT_S = 5e6, 60.0

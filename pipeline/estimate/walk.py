@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.prepare.weights import RootWeights
-from schemas.emit import Emit, nowhere
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.work import Engine, Subtrees
+from bicliques.pipeline.prepare.weights import RootWeights
+from bicliques.schemas.emit import Emit, nowhere
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.work import Engine, Subtrees
 
 #: Seconds for which a node is searched. The CPU engine looks at its clock about as often.
 _NODE_S = 0.005

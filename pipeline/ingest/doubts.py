@@ -13,12 +13,12 @@ from unicodedata import normalize
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers.base import EdgeStream, shorten
-from pipeline.ingest.readers.cells import cells_of
-from pipeline.process import shell
-from pipeline.run.progress import number
-from schemas.errors import InputError
-from schemas.reading import Doubt, Reading
+from bicliques.pipeline.ingest.readers.base import EdgeStream, shorten
+from bicliques.pipeline.ingest.readers.cells import cells_of
+from bicliques.pipeline.process import shell
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.reading import Doubt, Reading
 
 #: If a side has more labels, or more bytes of labels, they are not looked at. To compare a million takes half a second,
 #: and 140 bytes of memory each. A spreadsheet has no more rows.

@@ -14,15 +14,15 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from pipeline.ingest.gpu.ingest_on import IngestOn
-from pipeline.ingest.staging import all_or_nothing
-from pipeline.run.checksums import checksum
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import INGEST_FILES, OPTIONS_FILE
-from pipeline.run.resuming import how_to_resume
-from schemas.errors import IncompleteError, InputError
-from schemas.options import IngestOptions
-from schemas.values import local_path
+from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn
+from bicliques.pipeline.ingest.staging import all_or_nothing
+from bicliques.pipeline.run.checksums import checksum
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import INGEST_FILES, OPTIONS_FILE
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.values import local_path
 
 
 def is_run_folder(source: Any) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.run.files import disk_errors
-from pipeline.run.names import INGEST_FILES, STAGING, refuse_links
-from schemas.errors import InputError
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.names import INGEST_FILES, STAGING, refuse_links
+from bicliques.schemas.errors import InputError
 
 
 @contextmanager

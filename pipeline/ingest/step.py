@@ -12,23 +12,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.ingest.doubts import Seen, read_as
-from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
-from pipeline.ingest.readers import EdgeStream, open_source
-from pipeline.ingest.readers.files import Files
-from pipeline.ingest.sources.at_hand import at_hand
-from pipeline.ingest.staging import all_or_nothing
-from pipeline.ingest.table.normalise import EdgeTable
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import MOST_THREADS
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from pipeline.run.progress import number
-from schemas.errors import DeviceMemoryError, InputError
-from schemas.options import IngestOptions
-from schemas.reading import Reading
+from bicliques.pipeline.ingest.doubts import Seen, read_as
+from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
+from bicliques.pipeline.ingest.readers import EdgeStream, open_source
+from bicliques.pipeline.ingest.readers.files import Files
+from bicliques.pipeline.ingest.sources.at_hand import at_hand
+from bicliques.pipeline.ingest.staging import all_or_nothing
+from bicliques.pipeline.ingest.table.normalise import EdgeTable
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import MOST_THREADS
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import DeviceMemoryError, InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Reading
 
 if TYPE_CHECKING:
-    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
+    from bicliques.pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 
 logger = logging.getLogger(__name__)
 
@@ -145,7 +145,7 @@ def ingest(
             if ingest_on != "auto":
                 raise
             logger.warning("the input is read again, on the CPU: %s", str(error))
-        from kernels.gpu.device import release_memory  # only where a GPU is
+        from bicliques.kernels.gpu.device import release_memory  # only where a GPU is
 
         release_memory()  # after the error, whose frames have arrays on the GPU
         return replace(read("cpu"), read_on="cpu: the GPU had too little memory")

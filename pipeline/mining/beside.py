@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from pipeline.workers.pool import Pool, Result
-from schemas.manifest import Part
+from bicliques.pipeline.workers.pool import Pool, Result
+from bicliques.schemas.manifest import Part
 
 
 class Beside(Protocol):

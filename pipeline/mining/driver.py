@@ -11,33 +11,33 @@ from dataclasses import replace
 
 import numpy as np
 
-from pipeline.mining.beside import Beside
-from pipeline.mining.energy import ProcessorEnergy
-from pipeline.mining.incumbent import Incumbent
-from pipeline.mining.instructions import Finish, Policy, Start
-from pipeline.mining.ledger_writer import Commits
-from pipeline.mining.schedule import Scheduler
-from pipeline.mining.together import mine_together
-from pipeline.mining.watch import Watch
-from pipeline.output.writers import WriteOn
-from pipeline.prepare.weights import weights_of
-from pipeline.process import startup
-from pipeline.process.interrupts import interruptible
-from pipeline.process.logs import tell
-from pipeline.run.accounts import peak_rss
-from pipeline.run.files import disk_errors
-from pipeline.run.if_stored import keep_steps
-from pipeline.run.opened import Run
-from pipeline.run.plan import BandOf
-from pipeline.run.progress import OnProgress, Progress, number
-from pipeline.run.session import MiningSession, how_it_ended, remember
-from pipeline.slices.left_over import LeftOver, Packed, Roots
-from pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
-from pipeline.workers.pool import Pool, Result, Sharing, WorkerLostError
-from schemas.errors import BicliqueError, ResourceError
-from schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
-from schemas.options import RunLimits
-from schemas.search import Limits
+from bicliques.pipeline.mining.beside import Beside
+from bicliques.pipeline.mining.energy import ProcessorEnergy
+from bicliques.pipeline.mining.incumbent import Incumbent
+from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.pipeline.mining.ledger_writer import Commits
+from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.pipeline.mining.together import mine_together
+from bicliques.pipeline.mining.watch import Watch
+from bicliques.pipeline.output.writers import WriteOn
+from bicliques.pipeline.prepare.weights import weights_of
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.interrupts import interruptible
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.run.accounts import peak_rss
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.if_stored import keep_steps
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.plan import BandOf
+from bicliques.pipeline.run.progress import OnProgress, Progress, number
+from bicliques.pipeline.run.session import MiningSession, how_it_ended, remember
+from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
+from bicliques.pipeline.workers.pool import Pool, Result, Sharing, WorkerLostError
+from bicliques.schemas.errors import BicliqueError, ResourceError
+from bicliques.schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.search import Limits
 
 logger = logging.getLogger(__name__)
 

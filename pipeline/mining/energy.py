@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pipeline.run.accounts import Account, by_worker
-from pipeline.slices.power import RaplCounter, processor_counter
-from schemas.facts import Session
-from schemas.manifest import LedgerEntry
-from schemas.platform import Platform
+from bicliques.pipeline.run.accounts import Account, by_worker
+from bicliques.pipeline.slices.power import RaplCounter, processor_counter
+from bicliques.schemas.facts import Session
+from bicliques.schemas.manifest import LedgerEntry
+from bicliques.schemas.platform import Platform
 
 #: Key of the reason, in `MiningSession.processors` and in the manifest, where nothing could be measured.
 NOT_READABLE = "not_readable"

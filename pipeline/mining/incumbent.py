@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from pipeline.run.ledger import Ledger
-from pipeline.run.opened import Run
-from pipeline.run.plan import BandOf
-from pipeline.run.progress import Gap
-from schemas.manifest import PLAN, Range
-from schemas.totals import Best, Total
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.plan import BandOf
+from bicliques.pipeline.run.progress import Gap
+from bicliques.schemas.manifest import PLAN, Range
+from bicliques.schemas.totals import Best, Total
 
 
 class Incumbent:

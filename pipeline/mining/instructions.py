@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from schemas.manifest import Outcome, Range
+from bicliques.schemas.manifest import Outcome, Range
 
 
 @dataclass(frozen=True)

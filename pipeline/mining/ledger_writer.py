@@ -7,8 +7,8 @@ from concurrent import futures
 from contextlib import suppress
 from typing import Any
 
-from pipeline.run.ledger import Ledger
-from schemas.manifest import LedgerEntry
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.schemas.manifest import LedgerEntry
 
 #: Entries that are written at a time. One entry takes two flushes to the disk, which took 6 to 12 ms when measured.
 _THREADS = 8

@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pipeline.mining.instructions import Finish, Policy, Start
-from schemas.manifest import Outcome, Range
+from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.schemas.manifest import Outcome, Range
 
 
 class Source:

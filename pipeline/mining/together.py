@@ -18,25 +18,25 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kernels import engines
-from pipeline.mining.instructions import Finish, Policy, Start
-from pipeline.mining.schedule import Scheduler
-from pipeline.output.writers import Writer
-from pipeline.prepare.weights import RootWeights
-from pipeline.run.accounts import peak_rss
-from pipeline.slices.crew import Crew, crew_of, threads_here
-from pipeline.slices.ending import may_end
-from pipeline.slices.engine_turns import turn
-from pipeline.slices.left_over import LeftOver, unpacked
-from pipeline.slices.run_in_worker import open_in_worker
-from pipeline.slices.slice_search import SliceSearch
-from pipeline.slices.worker import SliceDone, SliceTask, hand_in, identity, mine_slice, writer_of
-from schemas.engine_kind import EngineKind
-from schemas.manifest import PLAN, Part, Range, SliceResult
-from schemas.search import Limits
-from schemas.stats import EngineStats, SliceStats
-from schemas.totals import Total
-from schemas.work import Engine, Subtrees
+from bicliques.kernels import engines
+from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.pipeline.output.writers import Writer
+from bicliques.pipeline.prepare.weights import RootWeights
+from bicliques.pipeline.run.accounts import peak_rss
+from bicliques.pipeline.slices.crew import Crew, crew_of, threads_here
+from bicliques.pipeline.slices.ending import may_end
+from bicliques.pipeline.slices.engine_turns import turn
+from bicliques.pipeline.slices.left_over import LeftOver, unpacked
+from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.pipeline.slices.slice_search import SliceSearch
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, hand_in, identity, mine_slice, writer_of
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.manifest import PLAN, Part, Range, SliceResult
+from bicliques.schemas.search import Limits
+from bicliques.schemas.stats import EngineStats, SliceStats
+from bicliques.schemas.totals import Total
+from bicliques.schemas.work import Engine, Subtrees
 
 #: Seconds that it takes to take one piece back and to deal the next one, as measured in docs/lab/scaling.md.
 EVENT_S = 0.0005

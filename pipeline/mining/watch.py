@@ -6,11 +6,11 @@ import logging
 import time
 from dataclasses import dataclass
 
-from pipeline.mining.instructions import Start
-from pipeline.process.logs import tell
-from pipeline.run.progress import OnProgress, Progress, number
-from pipeline.workers.pool import Pool
-from schemas.manifest import SliceResult
+from bicliques.pipeline.mining.instructions import Start
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.run.progress import OnProgress, Progress, number
+from bicliques.pipeline.workers.pool import Pool
+from bicliques.schemas.manifest import SliceResult
 
 logger = logging.getLogger(__name__)
 

@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.output.footer import amend
-from pipeline.output.parallel_writer import writing_threads
-from pipeline.output.part_writer import part_schema
-from pipeline.output.rmm_pool import device_bytes, take_from_pool
-from pipeline.run.labels import Tables
-from schemas import blocks
-from schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance, statement
-from schemas.dtypes import VERTEX
-from schemas.errors import DeviceMemoryError
+from bicliques.pipeline.output.footer import amend
+from bicliques.pipeline.output.parallel_writer import writing_threads
+from bicliques.pipeline.output.part_writer import part_schema
+from bicliques.pipeline.output.rmm_pool import device_bytes, take_from_pool
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas import blocks
+from bicliques.schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance, statement
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.errors import DeviceMemoryError
 
 #: Bytes of a row group before encoding. It also ends with a block of `schemas.blocks`.
 _GROUP_BYTES = 128 << 20
@@ -40,7 +40,7 @@ _LISTS = (1, 2)
 
 def why_no_cudf() -> str | None:
     """Why cuDF cannot be used in this process, or None if it can. It never raises."""
-    from kernels.gpu.device import why_no_gpu
+    from bicliques.kernels.gpu.device import why_no_gpu
 
     if (reason := why_no_gpu()) is not None:
         return reason

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.run.files import create, disk_errors, flush, replace_file
-from pipeline.run.names import part_name, part_stem, unnamed_part
-from schemas.bicliques import Bicliques
-from schemas.manifest import Part
+from bicliques.pipeline.run.files import create, disk_errors, flush, replace_file
+from bicliques.pipeline.run.names import part_name, part_stem, unnamed_part
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.manifest import Part
 
 #: Members (left and right together) of a chunk. It fills the device, and fits offsets of 32 bits.
 CHUNK_MEMBERS = 1 << 26

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipeline.output.thrift import BINARY, LIST, STRUCT, Struct, read_struct, written
+from bicliques.pipeline.output.thrift import BINARY, LIST, STRUCT, Struct, read_struct, written
 
 MAGIC = b"PAR1"
 #: Numbers of fields in the structs of a footer (https://github.com/apache/parquet-format, parquet.thrift).

@@ -6,14 +6,14 @@ import queue
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-from kernels.gpu.visible import named_devices
-from pipeline.output import stretch
-from pipeline.output.part_writer import PartWriter
-from pipeline.output.stretch import pieces_of
-from pipeline.process.cores import count_cores, processes_that_share
-from pipeline.run.labels import Tables
-from schemas.bicliques import UNKNOWN, Bicliques, Provenance
-from schemas.manifest import Part
+from bicliques.kernels.gpu.visible import named_devices
+from bicliques.pipeline.output import stretch
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.output.stretch import pieces_of
+from bicliques.pipeline.process.cores import count_cores, processes_that_share
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas.bicliques import UNKNOWN, Bicliques, Provenance
+from bicliques.schemas.manifest import Part
 
 #: Most threads. More would be faster than any disk.
 _MOST_THREADS = 16

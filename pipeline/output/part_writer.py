@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.output import stretch
-from pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
-from pipeline.run.files import create, disk_errors, replace_file
-from pipeline.run.labels import Tables
-from pipeline.run.names import part_name, part_stem, unnamed_part
-from schemas.bicliques import UNKNOWN, Bicliques, Provenance, biclique_schema, fingerprint, statement
-from schemas.manifest import Part
+from bicliques.pipeline.output import stretch
+from bicliques.pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
+from bicliques.pipeline.run.files import create, disk_errors, replace_file
+from bicliques.pipeline.run.labels import Tables
+from bicliques.pipeline.run.names import part_name, part_stem, unnamed_part
+from bicliques.schemas.bicliques import UNKNOWN, Bicliques, Provenance, biclique_schema, fingerprint, statement
+from bicliques.schemas.manifest import Part
 
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
 PART_BYTES = 1 << 29

@@ -13,10 +13,10 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.output.footer import MAGIC, ROW_GROUPS
-from pipeline.output.thrift import Struct, read_struct, written
-from pipeline.process.in_order import in_order
-from pipeline.run.files import create
+from bicliques.pipeline.output.footer import MAGIC, ROW_GROUPS
+from bicliques.pipeline.output.thrift import Struct, read_struct, written
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.run.files import create
 
 #: Numbers of fields in the structs of a footer (https://github.com/apache/parquet-format, parquet.thrift).
 _NUM_ROWS = 3  # of FileMetaData

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques
-from schemas.errors import ResourceError
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.errors import ResourceError
 
 #: A stretch that has so many members (left and right together), or so many rows, is written.
 STRETCH_MEMBERS, STRETCH_ROWS = 1 << 23, 1 << 20
@@ -88,7 +88,7 @@ class Stretch:
 
         Afterwards it is empty. The arrays are valid until rows are taken again.
         """
-        from kernels.compiled.lists import reorder  # not before it is needed: it may have to be compiled
+        from bicliques.kernels.compiled.lists import reorder  # not before it is needed: it may have to be compiled
 
         found, self._found = self._found, Bicliques.from_pairs([])
         order = _descending(np.diff(found.left_indptr), np.diff(found.right_indptr))

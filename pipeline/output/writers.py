@@ -6,17 +6,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
-from pipeline.output.device_writer import DeviceWriter
-from pipeline.output.parallel_writer import ParallelWriter, writing_threads
-from pipeline.output.part_writer import PartWriter
-from pipeline.run.labels import Tables
-from schemas.bicliques import UNKNOWN, Provenance
-from schemas.emit import Emit
-from schemas.errors import ResourceError
-from schemas.manifest import Part
-from schemas.options import Where
-from schemas.platform import Platform
+from bicliques.pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
+from bicliques.pipeline.output.device_writer import DeviceWriter
+from bicliques.pipeline.output.parallel_writer import ParallelWriter, writing_threads
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas.bicliques import UNKNOWN, Provenance
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.manifest import Part
+from bicliques.schemas.options import Where
+from bicliques.schemas.platform import Platform
 
 #: Where the bicliques of a GPU engine are encoded. ``auto`` is the GPU if cuDF is there, which was 13 times as fast as
 #: 16 threads of the same machine (docs/multi-gpu.md).

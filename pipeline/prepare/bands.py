@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from kernels.graph.greedy import Found
-from kernels.graph.members import Restricted
-from schemas.bands import Reach, bands_of
-from schemas.graph import MiningGraph
-from schemas.measures import TOO_MANY
-from schemas.search import Search, Side
-from schemas.totals import measured
+from bicliques.kernels.graph.greedy import Found
+from bicliques.kernels.graph.members import Restricted
+from bicliques.schemas.bands import Reach, bands_of
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.measures import TOO_MANY
+from bicliques.schemas.search import Search, Side
+from bicliques.schemas.totals import measured
 
 if TYPE_CHECKING:
-    from kernels.graph.ceilings import EdgesByCeiling
+    from bicliques.kernels.graph.ceilings import EdgesByCeiling
 
 #: Each guess of a bound is this share of the one before. They end when so many times all edges were looked at, or when
 #: one leaves this share of them.

@@ -13,27 +13,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from kernels import engines
-from kernels.graph.greedy import Found
-from kernels.graph.members import Restricted
-from pipeline.prepare.bands import Bands, Bounded, make_bands, reach_of, what_a_bound_leaves
-from pipeline.prepare.members import restricted, why_nothing
-from pipeline.prepare.on_gpu import build_on_gpu
-from pipeline.process.cores import count_cores
-from pipeline.run.checksums import checksums_of
-from pipeline.run.files import create, disk_errors, settle
-from pipeline.run.folder import RunFolder
-from pipeline.run.labels import LABEL_FILES
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from pipeline.run.opened import Run
-from pipeline.run.tables import check_edges, read_integers, read_table
-from schemas.dtypes import VERTEX
-from schemas.graph import MiningGraph
-from schemas.hashes import VertexHashes
-from schemas.search import Search
+from bicliques.kernels import engines
+from bicliques.kernels.graph.greedy import Found
+from bicliques.kernels.graph.members import Restricted
+from bicliques.pipeline.prepare.bands import Bands, Bounded, make_bands, reach_of, what_a_bound_leaves
+from bicliques.pipeline.prepare.members import restricted, why_nothing
+from bicliques.pipeline.prepare.on_gpu import build_on_gpu
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.run.checksums import checksums_of
+from bicliques.pipeline.run.files import create, disk_errors, settle
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.labels import LABEL_FILES
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.tables import check_edges, read_integers, read_table
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import VertexHashes
+from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:
-    from kernels.graph.facts import PrepareFacts
+    from bicliques.kernels.graph.facts import PrepareFacts
 
 logger = logging.getLogger(__name__)
 
@@ -161,7 +161,7 @@ def _in_bands(run: Run, kept: Restricted, is_compiled: bool, threads: int) -> tu
     search, reach = run.options.search, reach_of(kept)
     bounded = Bounded(Found(search), None, kept)
     if is_compiled:
-        from kernels.graph.ceilings import EdgesByCeiling  # not before it is needed: it imports a compiler
+        from bicliques.kernels.graph.ceilings import EdgesByCeiling  # not before it is needed: it imports a compiler
 
         edges = EdgesByCeiling(kept.left, kept.right, run.input["n_left"], run.input["n_right"], search, threads)
         bounded = what_a_bound_leaves(search, edges, kept, lambda some: _prepared(run, some, search, True)[0])
@@ -204,13 +204,13 @@ def _rest(run: Run, search: Search) -> tuple[Any, ...]:
 
 
 def _compiled(*arguments: Any, known: VertexHashes, threads: int) -> tuple[MiningGraph, PrepareFacts]:
-    from kernels.graph.prepare import prepare  # not before it is needed
+    from bicliques.kernels.graph.prepare import prepare  # not before it is needed
 
     return prepare(*arguments, known=known, threads=threads)
 
 
 def _sorted(left: np.ndarray, right: np.ndarray, *rest: Any, known: VertexHashes) -> tuple[MiningGraph, PrepareFacts]:
-    from kernels.graph.sorting import prepare_on
+    from bicliques.kernels.graph.sorting import prepare_on
 
     return prepare_on(np, lambda: (left, right), *rest, known=known)
 
@@ -228,7 +228,7 @@ def _degrees(left: np.ndarray, right: np.ndarray, n_right: int, threads: int | N
     """Degrees of both sides of the input, counted by NumPy or, on a number of threads, by compiled code."""
     if threads is None:
         return [np.bincount(left), np.bincount(right)]
-    from kernels.graph.csr import (
+    from bicliques.kernels.graph.csr import (
         degrees_of_columns,
         from_sorted_pairs,
     )  # not before it is needed: it imports a compiler

@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.graph.members import Restricted, restrict
-from pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from pipeline.run.opened import Run
-from pipeline.run.tables import read_table
-from schemas.dtypes import VERTEX
-from schemas.errors import InputError
-from schemas.members import Label, Labels, label_words
-from schemas.search import Side
+from bicliques.kernels.graph.members import Restricted, restrict
+from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.tables import read_table
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.members import Label, Labels, label_words
+from bicliques.schemas.search import Side
 
 #: From so many labels on, an unknown label is compared only with those that share a part with it.
 MANY = 20_000

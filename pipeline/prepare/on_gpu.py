@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels.graph.facts import PrepareFacts
-from pipeline.run.opened import Run
-from schemas.dtypes import VERTEX
-from schemas.graph import MiningGraph
+from bicliques.kernels.graph.facts import PrepareFacts
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.graph import MiningGraph
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ def build_on_gpu(
         What `kernels.graph.prepare.prepare` is called with after the edges.
     threads : int
     """
-    from kernels.gpu.device import release_memory, why_no_gpu
+    from bicliques.kernels.gpu.device import release_memory, why_no_gpu
 
     held, reason = [run.take_edges()], why_no_gpu()
     if reason is None:
@@ -80,8 +80,8 @@ def _on_device(
 
     `held` has the edges that are on the GPU, as words, or None. They are taken out.
     """
-    from kernels.gpu.device import CudaDevice, release_memory
-    from kernels.graph.sorting import edges_of_a_whole
+    from bicliques.kernels.gpu.device import CudaDevice, release_memory
+    from bicliques.kernels.graph.sorting import edges_of_a_whole
 
     n_edges, sizes = run.input["n_edges"], (run.input["n_left"], run.input["n_right"])
     most = n_edges
@@ -106,8 +106,8 @@ def _as_a_whole(
     """See `_on_device`."""
     import cupy
 
-    from kernels.gpu.staging import Staging
-    from kernels.graph.sorting import prepare_on
+    from bicliques.kernels.gpu.staging import Staging
+    from bicliques.kernels.graph.sorting import prepare_on
 
     staging = Staging(cupy)
     degrees: list[np.ndarray] = []
@@ -136,8 +136,8 @@ def _in_pieces(
     """The graph, with at most so many edges on the GPU at once, or why the GPU cannot help."""
     import cupy
 
-    from kernels.gpu.staging import Staging
-    from kernels.graph.pieces import PieceDevice, prepare_in_pieces
+    from bicliques.kernels.gpu.staging import Staging
+    from bicliques.kernels.graph.pieces import PieceDevice, prepare_in_pieces
 
     staging, n_edges, sizes = Staging(cupy), run.input["n_edges"], (run.input["n_left"], run.input["n_right"])
 

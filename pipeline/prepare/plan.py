@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.prepare.weights import heaviest_first, weights_of
-from pipeline.process.cores import count_cores
-from pipeline.run.files import disk_errors, settle
-from pipeline.run.opened import Run
-from pipeline.run.plan import ROOTS_FILE, WEIGHTS_FILE
-from schemas.dtypes import VERTEX
+from bicliques.pipeline.prepare.weights import heaviest_first, weights_of
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.run.files import disk_errors, settle
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.plan import ROOTS_FILE, WEIGHTS_FILE
+from bicliques.schemas.dtypes import VERTEX
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from kernels.graph.threads import sort
-from pipeline.process.cores import count_cores
-from schemas.dtypes import VERTEX
-from schemas.graph import MiningGraph
-from schemas.jobs import Job
-from schemas.work import EVERYTHING, Subtrees
+from bicliques.kernels.graph.threads import sort
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import Job
+from bicliques.schemas.work import EVERYTHING, Subtrees
 
 #: Work grows with this power of the wedges of a root. docs/design.md has the measurement.
 _POWER = 1.5
@@ -62,7 +62,7 @@ class RootWeights:
         """The wedges of each root to higher ranks, and all of them."""
         graph = self._graph
         if graph.n_edges >= MANY_EDGES:
-            from kernels.graph.root_wedges import wedges_of_roots  # not before it pays
+            from bicliques.kernels.graph.root_wedges import wedges_of_roots  # not before it pays
 
             threads = min(count_cores(), _MOST_THREADS)
             later, wedges = wedges_of_roots(graph.base_indptr, graph.base_indices, graph.n_roots, threads)

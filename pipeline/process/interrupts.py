@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from pipeline.process import startup
+from bicliques.pipeline.process import startup
 
 #: Seconds after SIGTERM in which the main thread has to notice it, and then seconds in which it removes what it made.
 _UNHEARD_S, _ENDING_S = 5.0, 20.0

@@ -1,6 +1,6 @@
 """The log: records with facts for programs, and how the command line writes them to stderr.
 
-Programs get the same records from the standard library's `logging`, under ``pipeline``. A JSON line has the
+Programs get the same records from the standard library's `logging`, under ``bicliques``. A JSON line has the
 ``record.event`` and ``record.facts``.
 """
 
@@ -13,12 +13,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
-from schemas.errors import in_one_line, said
+from bicliques.schemas.errors import in_one_line, said
 
 #: Form of the log: sentences, or one JSON object per line.
 Form = Literal["text", "json"]
 
-_OURS = ("pipeline", "kernels")
+_OURS = ("bicliques",)
 
 
 def tell(logger: logging.Logger, event: str, message: str, level: int = logging.INFO, **facts: Any) -> None:

@@ -95,7 +95,7 @@ def log_it() -> None:
     """Log the seconds that were not logged yet, if there are enough of them."""
     import logging  # here, because this module is imported before Ctrl-C is handled
 
-    from pipeline.process.logs import tell
+    from bicliques.pipeline.process.logs import tell
 
     seconds = _clock.untold()
     if seconds >= _WORTH_A_LINE_S:

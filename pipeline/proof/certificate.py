@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pipeline.prepare.bands import reach_of
-from pipeline.prepare.build import read_edges
-from pipeline.prepare.members import restricted
-from pipeline.run.ledger import Ledger
-from pipeline.run.opened import Run
-from pipeline.run.plan import BandOf
-from schemas.bands import Band, BandCertificate, Certificate, gap_in
-from schemas.errors import IncompleteError
-from schemas.manifest import PLAN
-from schemas.totals import Best
+from bicliques.pipeline.prepare.bands import reach_of
+from bicliques.pipeline.prepare.build import read_edges
+from bicliques.pipeline.prepare.members import restricted
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.plan import BandOf
+from bicliques.schemas.bands import Band, BandCertificate, Certificate, gap_in
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.manifest import PLAN
+from bicliques.schemas.totals import Best
 
 
 def certify(run: Run, ledger: Ledger) -> Certificate:

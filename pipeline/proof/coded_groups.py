@@ -16,11 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.compiled import parquet_pages as pages
-from pipeline.run.labels import Tables, ids_of
-from pipeline.run.tables import open_bytes
-from schemas.dtypes import COUNT, OFFSET, VERTEX
-from schemas.hashes import VertexHashes
+from bicliques.kernels.compiled import parquet_pages as pages
+from bicliques.pipeline.run.labels import Tables, ids_of
+from bicliques.pipeline.run.tables import open_bytes
+from bicliques.schemas.dtypes import COUNT, OFFSET, VERTEX
+from bicliques.schemas.hashes import VertexHashes
 
 _VALUES, _DICTIONARY = 0, 2  # kinds of pages
 _PLAIN, _CODES, _RUNS = (0, 2), (2, 8), 3  # encodings: of dictionaries, of values by a dictionary, of levels

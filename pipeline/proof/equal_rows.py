@@ -8,13 +8,13 @@ from types import TracebackType
 
 import numpy as np
 
-from pipeline.process.in_order import MOST_THREADS
-from pipeline.proof.read_back import read_part
-from pipeline.run.buckets import Buckets
-from pipeline.run.files import temporary_folder
-from pipeline.run.opened import Run
-from schemas.errors import IncompleteError
-from schemas.manifest import Part
+from bicliques.pipeline.process.in_order import MOST_THREADS
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.pipeline.run.buckets import Buckets
+from bicliques.pipeline.run.files import temporary_folder
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.manifest import Part
 
 #: Largest number of 64-bit numbers that a bucket holds on average. A bucket is sorted in memory.
 _BUCKET = 1 << 22

@@ -18,17 +18,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.gpu.device import CudaDevice, Device
-from kernels.gpu.row_hashes import Lists, RowHasher
-from pipeline.output.cudf_parquet import CudfParquet, column_values, why_no_cudf
-from pipeline.output.device_writer import DeviceWriter
-from pipeline.output.rmm_pool import take_from_pool
-from pipeline.run.labels import Tables
-from pipeline.run.opened import Run
-from schemas.bicliques import ID, Bicliques, row_hashes
-from schemas.errors import DeviceMemoryError, IncompleteError, ResourceError
-from schemas.options import Where
-from schemas.platform import Platform
+from bicliques.kernels.gpu.device import CudaDevice, Device
+from bicliques.kernels.gpu.row_hashes import Lists, RowHasher
+from bicliques.pipeline.output.cudf_parquet import CudfParquet, column_values, why_no_cudf
+from bicliques.pipeline.output.device_writer import DeviceWriter
+from bicliques.pipeline.output.rmm_pool import take_from_pool
+from bicliques.pipeline.run.labels import Tables
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.bicliques import ID, Bicliques, row_hashes
+from bicliques.schemas.errors import DeviceMemoryError, IncompleteError, ResourceError
+from bicliques.schemas.options import Where
+from bicliques.schemas.platform import Platform
 
 logger = logging.getLogger(__name__)
 

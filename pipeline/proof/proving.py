@@ -19,34 +19,34 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernels import engines
-from pipeline.mining.energy import energy_facts
-from pipeline.output.part_writer import PartWriter
-from pipeline.process import startup
-from pipeline.process.logs import tell
-from pipeline.proof import vertices
-from pipeline.proof.certificate import certify
-from pipeline.proof.equal_rows import refuse_equal_rows
-from pipeline.proof.reading import PartRead, Reading
-from pipeline.proof.summary import Summary
-from pipeline.proof.wholeness import check_cover
-from pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
-from pipeline.run.files import disk_errors, write_json
-from pipeline.run.if_stored import keep_result
-from pipeline.run.ledger import Ledger
-from pipeline.run.opened import Run
-from pipeline.run.pending import admit, close_pending
-from pipeline.run.plan import BandOf, Plan
-from pipeline.run.progress import OnProgress, number
-from pipeline.run.session import busy_ratio_of
-from pipeline.run.version import __version__
-from pipeline.workers.pool import Pool
-from schemas.bicliques import SCHEMA_VERSION
-from schemas.errors import IncompleteError
-from schemas.facts import BEFORE_MINING, Session
-from schemas.manifest import Manifest, Part
-from schemas.platform import Platform
-from schemas.totals import Best
+from bicliques.kernels import engines
+from bicliques.pipeline.mining.energy import energy_facts
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.proof import vertices
+from bicliques.pipeline.proof.certificate import certify
+from bicliques.pipeline.proof.equal_rows import refuse_equal_rows
+from bicliques.pipeline.proof.reading import PartRead, Reading
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.proof.wholeness import check_cover
+from bicliques.pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
+from bicliques.pipeline.run.files import disk_errors, write_json
+from bicliques.pipeline.run.if_stored import keep_result
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.pending import admit, close_pending
+from bicliques.pipeline.run.plan import BandOf, Plan
+from bicliques.pipeline.run.progress import OnProgress, number
+from bicliques.pipeline.run.session import busy_ratio_of
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.workers.pool import Pool
+from bicliques.schemas.bicliques import SCHEMA_VERSION
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.facts import BEFORE_MINING, Session
+from bicliques.schemas.manifest import Manifest, Part
+from bicliques.schemas.platform import Platform
+from bicliques.schemas.totals import Best
 
 
 def rank_correlation(pairs: list[tuple[float, float]]) -> float | None:

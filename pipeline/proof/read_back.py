@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.output.part_writer import part_schema
-from pipeline.proof.coded_groups import CodedGroups, not_ascending
-from pipeline.proof.summary import PartSummary, Tally
-from pipeline.run.labels import Tables, ids_of
-from pipeline.run.opened import Run
-from pipeline.run.tables import open_part, read_schema
-from pipeline.slices.run_in_worker import open_in_worker
-from schemas.bicliques import SCHEMA_VERSION, Bicliques, stated
-from schemas.dtypes import OFFSET, VERTEX
-from schemas.errors import DeviceMemoryError, IncompleteError
-from schemas.manifest import Part
+from bicliques.pipeline.output.part_writer import part_schema
+from bicliques.pipeline.proof.coded_groups import CodedGroups, not_ascending
+from bicliques.pipeline.proof.summary import PartSummary, Tally
+from bicliques.pipeline.run.labels import Tables, ids_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.tables import open_part, read_schema
+from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.schemas.bicliques import SCHEMA_VERSION, Bicliques, stated
+from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
+from bicliques.schemas.manifest import Part
 
 logger = logging.getLogger(__name__)
 
@@ -131,7 +131,7 @@ def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
 
 def warm_up_device(task: tuple[str, str]) -> None:
     """Load what a device needs to read parts of a run back. The task is folder and identity of the run."""
-    from pipeline.proof.on_device import warm_up  # only where there is a device
+    from bicliques.pipeline.proof.on_device import warm_up  # only where there is a device
 
     warm_up(open_in_worker(*task))
 
@@ -181,7 +181,7 @@ def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
 
 
 def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
-    from pipeline.proof.on_device import hashed_groups  # only where there is a device
+    from bicliques.pipeline.proof.on_device import hashed_groups  # only where there is a device
 
     with open_part(path) as file:
         _check_schema(path, read_schema(path), run.tables)

@@ -17,13 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part, warm_up_device
-from pipeline.proof.summary import PartSummary, Summary, Sums
-from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress
-from pipeline.workers.pool import Pool, Result, WorkerLostError
-from schemas.errors import IncompleteError, ResourceError
-from schemas.manifest import Part
+from bicliques.pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part, warm_up_device
+from bicliques.pipeline.proof.summary import PartSummary, Summary, Sums
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import OnProgress, Progress
+from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
+from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.schemas.manifest import Part
 
 logger = logging.getLogger(__name__)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.run.tables import open_part
-from schemas.errors import InputError
-from schemas.hashes import splitmix64
-from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts, SizedRows
-from schemas.totals import measured
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.run.tables import open_part
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.hashes import splitmix64
+from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.sizes import SizeCounts, SizedRows
+from bicliques.schemas.totals import measured
 
 #: The place of a row: number of the file, of the row group in it, and of the row in that, all from 0.
 Place = tuple[int, int, int]

@@ -14,22 +14,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.proof.coded_groups import SummedGroup
-from pipeline.proof.selection import Largest, Place, add_rows, places_of
-from pipeline.run.files import disk_errors, whole_file
-from pipeline.run.folder import RunFolder
-from pipeline.run.labels import open_labels
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import bring
-from pipeline.run.tables import open_table
-from schemas.bicliques import Bicliques
-from schemas.dtypes import COUNT
-from schemas.errors import IncompleteError
-from schemas.hashes import VertexHashes, mixed
-from schemas.manifest import Manifest
-from schemas.regular_files import regular
-from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts, SizedRows
+from bicliques.pipeline.proof.coded_groups import SummedGroup
+from bicliques.pipeline.proof.selection import Largest, Place, add_rows, places_of
+from bicliques.pipeline.run.files import disk_errors, whole_file
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.labels import open_labels
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import bring
+from bicliques.pipeline.run.tables import open_table
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import COUNT
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import VertexHashes, mixed
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.regular_files import regular
+from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.sizes import SizeCounts, SizedRows
 
 #: How many of the largest bicliques the summary has by each measure.
 LARGEST = 300
@@ -158,7 +158,7 @@ class Tally:
 
 
 def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
-    from kernels.compiled.lists import sum_lists  # imported only here, because most commands read no parts
+    from bicliques.kernels.compiled.lists import sum_lists  # imported only here, because most commands read no parts
 
     sums = np.empty(len(indptr) - 1, np.uint64)
     unknown = sum_lists(ids, indptr, hashes, occurrences, sums)

@@ -13,18 +13,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels import engines
-from pipeline.prepare.bands import reach_of
-from pipeline.prepare.build import read_edges, with_thresholds
-from pipeline.prepare.members import restricted
-from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress
-from schemas.bands import Band, corners_of
-from schemas.emit import nowhere
-from schemas.errors import IncompleteError
-from schemas.search import Limits, Search
-from schemas.totals import Best
-from schemas.work import Subtrees
+from bicliques.kernels import engines
+from bicliques.pipeline.prepare.bands import reach_of
+from bicliques.pipeline.prepare.build import read_edges, with_thresholds
+from bicliques.pipeline.prepare.members import restricted
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import OnProgress, Progress
+from bicliques.schemas.bands import Band, corners_of
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.totals import Best
+from bicliques.schemas.work import Subtrees
 
 
 class Counted(NamedTuple):

@@ -14,29 +14,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.graph.csr import from_sorted_pairs, transpose
-from pipeline.prepare.build import read_edges
-from pipeline.prepare.members import find_members
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.proof import vertices
-from pipeline.proof.certificate import certify
-from pipeline.proof.equal_rows import Repeats, refuse_equal_rows
-from pipeline.proof.read_back import PIECE_BYTES, check_ids, in_pieces, read_part
-from pipeline.proof.summary import Summary, Tally
-from pipeline.proof.upper_bound import count_above
-from pipeline.proof.wholeness import check_cover
-from pipeline.run.names import MANIFEST_FILE, store_url
-from pipeline.run.opened import Run
-from pipeline.run.progress import OnProgress, Progress, number, to_callback
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.tables import open_part
-from schemas.bicliques import Bicliques, stated
-from schemas.errors import IncompleteError, InputError
-from schemas.facts import BEFORE_MINING
-from schemas.manifest import Manifest
-from schemas.totals import Best, Total
-from schemas.values import seconds, whole
+from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
+from bicliques.pipeline.prepare.build import read_edges
+from bicliques.pipeline.prepare.members import find_members
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.proof import vertices
+from bicliques.pipeline.proof.certificate import certify
+from bicliques.pipeline.proof.equal_rows import Repeats, refuse_equal_rows
+from bicliques.pipeline.proof.read_back import PIECE_BYTES, check_ids, in_pieces, read_part
+from bicliques.pipeline.proof.summary import Summary, Tally
+from bicliques.pipeline.proof.upper_bound import count_above
+from bicliques.pipeline.proof.wholeness import check_cover
+from bicliques.pipeline.run.names import MANIFEST_FILE, store_url
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.tables import open_part
+from bicliques.schemas.bicliques import Bicliques, stated
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.facts import BEFORE_MINING
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.totals import Best, Total
+from bicliques.schemas.values import seconds, whole
 
 #: About how many neighbours are gathered at a time, to bound memory.
 _CHUNK = 1 << 20
@@ -172,7 +172,9 @@ def verify_run(
     bound_time = seconds(bound_time, "the time for the bound", or_0=True)
     url = store_url(path)
     if url is not None:
-        from pipeline.run.working import copy_for_check  # imported only here, because most runs are kept in folders
+        from bicliques.pipeline.run.working import (
+            copy_for_check,  # imported only here, because most runs are kept in folders
+        )
 
         with copy_for_check(url) as folder:
             return verify_run(folder, sample, seed, progress, bound_time)

@@ -14,22 +14,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.prepare.build import read_edges
-from pipeline.proof.summary import Summary
-from pipeline.run.files import disk_errors, whole_file
-from pipeline.run.labels import open_labels
-from pipeline.run.names import refuse_url
-from pipeline.run.opened import Run
-from pipeline.run.outside import refuse_inside_run
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import bring
-from pipeline.run.tables import open_table
-from schemas.bicliques import ID
-from schemas.errors import IncompleteError, InputError
-from schemas.regular_files import open_regular, regular
-from schemas.search import Side
-from schemas.totals import PerVertex, Total
-from schemas.vertices import LARGEST_BY, SideTotals
+from bicliques.pipeline.prepare.build import read_edges
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.run.files import disk_errors, whole_file
+from bicliques.pipeline.run.labels import open_labels
+from bicliques.pipeline.run.names import refuse_url
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.outside import refuse_inside_run
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import bring
+from bicliques.pipeline.run.tables import open_table
+from bicliques.schemas.bicliques import ID
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.regular_files import open_regular, regular
+from bicliques.schemas.search import Side
+from bicliques.schemas.totals import PerVertex, Total
+from bicliques.schemas.vertices import LARGEST_BY, SideTotals
 
 _SIDES: tuple[Side, Side] = ("left", "right")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.run.ledger import Ledger, named
-from pipeline.run.opened import Run
-from pipeline.run.progress import number
-from schemas.errors import IncompleteError
-from schemas.manifest import Manifest
+from bicliques.pipeline.run.ledger import Ledger, named
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.manifest import Manifest
 
 
 def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Path, str]] | None = None) -> str | None:

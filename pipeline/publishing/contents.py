@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from pipeline.proof import summary, vertices
-from pipeline.proof.wholeness import why_not_whole
-from pipeline.run.names import (
+from bicliques.pipeline.proof import summary, vertices
+from bicliques.pipeline.proof.wholeness import why_not_whole
+from bicliques.pipeline.run.names import (
     MANIFEST_FILE,
     REFUSED_FILE,
     REPORT_FILE,
@@ -18,11 +18,11 @@ from pipeline.run.names import (
     is_folder,
     refuse_links,
 )
-from pipeline.run.opened import Run
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import bring
-from schemas.errors import IncompleteError, InputError
-from schemas.manifest import Manifest
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import bring
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.manifest import Manifest
 
 _PARTS = "bicliques"
 #: Folders beside the parts, all of which can be read without the rest of the run.

@@ -9,15 +9,15 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event, Lock
 
-from pipeline.ingest.readers.opening import Digest
-from pipeline.process.in_order import in_order
-from pipeline.publishing.contents import Contents
-from pipeline.publishing.listing import Listed, Listing
-from pipeline.publishing.place import PIECE, Place, Seen
-from pipeline.run.progress import OnProgress, Progress
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.tables import open_bytes
-from schemas.errors import BicliqueError, IncompleteError, ResourceError
+from bicliques.pipeline.ingest.readers.opening import Digest
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.publishing.contents import Contents
+from bicliques.pipeline.publishing.listing import Listed, Listing
+from bicliques.pipeline.publishing.place import PIECE, Place, Seen
+from bicliques.pipeline.run.progress import OnProgress, Progress
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.tables import open_bytes
+from bicliques.schemas.errors import BicliqueError, IncompleteError, ResourceError
 
 #: Files that are copied or compared at a time. A store answers slowly, and takes several at once.
 _AT_A_TIME = 4

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from pipeline.ingest.readers.files import is_hidden
-from pipeline.publishing.contents import Contents, is_published
-from pipeline.publishing.listing import LAYOUT, Listing
-from pipeline.publishing.place import Place, Seen
-from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE
-from pipeline.run.progress import number
-from pipeline.run.stored import shown_place
-from pipeline.run.version import __version__
-from schemas.errors import IncompleteError, InputError
+from bicliques.pipeline.ingest.readers.files import is_hidden
+from bicliques.pipeline.publishing.contents import Contents, is_published
+from bicliques.pipeline.publishing.listing import LAYOUT, Listing
+from bicliques.pipeline.publishing.place import Place, Seen
+from bicliques.pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.stored import shown_place
+from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.errors import IncompleteError, InputError
 
 
 def refuse_place(place: Place, contents: Contents) -> None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 
-from pipeline.publishing.contents import is_published
-from pipeline.publishing.place import Seen
-from schemas.errors import IncompleteError
-from schemas.records import checked, parsed, read_as, with_checksum
+from bicliques.pipeline.publishing.contents import is_published
+from bicliques.pipeline.publishing.place import Seen
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.records import checked, parsed, read_as, with_checksum
 
 #: Version of the record.
 LAYOUT = 1

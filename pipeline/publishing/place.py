@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from pipeline.remote.systems import file_system, is_on_objects, plain_errors
-from pipeline.remote.urls import place_of, without_secrets
-from pipeline.run.files import PathLike, disk_errors, flush, whole_file
-from pipeline.run.names import is_file, is_folder, temporary_name, url_of
-from pipeline.run.outside import refuse_inside_run, refuse_inside_store
-from schemas.errors import BicliqueError, InputError, ResourceError
-from schemas.regular_files import open_regular
-from schemas.values import local_path
+from bicliques.pipeline.remote.systems import file_system, is_on_objects, plain_errors
+from bicliques.pipeline.remote.urls import place_of, without_secrets
+from bicliques.pipeline.run.files import PathLike, disk_errors, flush, whole_file
+from bicliques.pipeline.run.names import is_file, is_folder, temporary_name, url_of
+from bicliques.pipeline.run.outside import refuse_inside_run, refuse_inside_store
+from bicliques.schemas.errors import BicliqueError, InputError, ResourceError
+from bicliques.schemas.regular_files import open_regular
+from bicliques.schemas.values import local_path
 
 #: Bytes that are read and written at a time.
 PIECE = 8 << 20

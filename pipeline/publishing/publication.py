@@ -8,15 +8,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from threading import Lock
 
-from pipeline.publishing.contents import PUBLISHED_FOLDERS, Contents
-from pipeline.publishing.copying import Copying
-from pipeline.publishing.known import known_listing, refuse_readable
-from pipeline.publishing.listing import LAYOUT, Listed, Listing
-from pipeline.publishing.place import Place, Seen
-from pipeline.run.names import MANIFEST_FILE, PUBLISHED_FILE, SUCCESS_FILE
-from pipeline.run.progress import OnProgress
-from pipeline.run.version import __version__
-from schemas.errors import IncompleteError, ResourceError
+from bicliques.pipeline.publishing.contents import PUBLISHED_FOLDERS, Contents
+from bicliques.pipeline.publishing.copying import Copying
+from bicliques.pipeline.publishing.known import known_listing, refuse_readable
+from bicliques.pipeline.publishing.listing import LAYOUT, Listed, Listing
+from bicliques.pipeline.publishing.place import Place, Seen
+from bicliques.pipeline.run.names import MANIFEST_FILE, PUBLISHED_FILE, SUCCESS_FILE
+from bicliques.pipeline.run.progress import OnProgress
+from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.errors import IncompleteError, ResourceError
 
 
 class Record:

@@ -7,15 +7,15 @@ import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipeline.process.logs import tell
-from pipeline.publishing.contents import sealed
-from pipeline.publishing.known import refuse_place
-from pipeline.publishing.place import open_place
-from pipeline.publishing.publication import Publication
-from pipeline.run.files import PathLike
-from pipeline.run.progress import OnProgress, to_callback
-from pipeline.run.stored import shown_place
-from schemas.values import as_path
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.publishing.contents import sealed
+from bicliques.pipeline.publishing.known import refuse_place
+from bicliques.pipeline.publishing.place import open_place
+from bicliques.pipeline.publishing.publication import Publication
+from bicliques.pipeline.run.files import PathLike
+from bicliques.pipeline.run.progress import OnProgress, to_callback
+from bicliques.pipeline.run.stored import shown_place
+from bicliques.schemas.values import as_path
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def publish(
     overwrite : bool
         Whether to replace another run.
     progress : callable, bool or None
-        As for `pipeline.mine`.
+        As for `bicliques.mine`.
 
     Returns
     -------
@@ -101,12 +101,12 @@ def publish(
 
     Examples
     --------
-    >>> import pipeline
-    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-to-publish", report=False)
-    >>> found = pipeline.publish("OUT-to-publish", "PUBLISHED")
+    >>> import bicliques
+    >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-to-publish", report=False)
+    >>> found = bicliques.publish("OUT-to-publish", "PUBLISHED")
     >>> found.count, found.written == found.files
     (56688, True)
-    >>> pipeline.publish("OUT-to-publish", "PUBLISHED").written
+    >>> bicliques.publish("OUT-to-publish", "PUBLISHED").written
     0
     """
     started = time.perf_counter()

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, unquote
 
-from pipeline.remote.systems import file_system, plain_errors
-from pipeline.remote.urls import place_of, secrets_of
-from schemas.errors import BicliqueError, InputError, ResourceError
-from schemas.regular_files import regular
+from bicliques.pipeline.remote.systems import file_system, plain_errors
+from bicliques.pipeline.remote.urls import place_of, secrets_of
+from bicliques.schemas.errors import BicliqueError, InputError, ResourceError
+from bicliques.schemas.regular_files import regular
 
 #: Requests that are made at a time. A store takes 10 to 50 ms for each, and many at once.
 AT_A_TIME = 16

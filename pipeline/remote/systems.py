@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.error import URLError
 
-from pipeline.remote.urls import secrets_of
-from schemas.errors import BicliqueError, InputError
+from bicliques.pipeline.remote.urls import secrets_of
+from bicliques.schemas.errors import BicliqueError, InputError
 
 #: Schemes of Arrow's own file systems. Each of them is a store of objects, which has no folders.
 _ARROW = ("s3", "gs", "gcs", "abfs", "abfss")

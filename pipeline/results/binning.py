@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from schemas.sizes import SizeCounts
+from bicliques.schemas.sizes import SizeCounts
 
 #: Fewest numbers to write at an axis.
 _FEWEST_NUMBERS = 3

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.proof.selection import Place, place_of_id, rows_at
-from pipeline.proof.summary import Summary, place_in_summary
-from pipeline.rows.collection import Biclique, Rows, bicliques_of
-from pipeline.run.stored import bring
-from schemas.errors import InputError, UnknownIdError
-from schemas.values import as_index, whole
+from bicliques.pipeline.proof.selection import Place, place_of_id, rows_at
+from bicliques.pipeline.proof.summary import Summary, place_in_summary
+from bicliques.pipeline.rows.collection import Biclique, Rows, bicliques_of
+from bicliques.pipeline.run.stored import bring
+from bicliques.schemas.errors import InputError, UnknownIdError
+from bicliques.schemas.values import as_index, whole
 
 if TYPE_CHECKING:
-    from pipeline.results.explanation import Explanation
-    from pipeline.results.picture import Picture
-    from pipeline.run.opened import Run
-    from schemas.manifest import Manifest
-    from schemas.sizes import SizeCounts
+    from bicliques.pipeline.results.explanation import Explanation
+    from bicliques.pipeline.results.picture import Picture
+    from bicliques.pipeline.run.opened import Run
+    from bicliques.schemas.manifest import Manifest
+    from bicliques.schemas.sizes import SizeCounts
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _FLOAT = re.compile(r"[-+]?[0-9]+(\.[0-9]*|(\.[0-9]*)?[eE][-+]?[0-9]+)")
@@ -130,7 +130,9 @@ class ById(Rows):
             if not self.files and len(self):
                 _ = self.manifest  # says that the run is not complete: until then its rows are in the ledger
             raise self._unknown(number)
-        from pipeline.results.explaining import explained  # imported only here, because it imports compiled code
+        from bicliques.pipeline.results.explaining import (
+            explained,  # imported only here, because it imports compiled code
+        )
 
         has_summary = self._manifest is not None and bring(self._run.folder.summary).exists()
         summary = Summary.read(self._run.folder) if has_summary else None
@@ -166,7 +168,9 @@ class ById(Rows):
         -----
         It takes as long as `explain`, and reads the edges once more.
         """
-        from pipeline.results.picture import picture_of  # imported only here, because it imports compiled code
+        from bicliques.pipeline.results.picture import (
+            picture_of,  # imported only here, because it imports compiled code
+        )
 
         return picture_of(self._run, self.explain(id, missing, n))
 

@@ -7,13 +7,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import MOST_THREADS, in_order
-from pipeline.proof.selection import Place, places_of
-from pipeline.results.parts import Parts
-from schemas.bicliques import Bicliques
-from schemas.search import By
-from schemas.totals import measured
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import MOST_THREADS, in_order
+from bicliques.pipeline.proof.selection import Place, places_of
+from bicliques.pipeline.results.parts import Parts
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.search import By
+from bicliques.schemas.totals import measured
 
 #: The order of the rows: score, edges, left size, id, and the place: file, row group, row. The highest comes first.
 #: It is the order of `pipeline.proof.selection.Largest`.

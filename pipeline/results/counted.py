@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from schemas.manifest import Outcome
-from schemas.sizes import SizeCounts
+from bicliques.schemas.manifest import Outcome
+from bicliques.schemas.sizes import SizeCounts
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kernels.compiled.interest import count_new, count_new_bits
-from pipeline.proof.selection import Place
-from pipeline.results.candidates import ABOVE_NOTHING, Best, Bounds, best_rows, rounds
-from pipeline.results.parts import Parts
-from schemas.bicliques import Bicliques
+from bicliques.kernels.compiled.interest import count_new, count_new_bits
+from bicliques.pipeline.proof.selection import Place
+from bicliques.pipeline.results.candidates import ABOVE_NOTHING, Best, Bounds, best_rows, rounds
+from bicliques.pipeline.results.parts import Parts
+from bicliques.schemas.bicliques import Bicliques
 
 #: Bits of a word.
 _BITS = 64

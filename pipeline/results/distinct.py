@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.interest import keep_distinct, mark_repeats
-from pipeline.results.candidates import Rank, Score, best_rows, rounds
-from pipeline.results.parts import Parts
-from schemas.bicliques import Bicliques
-from schemas.dtypes import OFFSET
+from bicliques.kernels.compiled.interest import keep_distinct, mark_repeats
+from bicliques.pipeline.results.candidates import Rank, Score, best_rows, rounds
+from bicliques.pipeline.results.parts import Parts
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import OFFSET
 
 
 def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipeline.run.names import EDGES_FILE
-from pipeline.run.opened import Run
-from pipeline.run.tables import check_edges, check_ids, open_part
-from schemas.dtypes import VERTEX
+from bicliques.pipeline.run.names import EDGES_FILE
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.tables import check_edges, check_ids, open_part
+from bicliques.schemas.dtypes import VERTEX
 
 
 def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -11,22 +11,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.output.part_writer import to_batch
-from pipeline.proof.selection import Place, rows_at
-from pipeline.proof.summary import Summary
-from pipeline.results.candidates import ABOVE_NOTHING, best_rows
-from pipeline.results.edges import blocks_of, edge_groups
-from pipeline.results.explanation import Explanation, Standing
-from pipeline.results.parts import Parts
-from pipeline.results.surprise import surprise_of
-from pipeline.rows.collection import bicliques_of
-from pipeline.run.opened import Run
-from pipeline.run.stored import address_of
-from schemas.bicliques import Bicliques
-from schemas.dtypes import VERTEX
-from schemas.search import MEASURES, By, Side
-from schemas.sizes import SizeCounts
-from schemas.totals import measured
+from bicliques.pipeline.output.part_writer import to_batch
+from bicliques.pipeline.proof.selection import Place, rows_at
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.results.candidates import ABOVE_NOTHING, best_rows
+from bicliques.pipeline.results.edges import blocks_of, edge_groups
+from bicliques.pipeline.results.explanation import Explanation, Standing
+from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.surprise import surprise_of
+from bicliques.pipeline.rows.collection import bicliques_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.stored import address_of
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.search import MEASURES, By, Side
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.totals import measured
 
 SIDES: tuple[Side, Side] = ("left", "right")
 #: An array for the left side, and one for the right side.

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from pipeline.results.listing import aligned, columns_of, cut, listed, shortened, shown
-from pipeline.rows.collection import Biclique
-from pipeline.rows.notebook import html_table
-from pipeline.run.progress import number
-from schemas.search import By, Side
+from bicliques.pipeline.results.listing import aligned, columns_of, cut, listed, shortened, shown
+from bicliques.pipeline.rows.collection import Biclique
+from bicliques.pipeline.rows.notebook import html_table
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.search import By, Side
 
 #: Columns of a line when the width is not known, and the fewest columns of a label or a list.
 _WIDTH, _LEAST_ROOM = 120, 16

@@ -17,17 +17,17 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pipeline.rows.frames import json_text
-from pipeline.run.files import whole_file
-from pipeline.run.labels import ids_of
-from pipeline.run.names import EDGES_FILE
-from pipeline.run.outside import refuse_inside_run
-from pipeline.run.tables import check_ids, open_part
-from schemas.errors import InputError
+from bicliques.pipeline.rows.frames import json_text
+from bicliques.pipeline.run.files import whole_file
+from bicliques.pipeline.run.labels import ids_of
+from bicliques.pipeline.run.names import EDGES_FILE
+from bicliques.pipeline.run.outside import refuse_inside_run
+from bicliques.pipeline.run.tables import check_ids, open_part
+from bicliques.schemas.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.rows.collection import Rows
-    from pipeline.run.opened import Run
+    from bicliques.pipeline.rows.collection import Rows
+    from bicliques.pipeline.run.opened import Run
 
 #: Bytes that are written together.
 _PIECE = 1 << 20

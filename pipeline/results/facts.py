@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pipeline.run.progress import number, size
-from pipeline.run.stored import bring, shown_place
-from schemas.facts import side_names
-from schemas.manifest import Manifest
-from schemas.members import label_words
-from schemas.options import RunOptions
-from schemas.reading import Reading
-from schemas.records import read_as
-from schemas.search import Search
+from bicliques.pipeline.run.progress import number, size
+from bicliques.pipeline.run.stored import bring, shown_place
+from bicliques.schemas.facts import side_names
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.members import label_words
+from bicliques.schemas.options import RunOptions
+from bicliques.schemas.reading import Reading
+from bicliques.schemas.records import read_as
+from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:
-    from pipeline.results.results import Results
+    from bicliques.pipeline.results.results import Results
 
 
 def _answer(manifest: Manifest, search: Search) -> str:

@@ -8,18 +8,18 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from pipeline.results.exporting import export
-from pipeline.rows.collection import Rows
-from pipeline.run.labels import ids_of
-from schemas.errors import InputError, ResourceError
-from schemas.search import Side
-from schemas.values import local_path
+from bicliques.pipeline.results.exporting import export
+from bicliques.pipeline.rows.collection import Rows
+from bicliques.pipeline.run.labels import ids_of
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.search import Side
+from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
     import networkx as nx
     import scipy.sparse as sp
 
-    from pipeline.run.opened import Run
+    from bicliques.pipeline.run.opened import Run
 
 
 class Forms(Rows):

@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.proof.selection import places_of, rows_at
-from pipeline.results.candidates import Score, SizeScore, best_rows
-from pipeline.results.cover import cover_rows
-from pipeline.results.distinct import distinct_rows
-from pipeline.results.parts import Parts
-from pipeline.results.surprise import UNIT, Surprise
-from pipeline.run.files import whole_file
-from pipeline.run.names import url_of
-from pipeline.run.opened import Run
-from pipeline.run.outside import refuse_inside_run
-from schemas.errors import InputError
-from schemas.search import By
+from bicliques.pipeline.proof.selection import places_of, rows_at
+from bicliques.pipeline.results.candidates import Score, SizeScore, best_rows
+from bicliques.pipeline.results.cover import cover_rows
+from bicliques.pipeline.results.distinct import distinct_rows
+from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.surprise import UNIT, Surprise
+from bicliques.pipeline.run.files import whole_file
+from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.outside import refuse_inside_run
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.search import By
 
 
 def top_rows(

@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.results.explanation import Explanation
-from pipeline.results.listing import beginning, columns_of, shortened
-from pipeline.results.svg import element
-from pipeline.run.progress import number
+from bicliques.pipeline.results.explanation import Explanation
+from bicliques.pipeline.results.listing import beginning, columns_of, shortened
+from bicliques.pipeline.results.svg import element
+from bicliques.pipeline.run.progress import number
 
 #: Width and height of a cell, size of letters, and mean width of a letter, in units. A unit is a pixel at first.
 _CELL, _FONT, _LETTER = 15, 11, 6.3

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipeline.proof.read_back import read_part
-from pipeline.run.opened import Run
-from pipeline.run.tables import open_part
-from schemas.bicliques import Bicliques
-from schemas.errors import IncompleteError
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.tables import open_part
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.errors import IncompleteError
 
 
 class Parts:

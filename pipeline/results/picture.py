@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.results.edges import blocks_of
-from pipeline.results.explanation import Explanation
-from pipeline.results.interesting import refuse_target
-from pipeline.results.listing import shown
-from pipeline.results.matrix import Line, drawn
-from pipeline.run.files import whole_file
-from pipeline.run.labels import ids_of
-from pipeline.run.opened import Run
-from pipeline.run.progress import number, size
-from schemas.errors import InputError
-from schemas.search import Side
-from schemas.values import local_path
+from bicliques.pipeline.results.edges import blocks_of
+from bicliques.pipeline.results.explanation import Explanation
+from bicliques.pipeline.results.interesting import refuse_target
+from bicliques.pipeline.results.listing import shown
+from bicliques.pipeline.results.matrix import Line, drawn
+from bicliques.pipeline.run.files import whole_file
+from bicliques.pipeline.run.labels import ids_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import number, size
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.search import Side
+from bicliques.schemas.values import local_path
 
 #: Most members of a side that are drawn.
 _MEMBERS = 30

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import pyarrow as pa
 
-from pipeline.output.part_writer import part_schema, to_batch
-from pipeline.proof.selection import largest, rows_at, sampled
-from pipeline.proof.summary import read_largest
-from pipeline.results.by_id import ById
-from pipeline.results.forms import Forms
-from pipeline.run.labels import Tables
-from pipeline.run.opened import Run
-from pipeline.run.pending import await_driver, place_of
-from pipeline.run.progress import number
-from pipeline.run.stored import shown_place
-from pipeline.run.tables import found_at, open_part
-from schemas.errors import IncompleteError, InputError, in_one_line
-from schemas.manifest import Manifest, Outcome, Part
-from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts
-from schemas.totals import Best
-from schemas.values import share, whole
+from bicliques.pipeline.output.part_writer import part_schema, to_batch
+from bicliques.pipeline.proof.selection import largest, rows_at, sampled
+from bicliques.pipeline.proof.summary import read_largest
+from bicliques.pipeline.results.by_id import ById
+from bicliques.pipeline.results.forms import Forms
+from bicliques.pipeline.run.labels import Tables
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.pending import await_driver, place_of
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.stored import shown_place
+from bicliques.pipeline.run.tables import found_at, open_part
+from bicliques.schemas.errors import IncompleteError, InputError, in_one_line
+from bicliques.schemas.manifest import Manifest, Outcome, Part
+from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.totals import Best
+from bicliques.schemas.values import share, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Results(Forms, ById):
-    """The bicliques of a run, in Parquet. `pipeline.mine` and `pipeline.open_run` return such an object.
+    """The bicliques of a run, in Parquet. `bicliques.mine` and `bicliques.open_run` return such an object.
 
     Parameters
     ----------
@@ -55,8 +55,8 @@ class Results(Forms, ById):
 
     Examples
     --------
-    >>> import pipeline
-    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-results")
+    >>> import bicliques
+    >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-results")
     >>> results
     <56,688 maximal bicliques in OUT-results, complete>
     >>> results.top(3, by="balance")["n_right"].to_pylist()
@@ -220,7 +220,9 @@ class Results(Forms, ById):
             raise InputError(f"bicliques are ranked by {', '.join(MEASURES)} or surprise, not by {by!r}")
         self._refuse_count_only()
         if distinct is not None or by == "surprise":
-            from pipeline.results.interesting import top_rows  # imported only here, because it imports compiled code
+            from bicliques.pipeline.results.interesting import (
+                top_rows,  # imported only here, because it imports compiled code
+            )
 
             return top_rows(self._run, self.files, self.schema, n, by, distinct)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
@@ -256,7 +258,9 @@ class Results(Forms, ById):
         """
         n = whole(n, "the number of bicliques to choose", 1)
         self._refuse_count_only()
-        from pipeline.results.interesting import cover_table  # imported only here, because it imports compiled code
+        from bicliques.pipeline.results.interesting import (
+            cover_table,  # imported only here, because it imports compiled code
+        )
 
         return cover_table(self._run, self.files, self.schema, n)
 

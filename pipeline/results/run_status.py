@@ -7,20 +7,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.mining.incumbent import gap_of
-from pipeline.proof.wholeness import why_not_whole
-from pipeline.run.accounts import Account, by_worker
-from pipeline.run.files import PathLike
-from pipeline.run.ledger import Ledger
-from pipeline.run.lock import holder
-from pipeline.run.opened import Run
-from pipeline.run.progress import Gap
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import address_of
-from schemas.errors import said
-from schemas.facts import BEFORE_MINING, Session
-from schemas.manifest import LedgerEntry
-from schemas.values import as_path
+from bicliques.pipeline.mining.incumbent import gap_of
+from bicliques.pipeline.proof.wholeness import why_not_whole
+from bicliques.pipeline.run.accounts import Account, by_worker
+from bicliques.pipeline.run.files import PathLike
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.lock import holder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Gap
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import address_of
+from bicliques.schemas.errors import said
+from bicliques.schemas.facts import BEFORE_MINING, Session
+from bicliques.schemas.manifest import LedgerEntry
+from bicliques.schemas.values import as_path
 
 #: "stopped": the run stopped at a limit, by Ctrl-C or SIGTERM, or between two steps. "failed": it ended with an error.
 #: "dead": its process was killed, or the machine went down.
@@ -149,11 +149,11 @@ def status(folder: PathLike) -> Status:
 
     Examples
     --------
-    >>> import pipeline
-    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-status", max_results=1000)
-    >>> now = pipeline.status("OUT-status")
+    >>> import bicliques
+    >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-status", max_results=1000)
+    >>> now = bicliques.status("OUT-status")
     >>> now.state, now.count, now.go_on
-    ('stopped', 1000, "pipeline.resume('OUT-status', max_results=None)")
+    ('stopped', 1000, "bicliques.resume('OUT-status', max_results=None)")
     """
     run = Run.at(as_path(folder, "the folder of a run"))
     return status_of(run, run.survey())

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.interest import add_weights
-from pipeline.results.edges import degrees_of
-from pipeline.run.opened import Run
-from schemas.bicliques import Bicliques
-from schemas.dtypes import VERTEX
-from schemas.errors import IncompleteError
+from bicliques.kernels.compiled.interest import add_weights
+from bicliques.pipeline.results.edges import degrees_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.errors import IncompleteError
 
 #: How many units a bit has. Scores are sums of integers, so equal ones are equal on every machine and in any order.
 UNIT = 1 << 20

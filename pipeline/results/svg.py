@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from markupsafe import Markup, escape
 
-from pipeline.rows.printable import printable
+from bicliques.pipeline.rows.printable import printable
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
     Examples
     --------
-    >>> from pipeline.results.svg import element
+    >>> from bicliques.pipeline.results.svg import element
     >>> print(element("text", "a < b", x=1.25, class_="left"))
     <text x="1.2" class="left">a &lt; b</text>
     """
@@ -75,7 +75,7 @@ def shortened(text: str, most: int = 28) -> str:
 
 def style() -> Markup:
     """The style sheet of all pictures."""
-    return Markup(files("pipeline.results").joinpath("plot.css").read_text())
+    return Markup(files("bicliques.pipeline.results").joinpath("plot.css").read_text())
 
 
 def _text(value: object) -> str:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.proof.selection import Place, rows_at
-from pipeline.rows.frames import Lists, to_pandas
-from pipeline.rows.notebook import html_table
-from pipeline.run.progress import number
-from pipeline.run.tables import open_part
-from schemas.errors import IncompleteError, InputError, said
-from schemas.values import whole
+from bicliques.pipeline.proof.selection import Place, rows_at
+from bicliques.pipeline.rows.frames import Lists, to_pandas
+from bicliques.pipeline.rows.notebook import html_table
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.tables import open_part
+from bicliques.schemas.errors import IncompleteError, InputError, said
+from bicliques.schemas.values import whole
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -147,8 +147,8 @@ class Rows:
 
         Examples
         --------
-        >>> import pipeline
-        >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-rows", min_left=5, min_right=5)
+        >>> import bicliques
+        >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-rows", min_left=5, min_right=5)
         >>> sum(len(left) * len(right) > 3000 for left, right in results)
         12
         """

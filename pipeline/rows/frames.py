@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import pyarrow as pa
 
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,9 +39,9 @@ def to_pandas(rows: Any, lists: Lists = "tuple") -> pd.DataFrame:
 
     Examples
     --------
-    >>> import pipeline
-    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-frame", min_left=5, min_right=9)
-    >>> frame = pipeline.to_pandas(results.top(20, by="balance"))
+    >>> import bicliques
+    >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-frame", min_left=5, min_right=9)
+    >>> frame = bicliques.to_pandas(results.top(20, by="balance"))
     >>> len(frame.drop_duplicates(["left", "right"])), frame.groupby("right").size().tolist()[:3]
     (20, [1, 1, 1])
     """

@@ -7,7 +7,7 @@ from html import escape
 
 import pyarrow as pa
 
-from pipeline.rows.printable import printable
+from bicliques.pipeline.rows.printable import printable
 
 #: A table shows so many members of a side, and so many letters of a label.
 _MEMBERS_SHOWN, _LETTERS_SHOWN = 8, 40

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipeline.run.opened import Run
-from schemas.facts import BEFORE_MINING
-from schemas.manifest import LedgerEntry
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.facts import BEFORE_MINING
+from bicliques.schemas.manifest import LedgerEntry
 
 _HIGH_WATER = re.compile(rb"VmHWM:\s*(\d+) kB")
 

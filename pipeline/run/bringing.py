@@ -14,12 +14,12 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from pipeline.remote.objects import Objects, each
-from pipeline.run.checksums import checksum
-from pipeline.run.files import create, disk_errors, holds, temporary_folder, whole_file
-from pipeline.run.folder import PLACES, RunFolder, children_of
-from pipeline.run.journal import Journal
-from pipeline.run.names import (
+from bicliques.pipeline.remote.objects import Objects, each
+from bicliques.pipeline.run.checksums import checksum
+from bicliques.pipeline.run.files import create, disk_errors, holds, temporary_folder, whole_file
+from bicliques.pipeline.run.folder import PLACES, RunFolder, children_of
+from bicliques.pipeline.run.journal import Journal
+from bicliques.pipeline.run.names import (
     MANIFEST_FILE,
     OPTIONS_FILE,
     PUBLISHED_FILE,
@@ -28,8 +28,8 @@ from pipeline.run.names import (
     refuse_links,
     remove_ours,
 )
-from schemas.errors import IncompleteError, InputError
-from schemas.facts import BEFORE_MINING
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.facts import BEFORE_MINING
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.run.files import temporary_errors
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.run.files import temporary_errors
 
 Result = TypeVar("Result")
 

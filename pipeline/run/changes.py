@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pipeline.remote.objects import Objects, each
-from pipeline.run.files import disk_errors, holds, whole_file
-from pipeline.run.names import CHANGES, CHANGES_FILES
+from bicliques.pipeline.remote.objects import Objects, each
+from bicliques.pipeline.run.files import disk_errors, holds, whole_file
+from bicliques.pipeline.run.names import CHANGES, CHANGES_FILES
 
 #: In the order in which they are put.
 CHANGES_KEYS = tuple(f"{CHANGES}/{name}" for name in CHANGES_FILES)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from pipeline.process.cores import count_cores
-from schemas.regular_files import open_regular
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.schemas.regular_files import open_regular
 
 #: Bytes of a piece, and most threads that read pieces. More threads wait for memory.
 _PIECE, _MOST_THREADS = 16 << 20, 16

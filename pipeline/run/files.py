@@ -14,11 +14,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from pipeline.run.names import is_file, temporary_name
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.records import checked, with_checksum
-from schemas.regular_files import read_regular
-from schemas.values import local_path
+from bicliques.pipeline.run.names import is_file, temporary_name
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.records import checked, with_checksum
+from bicliques.schemas.regular_files import read_regular
+from bicliques.schemas.values import local_path
 
 #: The types that a path may have in a call.
 PathLike = str | os.PathLike[str]

@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.run.checksums import checksum, checksums_of
-from pipeline.run.days import day_in
-from pipeline.run.files import disk_errors, read_json, write_json
-from pipeline.run.names import (
+from bicliques.pipeline.run.checksums import checksum, checksums_of
+from bicliques.pipeline.run.days import day_in
+from bicliques.pipeline.run.files import disk_errors, read_json, write_json
+from bicliques.pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
     OPTIONS_FILE,
@@ -24,16 +24,16 @@ from pipeline.run.names import (
     is_part,
     refuse_links,
 )
-from pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
-from pipeline.run.stored import bring, shown_place, sizes_of, store_of
-from pipeline.run.version import __version__
-from schemas.bicliques import SCHEMA_VERSION
-from schemas.errors import IncompleteError, InputError, said
-from schemas.facts import STEPS, StepFiles
-from schemas.manifest import Manifest
-from schemas.options import RunLimits, RunOptions, RunOrigin
-from schemas.records import check_facts, read_as
-from schemas.values import literal
+from bicliques.pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
+from bicliques.pipeline.run.stored import bring, shown_place, sizes_of, store_of
+from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.bicliques import SCHEMA_VERSION
+from bicliques.schemas.errors import IncompleteError, InputError, said
+from bicliques.schemas.facts import STEPS, StepFiles
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.options import RunLimits, RunOptions, RunOrigin
+from bicliques.schemas.records import check_facts, read_as
+from bicliques.schemas.values import literal
 
 _ANEW = "start the run again in another folder"
 #: The folders that a step writes files into.

@@ -10,13 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.run.names import MANIFEST_FILE, SUCCESS_FILE, store_url
-from pipeline.run.stored import places_here, real, store_of, url_at
-from schemas.errors import InputError
+from bicliques.pipeline.run.names import MANIFEST_FILE, SUCCESS_FILE, store_url
+from bicliques.pipeline.run.stored import places_here, real, store_of, url_at
+from bicliques.schemas.errors import InputError
 
 if TYPE_CHECKING:
-    from pipeline.run.folder import RunFolder
-    from pipeline.run.journal import Journal
+    from bicliques.pipeline.run.folder import RunFolder
+    from bicliques.pipeline.run.journal import Journal
 
 
 def here(path: Path) -> Path:
@@ -30,7 +30,7 @@ def here(path: Path) -> Path:
     url = store_url(path)
     if url is None:
         return _no_place(path)
-    from pipeline.run.working import reader_folder
+    from bicliques.pipeline.run.working import reader_folder
 
     return reader_folder(url)
 
@@ -46,7 +46,7 @@ def driven(path: Path, anew: bool = False) -> Path:
     url = store_url(path)
     if url is None:
         return _no_place(path)
-    from pipeline.run.working import driver_folder
+    from bicliques.pipeline.run.working import driver_folder
 
     return driver_folder(url, anew)
 
@@ -61,7 +61,7 @@ def _no_place(path: Path) -> Path:
 def keep_steps(folder: RunFolder) -> None:
     """Put the steps of a run into its store, if it is kept in one; see `pipeline.run.keeping.keep_steps`."""
     if url_at(folder.path) is not None:
-        from pipeline.run import keeping
+        from bicliques.pipeline.run import keeping
 
         keeping.keep_steps(folder)
 
@@ -69,7 +69,7 @@ def keep_steps(folder: RunFolder) -> None:
 def keep_result(folder: RunFolder, journal: Journal | None = None) -> None:
     """Put what a complete run has into its store, if it is kept in one; see `pipeline.run.keeping.keep_result`."""
     if url_at(folder.path) is not None:
-        from pipeline.run import keeping
+        from bicliques.pipeline.run import keeping
 
         keeping.keep_result(folder, journal)
 
@@ -95,7 +95,7 @@ def keep_changes(folder: Path) -> None:
         If the store does not take it.
     """
     if (store := store_of(folder)) is not None:
-        from pipeline.run.changes import put_changes
+        from bicliques.pipeline.run.changes import put_changes
 
         put_changes(store, folder)
 
@@ -109,7 +109,7 @@ def bring_changes(folder: Path) -> None:
         If the store does not answer, or the disk is full.
     """
     if (store := store_of(folder)) is not None:
-        from pipeline.run import changes
+        from bicliques.pipeline.run import changes
 
         changes.bring_changes(store, folder)
 

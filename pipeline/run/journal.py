@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Annotated, TypedDict
 
-from pipeline.remote.objects import Objects, TakenError, each
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.records import check_facts, checked, parsed, with_checksum
+from bicliques.pipeline.remote.objects import Objects, TakenError, each
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.records import check_facts, checked, parsed, with_checksum
 
 #: Numbers of a session that need no announcement.
 FIRST = 16

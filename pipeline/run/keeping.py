@@ -10,19 +10,26 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from pipeline.remote.objects import Objects, each
-from pipeline.run.bringing import BESIDE, bring_ledger, forbid_replacing, may_replace
-from pipeline.run.changes import CHANGES_KEYS
-from pipeline.run.folder import RunFolder
-from pipeline.run.journal import Journal
-from pipeline.run.names import FOLDERS, MANIFEST_FILE, OPTIONS_FILE, REPORT_FILE, SUCCESS_FILE, has_name_of_run
-from pipeline.run.stored import key_of, parts_listed, store_of
-from schemas.facts import BEFORE_MINING
-from schemas.manifest import Part
-from schemas.regular_files import read_regular
+from bicliques.pipeline.remote.objects import Objects, each
+from bicliques.pipeline.run.bringing import BESIDE, bring_ledger, forbid_replacing, may_replace
+from bicliques.pipeline.run.changes import CHANGES_KEYS
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.journal import Journal
+from bicliques.pipeline.run.names import (
+    FOLDERS,
+    MANIFEST_FILE,
+    OPTIONS_FILE,
+    REPORT_FILE,
+    SUCCESS_FILE,
+    has_name_of_run,
+)
+from bicliques.pipeline.run.stored import key_of, parts_listed, store_of
+from bicliques.schemas.facts import BEFORE_MINING
+from bicliques.schemas.manifest import Part
+from bicliques.schemas.regular_files import read_regular
 
 if TYPE_CHECKING:
-    from pipeline.run.ledger import Ledger
+    from bicliques.pipeline.run.ledger import Ledger
 
 logger = logging.getLogger(__name__)
 

@@ -6,17 +6,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.run.folder import RunFolder
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import bring
-from schemas.dtypes import VERTEX
-from schemas.errors import IncompleteError
-from schemas.hashes import vertex_hashes
-from schemas.regular_files import regular
-from schemas.search import Side
-from schemas.texts import bytes_of
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import bring
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import vertex_hashes
+from bicliques.schemas.regular_files import regular
+from bicliques.schemas.search import Side
+from bicliques.schemas.texts import bytes_of
 
 #: Labels by dense id, left and right; None where the rows of a run hold dense ids.
 Tables = tuple[pa.Array, pa.Array] | None
@@ -113,7 +113,9 @@ def _find_texts(wanted: pa.Array, labels: pa.Array) -> np.ndarray:
     """The position of each text among sorted labels. -1 where it is none of them."""
     if len(labels) < _MANY or len(wanted) * _TABLE > len(labels):
         return pc.fill_null(pc.index_in(wanted, value_set=labels), -1).to_numpy()
-    from kernels.compiled.searching import find_texts  # imported only here, because most commands look up no text
+    from bicliques.kernels.compiled.searching import (
+        find_texts,  # imported only here, because most commands look up no text
+    )
 
     found = np.empty(len(wanted), VERTEX)
     find_texts(*bytes_of(labels), *bytes_of(wanted), found)

@@ -17,11 +17,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any
 
-from pipeline.process.cores import process_table
-from pipeline.remote.objects import Objects, TakenError
-from pipeline.run.names import LOCK_FILE
-from schemas.errors import BicliqueError, IncompleteError, InputError
-from schemas.records import parsed
+from bicliques.pipeline.process.cores import process_table
+from bicliques.pipeline.remote.objects import Objects, TakenError
+from bicliques.pipeline.run.names import LOCK_FILE
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
+from bicliques.schemas.records import parsed
 
 logger = logging.getLogger(__name__)
 

@@ -18,20 +18,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.run.files import SharedFlush, disk_errors, flush, read_json, whole_file
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import is_entry, refuse_links
-from pipeline.run.pending import admit, pending_there, place_of
-from pipeline.run.stored import sizes_of, store_of
-from schemas.errors import IncompleteError
-from schemas.jobs import Job
-from schemas.manifest import PLAN, LedgerEntry, Part
-from schemas.records import one_line
-from schemas.totals import Total
-from schemas.work import Subtrees
+from bicliques.pipeline.run.files import SharedFlush, disk_errors, flush, read_json, whole_file
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import is_entry, refuse_links
+from bicliques.pipeline.run.pending import admit, pending_there, place_of
+from bicliques.pipeline.run.stored import sizes_of, store_of
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.jobs import Job
+from bicliques.schemas.manifest import PLAN, LedgerEntry, Part
+from bicliques.schemas.records import one_line
+from bicliques.schemas.totals import Total
+from bicliques.schemas.work import Subtrees
 
 if TYPE_CHECKING:
-    from pipeline.run.journal import Journal
+    from bicliques.pipeline.run.journal import Journal
 
 logger = logging.getLogger(__name__)
 

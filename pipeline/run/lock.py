@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.process.cores import boot_id
-from pipeline.run.files import disk_errors
-from pipeline.run.stored import store_of
-from schemas.errors import InputError, ResourceError
+from bicliques.pipeline.process.cores import boot_id
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.stored import store_of
+from bicliques.schemas.errors import InputError, ResourceError
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +68,9 @@ def locked(lock_file: Path) -> Iterator[None]:
     try:
         with ExitStack() as held:
             if (store := store_of(lock_file.parent)) is not None:
-                from pipeline.run.lease import leased  # imported only here, because most runs are kept in folders
+                from bicliques.pipeline.run.lease import (
+                    leased,  # imported only here, because most runs are kept in folders
+                )
 
                 held.enter_context(leased(store))
             yield
@@ -89,7 +91,10 @@ def holder(lock_file: Path) -> Holder | None:
     store = store_of(lock_file.parent)
     if store is None:
         return holder_here(lock_file)
-    from pipeline.run.lease import is_at_work, said_of_driver  # imported only here, because most runs are in folders
+    from bicliques.pipeline.run.lease import (  # imported only here, because most runs are in folders
+        is_at_work,
+        said_of_driver,
+    )
 
     said = said_of_driver(store)
     return None if said is None else Holder(is_at_work(said), _words(said))

@@ -33,8 +33,8 @@ import stat
 import uuid
 from pathlib import Path
 
-from schemas.errors import InputError
-from schemas.facts import PART_NAME
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.facts import PART_NAME
 
 #: Files of the tables of edges and labels, below the folder of a run.
 EDGES_FILE = Path("edges/edges.parquet")
@@ -209,7 +209,9 @@ def refuse_url(folder: str | os.PathLike[str]) -> None:
         If `folder` is a URL.
     """
     if (url := url_of(folder)) is not None:
-        from pipeline.remote.urls import without_secrets  # imported only here, because every command imports this
+        from bicliques.pipeline.remote.urls import (
+            without_secrets,  # imported only here, because every command imports this
+        )
 
         shown = without_secrets(url)
         raise InputError(

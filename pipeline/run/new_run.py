@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipeline.run.files import disk_errors
-from pipeline.run.folder import RunFolder
-from pipeline.run.lock import locked
-from pipeline.run.names import (
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.lock import locked
+from bicliques.pipeline.run.names import (
     FOLDERS,
     KEEP_FILE,
     LOCK_FILE,
@@ -24,9 +24,9 @@ from pipeline.run.names import (
     stranger_in,
     temporary_name,
 )
-from pipeline.run.outside import refuse_inside_run, refuse_inside_stored_run
-from pipeline.run.resuming import how_to_resume
-from schemas.errors import BicliqueError, InputError
+from bicliques.pipeline.run.outside import refuse_inside_run, refuse_inside_stored_run
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.schemas.errors import BicliqueError, InputError
 
 
 class NewRun:

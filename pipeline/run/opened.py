@@ -8,27 +8,27 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from pipeline.process.cores import count_cores
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import driven, here
-from pipeline.run.labels import Tables, hashes_of, open_labels
-from pipeline.run.ledger import Ledger
-from pipeline.run.plan import Plan
-from pipeline.run.session import sessions
-from pipeline.run.stored import bring, url_at
-from pipeline.run.tables import check_ids
-from schemas.bands import Band
-from schemas.bicliques import Provenance
-from schemas.errors import IncompleteError
-from schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
-from schemas.graph import MiningGraph
-from schemas.hashes import VertexHashes
-from schemas.jobs import Job, job_of
-from schemas.options import RunOptions, RunOrigin
-from schemas.search import Search
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import driven, here
+from bicliques.pipeline.run.labels import Tables, hashes_of, open_labels
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.plan import Plan
+from bicliques.pipeline.run.session import sessions
+from bicliques.pipeline.run.stored import bring, url_at
+from bicliques.pipeline.run.tables import check_ids
+from bicliques.schemas.bands import Band
+from bicliques.schemas.bicliques import Provenance
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import VertexHashes
+from bicliques.schemas.jobs import Job, job_of
+from bicliques.schemas.options import RunOptions, RunOrigin
+from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:
-    from pipeline.run.journal import Journal
+    from bicliques.pipeline.run.journal import Journal
 
 
 class Run:
@@ -273,7 +273,9 @@ class Run:
         Of a run that is kept in a store, a session of its journal begins.
         """
         if self.is_in_store:
-            from pipeline.run.keeping import begin_session  # imported only here, because most runs are in folders
+            from bicliques.pipeline.run.keeping import (
+                begin_session,  # imported only here, because most runs are in folders
+            )
 
             self._journal = begin_session(self.folder, lambda: self.survey()[0])
         ledger = Ledger.repair(self.folder, self.job, len(self.plan.roots))

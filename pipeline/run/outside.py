@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from pipeline.run.names import FOLDERS, OPTIONS_FILE, PUBLISHED_FILE, is_file, is_of_run
-from pipeline.run.stored import url_at
-from schemas.errors import InputError
+from bicliques.pipeline.run.names import FOLDERS, OPTIONS_FILE, PUBLISHED_FILE, is_file, is_of_run
+from bicliques.pipeline.run.stored import url_at
+from bicliques.schemas.errors import InputError
 
 #: The files of which a folder has one if it is that of a run, or of what was published of one.
 _TELLS_A_RUN = (OPTIONS_FILE, PUBLISHED_FILE)
@@ -107,8 +107,10 @@ def refuse_inside_stored_run(folder: Path) -> None:
     InputError
     """
     if (url := url_at(folder)) is not None:
-        from pipeline.remote.systems import file_system  # imported only here, because most runs are kept in folders
-        from pipeline.remote.urls import place_of
+        from bicliques.pipeline.remote.systems import (
+            file_system,  # imported only here, because most runs are kept in folders
+        )
+        from bicliques.pipeline.remote.urls import place_of
 
         place = url.partition("?")[0].partition("://")[2]
         refuse_inside_store(place_of(url), unquote(place.strip("/")), lambda: file_system(url)[0])
@@ -132,7 +134,7 @@ def refuse_above(folder: Path, inputs: Iterable[str]) -> None:
     """
     if (url := url_at(folder)) is None:
         return
-    from pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
+    from bicliques.pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
 
     above = place_of(url)
     for each in map(place_of, inputs):

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipeline.run.files import disk_errors
-from schemas.errors import InputError, ResourceError
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.schemas.errors import InputError, ResourceError
 
 
 def names_in(place: Path) -> list[str]:

@@ -15,14 +15,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from pipeline.run.files import disk_errors
-from pipeline.run.folder import RunFolder, children_of
-from pipeline.run.lock import holder
-from pipeline.run.names import is_part
-from pipeline.run.resuming import in_the_way
-from pipeline.run.stored import put_parts, store_of
-from schemas.errors import IncompleteError
-from schemas.manifest import Part
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.folder import RunFolder, children_of
+from bicliques.pipeline.run.lock import holder
+from bicliques.pipeline.run.names import is_part
+from bicliques.pipeline.run.resuming import in_the_way
+from bicliques.pipeline.run.stored import put_parts, store_of
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.manifest import Part
 
 #: Seconds between two looks of a reader, and for how long it looks. A driver moves a part some milliseconds after its
 #: entry, unless the disk stalls.

@@ -13,13 +13,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from pipeline.run.folder import RunFolder
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import bring
-from schemas.dtypes import VERTEX
-from schemas.errors import IncompleteError
-from schemas.manifest import PLAN, LedgerEntry
-from schemas.regular_files import map_array
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import bring
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.manifest import PLAN, LedgerEntry
+from bicliques.schemas.regular_files import map_array
 
 #: Names of the files below ``plan/``.
 ROOTS_FILE, WEIGHTS_FILE = "roots.npy", "weights.npy"

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TextIO
 
-from pipeline.process.logs import write_if_possible
-from schemas.errors import InputError, in_one_line
-from schemas.facts import BEFORE_MINING
+from bicliques.pipeline.process.logs import write_if_possible
+from bicliques.schemas.errors import InputError, in_one_line
+from bicliques.schemas.facts import BEFORE_MINING
 
 Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate", "publish"]
 

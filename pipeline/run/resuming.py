@@ -6,10 +6,10 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from pipeline.process import shell
-from pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
-from pipeline.run.stored import url_at
-from schemas.errors import BicliqueError
+from bicliques.pipeline.process import shell
+from bicliques.pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
+from bicliques.pipeline.run.stored import url_at
+from bicliques.schemas.errors import BicliqueError
 
 
 def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
@@ -40,7 +40,9 @@ def no_run(path: Path) -> str:
     """Why a path is no folder of a run, in words. What was published of a run is none."""
     url = url_of(path)
     if url is not None:
-        from pipeline.remote.urls import without_secrets  # imported only here, because most commands need it not
+        from bicliques.pipeline.remote.urls import (
+            without_secrets,  # imported only here, because most commands need it not
+        )
 
         shown = without_secrets(url)
         if is_store(url):
@@ -61,7 +63,7 @@ def no_run(path: Path) -> str:
 
 def of_another_schema(folder: Path, schema: object, version: object) -> str:
     """Why a run of another schema version, which that version of the package wrote, is not used, and what helps."""
-    from schemas.bicliques import SCHEMA_VERSION  # not for other sentences: it imports Arrow
+    from bicliques.schemas.bicliques import SCHEMA_VERSION  # not for other sentences: it imports Arrow
 
     remedy = f"use version {version} of the package"
     if isinstance(schema, int) and schema < SCHEMA_VERSION:

@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from pipeline.process.interrupts import Terminated
-from pipeline.run.files import disk_errors
-from pipeline.run.folder import RunFolder
-from pipeline.run.stored import store_of
-from schemas.errors import BicliqueError, IncompleteError
-from schemas.facts import Session
-from schemas.manifest import Manifest, Outcome
-from schemas.records import read_as
+from bicliques.pipeline.process.interrupts import Terminated
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.stored import store_of
+from bicliques.schemas.errors import BicliqueError, IncompleteError
+from bicliques.schemas.facts import Session
+from bicliques.schemas.manifest import Manifest, Outcome
+from bicliques.schemas.records import read_as
 
 logger = logging.getLogger(__name__)
 

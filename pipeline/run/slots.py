@@ -27,10 +27,10 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
-from pipeline.run.files import disk_errors
-from pipeline.run.lock import is_current, open_lock, try_lock
-from pipeline.run.stored import keeps, places_here
-from schemas.errors import ResourceError
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.lock import is_current, open_lock, try_lock
+from bicliques.pipeline.run.stored import keeps, places_here
+from bicliques.schemas.errors import ResourceError
 
 logger = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pipeline.run.files import disk_errors
-from pipeline.run.names import has_name_of_run, url_of
-from schemas.errors import called
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.names import has_name_of_run, url_of
+from bicliques.schemas.errors import called
 
 if TYPE_CHECKING:
-    from pipeline.remote.objects import Objects
-    from schemas.manifest import Part
+    from bicliques.pipeline.remote.objects import Objects
+    from bicliques.schemas.manifest import Part
 
 _PLACE = "bicliques"
 #: What brings the files of runs that are read from a store, by their folders.
@@ -63,7 +63,7 @@ def real(path: str | os.PathLike[str]) -> str:
 
 def keeps(url: str, folder: Path) -> None:
     """From now on a folder is the working folder of the run at a URL, and sentences name it by its address."""
-    from pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
+    from bicliques.pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
 
     _urls[real(folder)] = url
     called(str(folder), place_of(url))
@@ -90,7 +90,7 @@ def shown_address(address: str) -> str:
     url = url_of(address)
     if url is None:
         return address
-    from pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
+    from bicliques.pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
 
     return place_of(url)
 
@@ -106,7 +106,9 @@ def store_of(folder: Path) -> Objects | None:
     url = url_at(folder)
     if url is None:
         return None
-    from pipeline.remote.objects import objects_at  # imported only here, because most runs are kept in folders
+    from bicliques.pipeline.remote.objects import (
+        objects_at,  # imported only here, because most runs are kept in folders
+    )
 
     return objects_at(url)
 
@@ -126,7 +128,7 @@ def for_arrow(path: Path) -> tuple[str, Any] | None:
 
 def sizes_of(store: Objects, parts: Iterable[Part]) -> dict[str, int]:
     """Bytes of each of these parts that is there, by its name. Each is asked for by its key."""
-    from pipeline.remote.objects import each  # imported only here, because most runs are kept in folders
+    from bicliques.pipeline.remote.objects import each  # imported only here, because most runs are kept in folders
 
     names = [part.name for part in parts]
     sizes = each(store.size, map(key_of, names))

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow.fs import LocalFileSystem
 
-from pipeline.run.names import MANIFEST_FILE
-from pipeline.run.resuming import how_to_resume
-from pipeline.run.stored import bring, for_arrow, key_of, store_of
-from schemas.errors import IncompleteError, ResourceError
-from schemas.regular_files import open_regular, read_regular, regular
+from bicliques.pipeline.run.names import MANIFEST_FILE
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.stored import bring, for_arrow, key_of, store_of
+from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.schemas.regular_files import open_regular, read_regular, regular
 
 #: The file system of this machine. Without it pyarrow would look for a missing ``s3:/a/b`` in a cloud.
 LOCAL = LocalFileSystem()

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from pipeline.remote.objects import Objects, objects_at
-from pipeline.run.bringing import (
+from bicliques.pipeline.remote.objects import Objects, objects_at
+from bicliques.pipeline.run.bringing import (
     BESIDE,
     allow_replacing,
     bring_all,
@@ -30,16 +30,16 @@ from pipeline.run.bringing import (
     left_in,
     was_kept,
 )
-from pipeline.run.changes import bring_changes
-from pipeline.run.files import disk_errors, holds, temporary_folder
-from pipeline.run.folder import RunFolder
-from pipeline.run.lease import refuse_others
-from pipeline.run.lock import holder_here, open_lock, try_lock
-from pipeline.run.names import CHANGES, LOCK_FILE, REPORT_FILE, remove_ours
-from pipeline.run.slots import RUN, others, own_place, shared_place
-from pipeline.run.stored import is_read_by, keeps
-from schemas.errors import ResourceError
-from schemas.facts import BEFORE_MINING
+from bicliques.pipeline.run.changes import bring_changes
+from bicliques.pipeline.run.files import disk_errors, holds, temporary_folder
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.lease import refuse_others
+from bicliques.pipeline.run.lock import holder_here, open_lock, try_lock
+from bicliques.pipeline.run.names import CHANGES, LOCK_FILE, REPORT_FILE, remove_ours
+from bicliques.pipeline.run.slots import RUN, others, own_place, shared_place
+from bicliques.pipeline.run.stored import is_read_by, keeps
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.facts import BEFORE_MINING
 
 #: The lock of a worker that brings the graph, and seconds for which others wait for it. A store that is silent for a
 #: minute is an error, so this is only for a process that was stopped.

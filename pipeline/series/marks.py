@@ -11,12 +11,12 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from pipeline.run.files import disk_errors, flush
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import withdraw_result
-from pipeline.run.names import REFUSED_FILE, SUCCESS_FILE
-from pipeline.series.runs import is_run, newest_complete, runs_in, series_of
-from schemas.errors import BicliqueError, InputError
+from bicliques.pipeline.run.files import disk_errors, flush
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import withdraw_result
+from bicliques.pipeline.run.names import REFUSED_FILE, SUCCESS_FILE
+from bicliques.pipeline.series.runs import is_run, newest_complete, runs_in, series_of
+from bicliques.schemas.errors import BicliqueError, InputError
 
 LATEST = "latest"
 

@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pipeline.run.files import PathLike
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import KEEP_FILE, OPTIONS_FILE, url_of
-from pipeline.run.progress import number
-from pipeline.series.removal import finish_removal, is_half_removed, refuse_strangers, remove_run
-from pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in, series_of
-from schemas.errors import BicliqueError, InputError
-from schemas.values import as_path, whole
+from bicliques.pipeline.run.files import PathLike
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import KEEP_FILE, OPTIONS_FILE, url_of
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.series.removal import finish_removal, is_half_removed, refuse_strangers, remove_run
+from bicliques.pipeline.series.runs import FoundRun, entries_of, newest_complete, runs_in, series_of
+from bicliques.schemas.errors import BicliqueError, InputError
+from bicliques.schemas.values import as_path, whole
 
 logger = logging.getLogger(__name__)
 
@@ -132,10 +132,10 @@ def prune(
 
     Examples
     --------
-    >>> import pipeline
+    >>> import bicliques
     >>> source = "examples/debian12_package_tag.parquet"
-    >>> nights = [pipeline.mine(source, f"OUT-nights/{day}", report=False).path.name for day in (1, 2, 3)]
-    >>> [old.path.name for old in pipeline.prune("OUT-nights", keep=2).chosen]
+    >>> nights = [bicliques.mine(source, f"OUT-nights/{day}", report=False).path.name for day in (1, 2, 3)]
+    >>> [old.path.name for old in bicliques.prune("OUT-nights", keep=2).chosen]
     ['1']
     """
     found = survey(folder, keep, unfinished, keep_created)
@@ -213,7 +213,7 @@ def survey(folder: PathLike, keep: int = 7, unfinished: bool = False, keep_creat
     """Find the runs that `prune` would remove. Nothing is changed."""
     place = as_path(folder, "the folder of the runs")
     if (url := url_of(folder)) is not None:
-        from pipeline.remote.urls import place_of  # imported only here, because most runs are in folders
+        from bicliques.pipeline.remote.urls import place_of  # imported only here, because most runs are in folders
 
         raise InputError(
             f"{place_of(url)} is a URL, and only runs in folders of this machine are looked at; remove those in a "

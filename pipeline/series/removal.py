@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from pipeline.run.files import flush, read_json
-from pipeline.run.folder import RunFolder
-from pipeline.run.lock import locked
-from pipeline.run.names import LOCK_FILE, OPTIONS_FILE, is_folder, remove_ours, stranger_in
-from pipeline.series.runs import is_run
-from schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.pipeline.run.files import flush, read_json
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.lock import locked
+from bicliques.pipeline.run.names import LOCK_FILE, OPTIONS_FILE, is_folder, remove_ours, stranger_in
+from bicliques.pipeline.series.runs import is_run
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 
 _HALF_REMOVED = re.compile(r"\..+\.(?P<run>[0-9a-f]{32})\.removed", re.DOTALL)
 

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from pipeline.run.days import without_days
-from pipeline.run.files import disk_errors, temporary_folder
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import here
-from pipeline.run.lock import holder
-from pipeline.run.names import OPTIONS_FILE, REFUSED_FILE, is_file, is_folder
-from pipeline.run.stored import url_at
-from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
-from schemas.options import RunOrigin
+from bicliques.pipeline.run.days import without_days
+from bicliques.pipeline.run.files import disk_errors, temporary_folder
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import here
+from bicliques.pipeline.run.lock import holder
+from bicliques.pipeline.run.names import OPTIONS_FILE, REFUSED_FILE, is_file, is_folder
+from bicliques.pipeline.run.stored import url_at
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
+from bicliques.schemas.options import RunOrigin
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _beside(run: Path) -> Iterator[dict[Path, RunFolder]]:
         paths = [path for path in entries_of(run.parent) if not path.name.startswith(".") and path != run]
         yield {path: RunFolder(path) for path in filter(is_run, paths)}
         return
-    from pipeline.remote.objects import beside  # imported only here, because most runs are kept in folders
+    from bicliques.pipeline.remote.objects import beside  # imported only here, because most runs are kept in folders
 
     with temporary_folder() as copies:
         found = {}

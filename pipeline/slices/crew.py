@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 
-from pipeline.prepare.weights import RootWeights, weights_of
-from pipeline.run.opened import Run
-from schemas.errors import BicliqueError
+from bicliques.pipeline.prepare.weights import RootWeights, weights_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import BicliqueError
 
 _threads: ContextVar[int] = ContextVar("threads", default=1)
 

@@ -10,8 +10,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from schemas.engine_kind import EngineKind
-from schemas.work import Engine
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.work import Engine
 
 
 class Server:

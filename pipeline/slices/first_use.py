@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels import engines
-from pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
-from pipeline.ingest.readers.text import LARGE_BYTES, plain_integers
-from pipeline.ingest.sources.names import n_bytes_of
-from pipeline.run.progress import OnProgress, Progress
-from schemas.options import BuildOptions
-from schemas.search import Search
+from bicliques.kernels import engines
+from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader
+from bicliques.pipeline.ingest.readers.text import LARGE_BYTES, plain_integers
+from bicliques.pipeline.ingest.sources.names import n_bytes_of
+from bicliques.pipeline.run.progress import OnProgress, Progress
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Search
 
 
 def before_reading(source: Any, ingest_on: IngestOn, where: Sequence[str] = ()) -> None:
@@ -55,16 +55,16 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True, 
     """
     _convert_an_array()
     if not compiles:
-        import kernels.graph.sorting  # noqa: F401 - loads all that it needs
+        import bicliques.kernels.graph.sorting  # noqa: F401 - loads all that it needs
 
         return
-    from kernels.graph.prepare import prepare
+    from bicliques.kernels.graph.prepare import prepare
 
     left, right = (ids.astype(np.int32) for ids in np.nonzero(np.tri(4)))
     least = 2 if prunes else 1
     prepare(left, right, 4, 4, options, least, least)
     if in_bands:
-        from kernels.graph.ceilings import EdgesByCeiling
+        from bicliques.kernels.graph.ceilings import EdgesByCeiling
 
         EdgesByCeiling(left, right, 4, 4, Search(largest=1)).reaching(1)
 

@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pipeline.prepare.weights import SHAPE, shapes_of
-from schemas.dtypes import VERTEX
-from schemas.work import Subtrees
+from bicliques.pipeline.prepare.weights import SHAPE, shapes_of
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.work import Subtrees
 
 #: Nodes ``start`` to ``stop - 1`` of a list that `Subtrees.to_bytes` packed: (packed, start, stop).
 Packed = tuple[bytes, int, int]

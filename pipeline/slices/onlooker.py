@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.compiled.lists import count_members, keep_largest
-from kernels.compiled.measures import MEASURES
-from schemas.bicliques import Bicliques
-from schemas.emit import Emit
-from schemas.graph import MiningGraph
-from schemas.vertices import SideTotals
+from bicliques.kernels.compiled.lists import count_members, keep_largest
+from bicliques.kernels.compiled.measures import MEASURES
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.vertices import SideTotals
 
 
 class Onlooker:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from kernels.gpu.nvml import Nvml
+from bicliques.kernels.gpu.nvml import Nvml
 
 _POWERCAP = Path("/sys/class/powercap")
 #: Seconds between two readings of the power. NVML has a new value as often.

@@ -9,10 +9,10 @@ import threading
 from functools import lru_cache
 from pathlib import Path
 
-from pipeline.run.files import disk_errors
-from pipeline.run.names import url_of
-from pipeline.run.opened import Run
-from schemas.errors import IncompleteError
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import IncompleteError
 
 _opening = threading.Lock()
 
@@ -35,7 +35,9 @@ def _opened(folder: str, identity: str) -> Run:
     if url is None:
         run = Run.at(Path(folder))
     else:
-        from pipeline.run.working import worker_folder  # imported only here, because most runs are kept in folders
+        from bicliques.pipeline.run.working import (
+            worker_folder,  # imported only here, because most runs are kept in folders
+        )
 
         run = Run.at(worker_folder(url, identity))
         with disk_errors(run.folder.pending):

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schemas.bicliques import Bicliques
-from schemas.emit import Emit
-from schemas.graph import MiningGraph
-from schemas.jobs import EveryVertex, job_of
-from schemas.search import Limits, Search
-from schemas.stats import EngineStats
-from schemas.totals import Found, Total
-from schemas.work import EVERYTHING, Engine, Slice, Subtrees
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import EveryVertex, job_of
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.stats import EngineStats
+from bicliques.schemas.totals import Found, Total
+from bicliques.schemas.work import EVERYTHING, Engine, Slice, Subtrees
 
 if TYPE_CHECKING:
-    from pipeline.slices.onlooker import Onlooker
+    from bicliques.pipeline.slices.onlooker import Onlooker
 
 #: Share of the slice's time that all timed roots together may take.
 _PROBE_SHARE = 0.1
@@ -55,7 +55,9 @@ class SliceSearch:
         self._job = job_of(search)
         self._onlooker: Onlooker | None = None
         if self._job.looks_on:
-            from pipeline.slices.onlooker import Onlooker  # which loads machine code that other jobs do not need
+            from bicliques.pipeline.slices.onlooker import (
+                Onlooker,  # which loads machine code that other jobs do not need
+            )
 
             self._onlooker = Onlooker(graph, emit if self._job.rows == "slices" else None)
         self._emit = _TimedEmit(self._onlooker or emit)

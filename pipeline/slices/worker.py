@@ -19,32 +19,32 @@ from traceback import clear_frames
 
 import numpy as np
 
-from kernels import engines
-from pipeline.output import writers
-from pipeline.output.part_writer import to_batch
-from pipeline.output.writers import WriteOn, Writer, open_writer
-from pipeline.run.accounts import peak_rss
-from pipeline.run.opened import Run
-from pipeline.run.stored import put_parts, store_of
-from pipeline.run.version import __version__
-from pipeline.slices import crew, engine_turns
-from pipeline.slices.ending import may_end
-from pipeline.slices.engine_turns import Server, turn
-from pipeline.slices.left_over import LeftOver, Packed, Roots, unpacked
-from pipeline.slices.power import COUNTERS, PowerMeter, Usage
-from pipeline.slices.run_in_worker import close_in_worker, open_in_worker
-from pipeline.slices.slice_search import SliceSearch
-from schemas.bicliques import Bicliques
-from schemas.emit import nowhere
-from schemas.engine_kind import EngineKind
-from schemas.errors import DeviceMemoryError, IncompleteError
-from schemas.jobs import job_of
-from schemas.manifest import Part, SliceResult
-from schemas.platform import CORES, Platform
-from schemas.search import Limits
-from schemas.stats import SliceStats
-from schemas.totals import Total
-from schemas.work import Subtrees
+from bicliques.kernels import engines
+from bicliques.pipeline.output import writers
+from bicliques.pipeline.output.part_writer import to_batch
+from bicliques.pipeline.output.writers import WriteOn, Writer, open_writer
+from bicliques.pipeline.run.accounts import peak_rss
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.stored import put_parts, store_of
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.slices import crew, engine_turns
+from bicliques.pipeline.slices.ending import may_end
+from bicliques.pipeline.slices.engine_turns import Server, turn
+from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots, unpacked
+from bicliques.pipeline.slices.power import COUNTERS, PowerMeter, Usage
+from bicliques.pipeline.slices.run_in_worker import close_in_worker, open_in_worker
+from bicliques.pipeline.slices.slice_search import SliceSearch
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.manifest import Part, SliceResult
+from bicliques.schemas.platform import CORES, Platform
+from bicliques.schemas.search import Limits
+from bicliques.schemas.stats import SliceStats
+from bicliques.schemas.totals import Total
+from bicliques.schemas.work import Subtrees
 
 logger = logging.getLogger(__name__)
 
@@ -270,7 +270,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     if kind.platform.shares_engine:
         _warm_up_device(opened, kind, write_on)
     else:  # every thread has an engine of its own, and they share its code
-        from pipeline.slices import first_use  # which imports all readers; a worker with a GPU needs none
+        from bicliques.pipeline.slices import first_use  # which imports all readers; a worker with a GPU needs none
 
         first_use.load_engine(kind.name, opened.options.search.prunes)
         if opened.job.rows != "none":

@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.compiled.random_edges import draw, label_edges
-from pipeline.run.progress import number
-from pipeline.synthetic.wanted import Wanted
-from schemas.dtypes import VERTEX
-from schemas.errors import InputError
-from schemas.hashes import splitmix64
-from schemas.search import Side
+from bicliques.kernels.compiled.random_edges import draw, label_edges
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.synthetic.wanted import Wanted
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.hashes import splitmix64
+from bicliques.schemas.search import Side
 
 #: Its logarithm and its exponential are correctly rounded, so they are the same everywhere.
 _DECIMAL = Context(prec=50)

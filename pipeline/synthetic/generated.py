@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pipeline.run.files import PathLike, disk_errors, read_json, write_json
-from pipeline.run.names import UNFINISHED_FILE, temporary_name
-from pipeline.run.own_folder import names_in, remove_own
-from pipeline.run.progress import number
-from schemas.errors import IncompleteError
-from schemas.regular_files import regular
-from schemas.values import as_path
+from bicliques.pipeline.run.files import PathLike, disk_errors, read_json, write_json
+from bicliques.pipeline.run.names import UNFINISHED_FILE, temporary_name
+from bicliques.pipeline.run.own_folder import names_in, remove_own
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.regular_files import regular
+from bicliques.schemas.values import as_path
 
 #: Files beside the parts. A folder is read as a graph without files whose names begin so.
 TRUTH_FILE, PLANTED_FILE = "_truth.json", "_truth.parquet"
@@ -57,7 +57,7 @@ class Generated:
     Parameters
     ----------
     path : Path
-        The folder, which `pipeline.mine` and `pipeline.count` read as one graph.
+        The folder, which `bicliques.mine` and `bicliques.count` read as one graph.
 
     Attributes
     ----------

@@ -14,22 +14,29 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.compiled.lists import count_members
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from pipeline.run.files import PathLike, disk_errors, whole_file, write_json
-from pipeline.run.names import UNFINISHED_FILE, refuse_url
-from pipeline.run.outside import refuse_inside_run
-from pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
-from pipeline.run.progress import OnProgress, Progress, to_callback
-from pipeline.run.version import __version__
-from pipeline.synthetic.drawing import Drawn, Part, RandomGraph
-from pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, is_of_graph, part_name, remove_graph
-from pipeline.synthetic.wanted import Labels, Wanted, wanted, whole
-from schemas.errors import InputError
-from schemas.option import as_option
-from schemas.search import Side
-from schemas.values import as_path
+from bicliques.kernels.compiled.lists import count_members
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.run.files import PathLike, disk_errors, whole_file, write_json
+from bicliques.pipeline.run.names import UNFINISHED_FILE, refuse_url
+from bicliques.pipeline.run.outside import refuse_inside_run
+from bicliques.pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
+from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.synthetic.drawing import Drawn, Part, RandomGraph
+from bicliques.pipeline.synthetic.generated import (
+    PLANTED_FILE,
+    TRUTH_FILE,
+    Generated,
+    is_of_graph,
+    part_name,
+    remove_graph,
+)
+from bicliques.pipeline.synthetic.wanted import Labels, Wanted, wanted, whole
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import as_option
+from bicliques.schemas.search import Side
+from bicliques.schemas.values import as_path
 
 #: Edges of a part, about, and rows of it that are compressed and read together.
 _PART_EDGES, _GROUP = 1 << 22, 1 << 20
@@ -66,7 +73,7 @@ def generate(
     Parameters
     ----------
     output : path
-        Folder that is empty, does not exist yet, or has a generated graph. `pipeline.mine` reads it as one graph.
+        Folder that is empty, does not exist yet, or has a generated graph. `bicliques.mine` reads it as one graph.
     n_left, n_right : int
         Vertices of both sides, 1 to 2**31 - 1. Every left vertex has exactly its degree, and both sides have degrees by
         power laws (Chung and Lu, PNAS 2002, doi:10.1073/pnas.252631999).
@@ -92,7 +99,7 @@ def generate(
     overwrite : bool
         Whether a graph that is there is removed first.
     progress : callable, bool or None
-        As for `pipeline.mine`.
+        As for `bicliques.mine`.
 
     Returns
     -------
@@ -115,11 +122,11 @@ def generate(
 
     Examples
     --------
-    >>> import pipeline
-    >>> graph = pipeline.generate("GRAPH", n_left=300, n_right=200, edges=3000, plant=[(9, 12)], seed=1)
+    >>> import bicliques
+    >>> graph = bicliques.generate("GRAPH", n_left=300, n_right=200, edges=3000, plant=[(9, 12)], seed=1)
     >>> graph.edges, graph.planted[0]["n_left"]
     (3000, 9)
-    >>> pipeline.count("GRAPH", min_left=9, min_right=12, progress=False).count
+    >>> bicliques.count("GRAPH", min_left=9, min_right=12, progress=False).count
     1
     """
     graph = wanted(

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, get_args
 
-from schemas.dtypes import MAX_VERTICES
-from schemas.errors import InputError
-from schemas.option import as_option
-from schemas.values import as_index
+from bicliques.schemas.dtypes import MAX_VERTICES
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import as_option
+from bicliques.schemas.values import as_index
 
 Labels = Literal["integers", "text"]
 #: Options that are whole numbers: the least and the largest value.
@@ -25,7 +25,7 @@ _RANGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A graph. The same one follows from equal fields on any machine. `pipeline.generate` explains them.
+    """A graph. The same one follows from equal fields on any machine. `bicliques.generate` explains them.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Wanted:
 
 
 def wanted(**given: Any) -> Wanted:
-    """A checked `Wanted` from the options of `pipeline.generate`.
+    """A checked `Wanted` from the options of `bicliques.generate`.
 
     Raises
     ------

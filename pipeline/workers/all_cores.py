@@ -6,11 +6,11 @@ from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
-from pipeline.process.cores import count_cores
-from pipeline.slices import first_use
-from pipeline.workers.pool import Capacity, InProcess, Pool, Result
-from pipeline.workers.thread_pool import InThreads
-from schemas.platform import Platform
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.slices import first_use
+from bicliques.pipeline.workers.pool import Capacity, InProcess, Pool, Result
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.platform import Platform
 
 
 class Growing:
@@ -153,7 +153,7 @@ def on_all_cores(n_vertices: int) -> Pool:
         return InThreads(n)
 
     def start() -> Pool:
-        from pipeline.workers.process_pool import InProcesses  # only where there are many rows
+        from bicliques.pipeline.workers.process_pool import InProcesses  # only where there are many rows
 
         return InProcesses(n, first_use.before_proving)
 

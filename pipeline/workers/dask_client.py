@@ -9,13 +9,13 @@ from typing import Any
 import dask
 import distributed
 
-from kernels.gpu.cuda import CUDA
-from pipeline.process.logs import tell
-from pipeline.run.version import __version__
-from pipeline.slices import worker
-from pipeline.workers.options import Scheduler, address_of
-from schemas.errors import InputError, ResourceError
-from schemas.platform import Platform
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.slices import worker
+from bicliques.pipeline.workers.options import Scheduler, address_of
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.platform import Platform
 
 
 def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> Any:
@@ -151,12 +151,6 @@ def _check_workers(client: distributed.Client, address: str, platform: Platform,
     except OSError:
         raise
     except Exception as error:  # whatever a worker of another environment raises
-        for name, stranger in answers(client, _question()).items():
-            if stranger is not None:
-                raise ResourceError(
-                    f"worker {name} of {address} finds {stranger[1]} first where it looks for the package "
-                    f"{stranger[0]} of bicliques; rename that one, or give bicliques an environment of its own"
-                ) from error
         raise ResourceError(
             f"the workers of {address} cannot import this package ({error}); install it where they run"
         ) from error
@@ -174,31 +168,6 @@ def _check_workers(client: distributed.Client, address: str, platform: Platform,
                 f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "
                 f"{command} {address}, or choose --engine cpu"
             )
-
-
-def _question() -> Callable[[], tuple[str, str] | None]:
-    """What a worker is asked that cannot import our packages: which of them is another software's, and where it is.
-
-    The function is sent as code, as Dask sends each one that is defined inside another.
-    """
-
-    def first_stranger() -> tuple[str, str] | None:
-        from importlib.util import find_spec
-        from pathlib import Path
-
-        places = {}
-        for name in ("bicliques", "pipeline", "kernels", "schemas"):
-            spec = find_spec(name)
-            if spec is None or spec.origin is None:
-                return None  # it is not installed, and nothing is in its place
-            places[name] = Path(spec.origin).resolve()
-        home = places["bicliques"].parents[1]
-        for name, place in places.items():
-            if place != (home / name / "__init__.py").resolve():
-                return name, str(place)
-        return None
-
-    return first_stranger
 
 
 def _check_object(scheduler: distributed.Client | distributed.deploy.Cluster) -> None:

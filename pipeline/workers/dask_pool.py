@@ -22,18 +22,18 @@ import dask
 import dask.system
 import distributed
 
-from kernels.gpu.cuda import CUDA
-from pipeline.process.children import on_their_own
-from pipeline.process.logs import tell
-from pipeline.slices import worker
-from pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
-from pipeline.workers.dask_pushing import unlisten
-from pipeline.workers.dask_tasks import DaskSharing, DaskTasks, could_share
-from pipeline.workers.notice import bring_notice
-from pipeline.workers.options import Scheduler, address_of
-from pipeline.workers.pool import Capacity, Result
-from schemas.errors import ResourceError
-from schemas.platform import CORES, Platform
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.process.children import on_their_own
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.slices import worker
+from bicliques.pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
+from bicliques.pipeline.workers.dask_pushing import unlisten
+from bicliques.pipeline.workers.dask_tasks import DaskSharing, DaskTasks, could_share
+from bicliques.pipeline.workers.notice import bring_notice
+from bicliques.pipeline.workers.options import Scheduler, address_of
+from bicliques.pipeline.workers.pool import Capacity, Result
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.platform import CORES, Platform
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import distributed
 
-from pipeline.workers.notice import OURS
+from bicliques.pipeline.workers.notice import OURS
 
 #: The events of all runs, so each driver gets those of the others, too. The scheduler keeps the last 1,000 events of a
 #: topic, and a client cannot drop them, so a run must not have a topic of its own. The id of a client as the topic,

@@ -21,12 +21,12 @@ from typing import Any
 import distributed
 from distributed.comm import get_address_host
 
-from pipeline.process.logs import tell
-from pipeline.slices.crew import having_threads
-from pipeline.workers import dask_pushing
-from pipeline.workers.device_failure import guarded
-from pipeline.workers.notice import OURS
-from pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.slices.crew import having_threads
+from bicliques.pipeline.workers import dask_pushing
+from bicliques.pipeline.workers.device_failure import guarded
+from bicliques.pipeline.workers.notice import OURS
+from bicliques.pipeline.workers.pool import Result, WorkerLostError
 
 
 class DaskTasks:

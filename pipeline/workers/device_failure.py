@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from schemas.errors import BicliqueError
+from bicliques.schemas.errors import BicliqueError
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 
 #: Where CuPy reads the limit of the pools that it makes. Worker processes inherit it.
 _VARIABLE = "CUPY_GPU_MEMORY_LIMIT"
@@ -91,7 +91,7 @@ def _pool() -> Any | None:
     """CuPy's pool on the current device, if CuPy is loaded and there is a device. It is not loaded for that."""
     if "cupy" not in sys.modules:
         return None
-    from kernels.gpu.device import why_no_gpu
+    from bicliques.kernels.gpu.device import why_no_gpu
 
     if why_no_gpu() is not None:
         return None

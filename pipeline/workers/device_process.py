@@ -13,9 +13,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any
 
-from pipeline.process.children import on_their_own
-from pipeline.workers.device_serving import serve
-from pipeline.workers.pool import WorkerLostError
+from bicliques.pipeline.process.children import on_their_own
+from bicliques.pipeline.workers.device_serving import serve
+from bicliques.pipeline.workers.pool import WorkerLostError
 
 
 class DeviceProcess:

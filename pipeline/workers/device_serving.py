@@ -15,20 +15,20 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from pipeline.process.children import end_with_parent
-from pipeline.process.cores import share_cores
-from pipeline.process.left_out import leave_out
-from pipeline.workers.device_failure import guarded
+from bicliques.pipeline.process.children import end_with_parent
+from bicliques.pipeline.process.cores import share_cores
+from bicliques.pipeline.process.left_out import leave_out
+from bicliques.pipeline.workers.device_failure import guarded
 
 
 def meet_device() -> None:
     """Import what slices need, while the driver makes the context of the device. Neither depends on the run."""
-    from kernels.gpu.wake import wake  # not before the device is known
+    from bicliques.kernels.gpu.wake import wake  # not before the device is known
 
     waking = wake()
     leave_out()
-    from kernels.gpu.device import why_no_gpu
-    from pipeline.slices import worker  # noqa: F401 - is loaded before the first task asks for it
+    from bicliques.kernels.gpu.device import why_no_gpu
+    from bicliques.pipeline.slices import worker  # noqa: F401 - is loaded before the first task asks for it
 
     with suppress(ImportError):  # the first slice says so
         import cupy
@@ -57,7 +57,7 @@ def serve(
     share_cores(sharing)
     threading.Thread(target=end_with_parent, daemon=True).start()
     get_ready()
-    from pipeline.slices.worker import identity  # after the GPU is known
+    from bicliques.pipeline.slices.worker import identity  # after the GPU is known
 
     pipe.send(identity())
     threads, sending = ThreadPoolExecutor(tasks, thread_name_prefix="slice"), threading.Lock()

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Sequence
 from importlib.util import find_spec
 
-from kernels.gpu.visible import named_devices, numbered_devices
-from schemas.errors import InputError, ResourceError
+from bicliques.kernels.gpu.visible import named_devices, numbered_devices
+from bicliques.schemas.errors import InputError, ResourceError
 
 #: How a user names GPUs: a number, several numbers, or text as on the command line, ``"0,1"``.
 Devices = int | str | Sequence[int]

@@ -28,7 +28,7 @@ from typing import Any
 import distributed
 from distributed.diagnostics.plugin import NannyPlugin
 
-from pipeline.slices import ending
+from bicliques.pipeline.slices import ending
 
 #: How the keys of our tasks begin. A worker waits for no others.
 OURS = "bicliques-"

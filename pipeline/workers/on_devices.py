@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from pipeline.process.logs import tell
-from pipeline.slices import ending, worker
-from pipeline.workers.device_failure import has_failed
-from pipeline.workers.device_process import DeviceProcess
-from pipeline.workers.device_serving import meet_device
-from pipeline.workers.pool import Capacity, Result, WorkerLostError
-from pipeline.workers.thread_pool import InThreads
-from schemas.errors import ResourceError
-from schemas.platform import Platform
+from bicliques.pipeline.process.logs import tell
+from bicliques.pipeline.slices import ending, worker
+from bicliques.pipeline.workers.device_failure import has_failed
+from bicliques.pipeline.workers.device_process import DeviceProcess
+from bicliques.pipeline.workers.device_serving import meet_device
+from bicliques.pipeline.workers.pool import Capacity, Result, WorkerLostError
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.platform import Platform
 
 logger = logging.getLogger(__name__)
 

@@ -8,19 +8,19 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kernels.gpu.cuda import CUDA
-from pipeline.process import startup
-from pipeline.process.cores import count_cores
-from pipeline.workers.devices import choose_devices, visible_devices
-from pipeline.workers.options import Scheduler, WorkerOptions
-from pipeline.workers.pool import Capacity, InProcess, Pool
-from pipeline.workers.thread_pool import InThreads
-from schemas.engine_kind import EngineKind
-from schemas.errors import InputError, ResourceError
-from schemas.platform import CORES, Platform
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.workers.devices import choose_devices, visible_devices
+from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
+from bicliques.pipeline.workers.pool import Capacity, InProcess, Pool
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.platform import CORES, Platform
 
 if TYPE_CHECKING:
-    from pipeline.workers.dask_pool import DaskPool
+    from bicliques.pipeline.workers.dask_pool import DaskPool
 
 #: Longest slice of a thread on a core, in seconds. It is short, because the end of a run waits for it.
 _MOST_SECONDS = 2.0
@@ -59,7 +59,7 @@ def dask_pool() -> type[DaskPool]:
     """
     with startup.getting_ready():
         try:
-            from pipeline.workers.dask_pool import DaskPool
+            from bicliques.pipeline.workers.dask_pool import DaskPool
         except ModuleNotFoundError as error:
             raise ResourceError(
                 f"worker processes need Dask, but {error.name} is not installed (pip install 'bicliques[cluster]'); "
@@ -97,7 +97,7 @@ def _open_gpus(options: WorkerOptions) -> Pool:
     uses_first = devices[0] == visible_devices()[0]
     if uses_first and len(devices) == 1:
         return InThreads(CUDA.slices_in_hand, share_engine=True)
-    from pipeline.workers.on_devices import OnDevices  # only where there are several GPUs
+    from bicliques.pipeline.workers.on_devices import OnDevices  # only where there are several GPUs
 
     return OnDevices(devices, CUDA, uses_first, at_once=_asks_for_gpus(options))
 

@@ -6,12 +6,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from pipeline.workers.device_limit import limited, pool_bytes
-from pipeline.workers.devices import Devices, device_numbers
-from schemas.errors import InputError
-from schemas.option import Call, option
-from schemas.options import Where
-from schemas.values import seconds
+from bicliques.pipeline.workers.device_limit import limited, pool_bytes
+from bicliques.pipeline.workers.devices import Devices, device_numbers
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import Call, option
+from bicliques.schemas.options import Where
+from bicliques.schemas.values import seconds
 
 #: A running Dask scheduler: its address, or a client or a cluster that is connected to it.
 if TYPE_CHECKING:

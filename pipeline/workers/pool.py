@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from pipeline.slices import worker
+from bicliques.pipeline.slices import worker
 
 
 class WorkerLostError(Exception):

@@ -16,9 +16,9 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
-from pipeline.process.children import end_with_parent, on_their_own
-from pipeline.workers.pool import Capacity, Result, WorkerLostError
-from pipeline.workers.thread_pool import ended
+from bicliques.pipeline.process.children import end_with_parent, on_their_own
+from bicliques.pipeline.workers.pool import Capacity, Result, WorkerLostError
+from bicliques.pipeline.workers.thread_pool import ended
 
 
 class InProcesses:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from typing import Any
 
-from pipeline.slices import crew, worker
-from pipeline.slices.ending import all_ended
-from pipeline.workers.pool import Capacity, Result
+from bicliques.pipeline.slices import crew, worker
+from bicliques.pipeline.slices.ending import all_ended
+from bicliques.pipeline.workers.pool import Capacity, Result
 
 _IN_HAND = 2
 

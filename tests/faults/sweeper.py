@@ -19,10 +19,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from pipeline.cli.main import main
-from pipeline.slices import first_use
-from schemas.options import BuildOptions
-from schemas.search import Search
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.slices import first_use
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Search
 from tests.faults.watching import watch
 from tests.support.disk import force_nothing
 
@@ -48,7 +48,7 @@ def load() -> None:
         "api.dry_running",
         "publishing.publish_run",
     ):
-        import_module(f"pipeline.{module}")
+        import_module(f"bicliques.pipeline.{module}")
     first_use.before_reading("none", "cpu")
     first_use.before_building(BuildOptions(), False)
     first_use.before_mining("cpu", Search(), lambda _: None)

@@ -19,12 +19,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.run.files import read_json
-from schemas.errors import BicliqueError
-from schemas.manifest import LedgerEntry
-from schemas.records import one_line
-from schemas.work import Subtrees
+import bicliques as bq
+from bicliques.pipeline.run.files import read_json
+from bicliques.schemas.errors import BicliqueError
+from bicliques.schemas.manifest import LedgerEntry
+from bicliques.schemas.records import one_line
+from bicliques.schemas.work import Subtrees
 from tests.support.forks import Sweeper, sweeping
 from tests.support.odd_files import FOREIGN, KINDS, ROOM, ended, forge
 from tests.support.runs import load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
@@ -58,12 +58,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run, one that stopped and has a left-over, an older one, and a publication and a comparison."""
     place = tmp_path_factory.mktemp("attacked")
     source = write_edges(place / "g.parquet", EDGES, strings=True)
-    pipeline.mine(source, place / "complete", workers=0, progress=False, per_vertex=True)
-    pipeline.mine(source, place / "stopped", workers=0, progress=False, max_results=20)
+    bq.mine(source, place / "complete", workers=0, progress=False, per_vertex=True)
+    bq.mine(source, place / "stopped", workers=0, progress=False, max_results=20)
     less = write_edges(place / "less.parquet", EDGES[:-5], strings=True)
-    pipeline.mine(less, place / "older", workers=0, progress=False, report=False)
-    pipeline.publish(place / "complete", place / "published", progress=False)
-    pipeline.diff(place / "older", place / "complete", output=place / "changes", progress=False)
+    bq.mine(less, place / "older", workers=0, progress=False, report=False)
+    bq.publish(place / "complete", place / "published", progress=False)
+    bq.diff(place / "older", place / "complete", output=place / "changes", progress=False)
     shutil.copy(source, place / FOREIGN)
     return place
 
@@ -156,7 +156,7 @@ def test_no_file_of_a_comparison_stops_who_reads_it(model: Path, tmp_path: Path,
     foreign = put(kind, changes / name, model)
     found = None
     with suppress(BicliqueError):
-        found = pipeline.Difference(changes)
+        found = bq.Difference(changes)
     for read in (lambda: found.gone.top(3), lambda: found.new.top(3), lambda: found.vertices) if found else ():
         with suppress(BicliqueError):
             read()

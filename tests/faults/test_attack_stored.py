@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.remote.objects import objects_at
-from pipeline.run import slots
-from pipeline.run.journal import Journal
-from schemas.errors import IncompleteError
-from schemas.records import with_checksum
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.remote.objects import objects_at
+from bicliques.pipeline.run import slots
+from bicliques.pipeline.run.journal import Journal
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.records import with_checksum
 from tests.support.forks import sweeping
 from tests.support.odd_files import KINDS, ROOM, ended, with_numbers
 from tests.support.stored import Machines, check_whole, source_in
@@ -39,7 +39,7 @@ OBJECTS = (
 
 
 def mined(machines: Machines, folder: Path, most: int | None) -> None:
-    pipeline.mine(source_in(folder), machines.url, workers=0, progress=False, max_results=most, report=False)
+    bq.mine(source_in(folder), machines.url, workers=0, progress=False, max_results=most, report=False)
 
 
 @pytest.mark.values
@@ -57,7 +57,7 @@ def test_a_damaged_object_of_a_run_is_made_again_by_a_machine_that_knows_nothing
         told = capfd.readouterr().err
         assert code in (0, 1, 2, 3), command
         assert "Traceback" not in told
-    assert pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False).complete
+    assert bq.resume(machines.url, workers=0, progress=False, max_results=None, report=False).complete
     check_whole(machines)
 
 
@@ -137,7 +137,7 @@ def test_other_things_in_the_cache_of_a_run_are_not_waited_for(machines: Machine
                 else:
                     assert code == (0 if words[0] == "show" else 3), told
     machines.change()
-    assert pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False).complete
+    assert bq.resume(machines.url, workers=0, progress=False, max_results=None, report=False).complete
     check_whole(machines)
 
 

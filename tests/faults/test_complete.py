@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.mining import driver
-from pipeline.results.report.make import report
-from pipeline.results.run_status import status
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import SUCCESS_FILE
-from pipeline.series.marks import mark_complete
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import BicliqueError, IncompleteError
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Search
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.results.report.make import report
+from bicliques.pipeline.results.run_status import status
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import SUCCESS_FILE
+from bicliques.pipeline.series.marks import mark_complete
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import BicliqueError, IncompleteError
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Search
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -51,9 +51,9 @@ def out(complete: Path, tmp_path: Path) -> Path:
 
 def mended(out: Path, report: bool = False) -> None:
     """Resume once: complete as before, and nothing is left to do."""
-    assert pipeline.resume(out, workers=0, progress=False, report=report).complete
+    assert bq.resume(out, workers=0, progress=False, report=report).complete
     assert manifest_pair(out) == EXPECTED
-    assert pipeline.verify(out, progress=False).count == EXPECTED[0]
+    assert bq.verify(out, progress=False).count == EXPECTED[0]
     assert status(out).state == "complete"
     assert steps.run(out, WorkerOptions(workers=0), RunLimits(), False) is None
 
@@ -120,12 +120,12 @@ def test_a_lost_entry_that_found_nothing_is_missed(out: Path) -> None:
 
 def test_a_complete_count_needs_its_ledger_but_no_folder_of_parts(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, count_only=True, workers=0, progress=False, report=False)
+    bq.mine(source, out, count_only=True, workers=0, progress=False, report=False)
     shutil.rmtree(out / "bicliques")
     assert status(out).state == "complete", "there was nothing in it"
     (out / "ledger" / "0.json").unlink()
     assert status(out).state == "failed"
-    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert manifest_pair(out) == EXPECTED
 
 
@@ -226,8 +226,10 @@ def test_a_folder_with_the_name_of_a_file_is_named(out: Path, name: str, is_comp
         (out / "manifest.json").unlink()
     (out / name).mkdir()
     for _ in range(2):
-        with pytest.raises(IncompleteError, match=f"{out / name} .* move it away, then continue with: pipeline.resume"):
-            pipeline.resume(out, workers=0, progress=False, report=False)
+        with pytest.raises(
+            IncompleteError, match=f"{out / name} .* move it away, then continue with: bicliques.resume"
+        ):
+            bq.resume(out, workers=0, progress=False, report=False)
         assert (out / "manifest.json").exists() == is_complete
     (out / name).rmdir()
     mended(out)

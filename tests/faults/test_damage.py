@@ -20,18 +20,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import pipeline
-from pipeline.api import steps
-from pipeline.run import ledger
-from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
-from pipeline.run.opened import Run
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import IncompleteError, ResourceError
-from schemas.jobs import job_of
-from schemas.manifest import PLAN
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Mode, Search
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.run import ledger
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.manifest import PLAN
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Mode, Search
 from tests.support.examples import examples
 from tests.support.runs import (
     answer,
@@ -78,12 +78,12 @@ def stopped(models: Callable[[int | None, Mode], Path]) -> Stopped:
 
 def check_resumed(out: Path) -> None:
     """Resume; the same count and fingerprint, no row twice, no file that does not belong."""
-    results = pipeline.resume(out, max_results=None, workers=0, progress=False, report=False)
+    results = bq.resume(out, max_results=None, workers=0, progress=False, report=False)
     if results.manifest.options["search"]["mode"] == "count":
         assert len(results) == EXPECTED[0]
         return
     assert manifest_pair(out) == EXPECTED
-    assert pipeline.verify(out, progress=False).count == EXPECTED[0]
+    assert bq.verify(out, progress=False).count == EXPECTED[0]
     named = {part.name for part in results.manifest.parts}
     assert {path.name for path in (out / "bicliques").iterdir()} == named
     assert results.to_arrow(columns=["root"]).num_rows == EXPECTED[0]
@@ -176,8 +176,8 @@ def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(
     out = stopped(tmp_path, None)
     steps.prove(out, progress=False)
     damage_file(out / name, "one bit")
-    with pytest.raises(IncompleteError, match=f"{name} is missing or damaged; mend it with: pipeline.resume"):
-        pipeline.verify(out, progress=False)
+    with pytest.raises(IncompleteError, match=f"{name} is missing or damaged; mend it with: bicliques.resume"):
+        bq.verify(out, progress=False)
     check_resumed(out)
 
 
@@ -187,7 +187,7 @@ def test_a_damaged_graph_is_not_made_from_another_input(tmp_path: Path) -> None:
     write_edges(tmp_path / "g.parquet", EDGES[:-1])
     for _ in range(2):
         with pytest.raises(IncompleteError, match=r"step ingest .* does not give again what it gave"):
-            pipeline.resume(out, workers=0, progress=False, report=False)
+            bq.resume(out, workers=0, progress=False, report=False)
     write_edges(tmp_path / "g.parquet", EDGES)
     check_resumed(out)
 
@@ -205,8 +205,8 @@ def test_a_complete_run_without_its_parts_is_noticed(
         part.write_bytes(part.read_bytes()[:-1])
     else:
         (out / "bicliques" / "part-000099-deadbeef0000-0.parquet").write_bytes(b"x")
-    with pytest.raises(IncompleteError, match="mend it with: pipeline"):
-        pipeline.verify(out, progress=False)
+    with pytest.raises(IncompleteError, match="mend it with: bicliques"):
+        bq.verify(out, progress=False)
     check_resumed(out)
     assert "the manifest is withdrawn" in caplog.text
 
@@ -322,7 +322,7 @@ def test_a_node_taken_twice_is_refused(stopped: Stopped, tmp_path: Path) -> None
     rewrite_record(entries.file(0), entries.file(1000), slice=1000, parts=[], took=[list(entry.took[0])])
     for act in (
         lambda: steps.prove(out, progress=False),
-        lambda: pipeline.resume(out, workers=0, progress=False, report=False),
+        lambda: bq.resume(out, workers=0, progress=False, report=False),
     ):
         with pytest.raises(IncompleteError, match="slices 0 and 1000 both took node"):
             act()
@@ -358,7 +358,7 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
 
-    command = [sys.executable, "-m", "pipeline", "mine", source, "-o", out, "--workers", "0", "--ids", "dense"]
+    command = [sys.executable, "-m", "bicliques", "mine", source, "-o", out, "--workers", "0", "--ids", "dense"]
     ended = subprocess.run(
         list(map(str, command)),
         env=environment(),
@@ -389,5 +389,5 @@ def test_a_full_disk_while_the_ledger_is_written(
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "whole_file", full)
         with pytest.raises(ResourceError, match="No space left"):
-            pipeline.resume(out, max_results=None, workers=0, slice_seconds=0.01, progress=False, report=False)
+            bq.resume(out, max_results=None, workers=0, slice_seconds=0.01, progress=False, report=False)
     check_resumed(out)

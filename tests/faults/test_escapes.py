@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.process import neighbours
-from pipeline.process.logs import log_to_stderr
-from pipeline.run.files import read_json
-from pipeline.run.progress import Progress, to_callback
-from schemas.records import with_checksum
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.process import neighbours
+from bicliques.pipeline.process.logs import log_to_stderr
+from bicliques.pipeline.run.files import read_json
+from bicliques.pipeline.run.progress import Progress, to_callback
+from bicliques.schemas.records import with_checksum
 
 #: Sets the title of a terminal, clears it with a control of eight bits, turns the direction of text, and begins a line.
 ODD = "\x1b]0;title\x07\x9b2J\u202e\nstate: complete"
@@ -38,7 +38,7 @@ RECORDS = (
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("escapes")
     pq.write_table(pa.table({"user": list("aabbcc"), "item": list("xyxyyz")}), folder / "in.parquet")
-    pipeline.mine(folder / "in.parquet", folder / "a", workers=0, progress=False, report=False)
+    bq.mine(folder / "in.parquet", folder / "a", workers=0, progress=False, report=False)
     return folder
 
 
@@ -117,7 +117,7 @@ def test_arguments_are_escaped(runs: Path, tmp_path: Path, capfd: pytest.Capture
         assert r"\x1b[2J" in told or r"\033[2J" in told or command[0] == "demo"
     assert main.main(["report", str(odd), "--json", "--quiet"]) == 0
     assert json.loads(capfd.readouterr().out) == {"report": str(odd / "report.html")}, "JSON is for programs"
-    assert "\x1b" not in repr(pipeline.open_run(odd))
+    assert "\x1b" not in repr(bq.open_run(odd))
 
 
 def test_settings_are_escaped_in_help_and_on_the_card(
@@ -141,7 +141,7 @@ def test_a_log_and_a_line_of_progress_are_escaped(
 ) -> None:
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     log_to_stderr()
-    logging.getLogger("pipeline.run.ledger").warning("%s is removed", ODD)
+    logging.getLogger("bicliques.pipeline.run.ledger").warning("%s is removed", ODD)
     show = to_callback(True)
     assert show is not None
     show(Progress("mine", note=f"worker {ODD} has come"))
@@ -166,7 +166,7 @@ def test_labels_are_whole_for_programs_and_escaped_on_a_terminal(
 ) -> None:
     odd = "\x9b2J"  # which JSON does not escape, either
     (tmp_path / "in.csv").write_text(f"user,item\na,x{odd}\nb,x{odd}\n")
-    out = pipeline.mine(tmp_path / "in.csv", tmp_path / "out", workers=0, progress=False, report=False).path
+    out = bq.mine(tmp_path / "in.csv", tmp_path / "out", workers=0, progress=False, report=False).path
     assert main.main(["export", str(out), "--format", form]) == 0
     whole = capfd.readouterr().out
     assert odd in whole

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.run.checksums import checksum
-from pipeline.run.files import read_json
-from schemas.records import with_checksum
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.run.checksums import checksum
+from bicliques.pipeline.run.files import read_json
+from bicliques.schemas.records import with_checksum
 from tests.support.runs import manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.35, 7)
@@ -26,7 +26,7 @@ STRANGER = {"url": "s3://evil/x?endpoint_override=127.0.0.1:9&scheme=http&region
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("found")
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
-    return pipeline.mine(source, folder / "out", workers=0, progress=False, report=False).path
+    return bq.mine(source, folder / "out", workers=0, progress=False, report=False).path
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_a_file_beside_a_run_does_not_redirect_it(out: Path, text: str | None) -
     before = {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()}
     for command in ("status", "show", "sizes", "verify"):
         assert main.main([command, str(out)]) == 0
-    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()} == before
-    again = pipeline.mine(out, out.parent / "next", workers=0, progress=False)
+    again = bq.mine(out, out.parent / "next", workers=0, progress=False)
     assert manifest_pair(again.path) == manifest_pair(out)
     assert list((again.path / "bicliques").iterdir())
 
@@ -57,7 +57,7 @@ def test_a_record_does_not_name_rows_of_others(
     """A run that somebody has sent, whose records have right checksums and name a file of this user as a part."""
     source = out.parent / "private.csv"
     source.write_text("user,item\nsecret 1,x\nsecret 1,y\nsecret 2,x\n")
-    private = pipeline.mine(source, out.parent / "private", workers=0, progress=False, report=False).path
+    private = bq.mine(source, out.parent / "private", workers=0, progress=False, report=False).path
     [part] = (private / "bicliques").iterdir()
     name = {"up": f"../../private/bicliques/{part.name}", "absolute": str(part), "folder": f"x/../{part.name}"}[way]
     data = read_json(out / record)
@@ -74,7 +74,7 @@ def test_a_record_does_not_name_rows_of_others(
             assert (code, told.out) == (1, ""), command
             assert "is not the name of a part" in told.err
             assert f"mend it with: bicliques resume {out}" in told.err
-    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert manifest_pair(out) == manifest_pair(complete)
     assert part.read_bytes() == before
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.process import interrupts
-from schemas.regular_files import open_regular, read_regular, regular
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.process import interrupts
+from bicliques.schemas.regular_files import open_regular, read_regular, regular
 from tests.support.bucket import Asked
 from tests.support.odd_files import make_socket
 from tests.support.runs import environment, random_edges, write_edges
@@ -41,7 +41,7 @@ KINDS: dict[str, Callable[[Path], object]] = {
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hangs")
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
-    return pipeline.mine(source, folder / "out", workers=0, progress=False, per_vertex=True).path
+    return bq.mine(source, folder / "out", workers=0, progress=False, per_vertex=True).path
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(
     own = out / "graph" / "own"
     os.mkfifo(own)
     patience(own)
-    assert pipeline.resume(out, workers=0, progress=False).complete
+    assert bq.resume(out, workers=0, progress=False).complete
     assert own.is_fifo()
 
 
@@ -104,14 +104,14 @@ def test_a_source_that_became_a_pipe_is_not_waited_for(
 ) -> None:
     """Whether a source is as it was is looked up by the name that the run has recorded."""
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, workers=0, progress=False, max_results=5)
+    bq.mine(source, out, workers=0, progress=False, max_results=5)
     source.unlink()
     os.mkfifo(source)
     patience(source)
     assert main.main(["mine", str(source), "-o", str(out), "--workers", "0"]) in (0, 2, 3)
     assert main.main(["status", str(out)]) in (0, 3)
     capfd.readouterr()
-    assert pipeline.resume(out, workers=0, progress=False, max_results=None).complete
+    assert bq.resume(out, workers=0, progress=False, max_results=None).complete
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,7 +134,7 @@ WAITING = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 import pyarrow
-from pipeline.process import interrupts
+from bicliques.pipeline.process import interrupts
 interrupts._UNHEARD_S, interrupts._ENDING_S = 0.5, 0.5
 
 def in_a_library(pipe):
@@ -175,7 +175,7 @@ def test_sigterm_ends_a_command_whose_store_is_silent(machines: Machines, tmp_pa
         return "silence"
 
     machines.bucket.fault = silence
-    command = [sys.executable, "-m", "pipeline", "status", machines.url]
+    command = [sys.executable, "-m", "bicliques", "status", machines.url]
     with subprocess.Popen(command, env=environment() | machines.variables) as waiting:
         try:
             assert asked.wait(_LONGEST_S)
@@ -187,7 +187,7 @@ def test_sigterm_ends_a_command_whose_store_is_silent(machines: Machines, tmp_pa
 
 
 def test_sigterm_ends_a_command_that_waits_for_more_of_its_input() -> None:
-    command = [sys.executable, "-m", "pipeline", "count", "-", "--format", "snap"]
+    command = [sys.executable, "-m", "bicliques", "count", "-", "--format", "snap"]
     with subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE) as waiting:
         try:
             assert waiting.stdin is not None

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-import pipeline
+import bicliques as bq
 from tests.support.runs import (
     ROOT,
     answer,
@@ -31,8 +31,8 @@ from tests.support.runs import (
 EDGES = random_edges(60, 50, 0.2, 5)
 #: The command line, with slices that wait: what comes in the middle does so on a machine that stalls, too.
 PROGRAM = """
-from pipeline.cli.main import program
-from pipeline.mining import driver
+from bicliques.pipeline.cli.main import program
+from bicliques.pipeline.mining import driver
 from tests.support import held
 
 driver.mine_slice, driver.mine_together = held.short_slice, held.short_together
@@ -76,7 +76,7 @@ def hurry(out: Path) -> None:
 
 
 def go_on(out: Path) -> None:
-    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
 
 
 def check(out: Path, expected: tuple[int, int]) -> None:
@@ -84,7 +84,7 @@ def check(out: Path, expected: tuple[int, int]) -> None:
     ledger = load_ledger(out)
     assert list(ledger.orphans()) == []
     assert ledger.outstanding() == {}
-    assert pipeline.verify(out, sample=50, progress=False).count == expected[0]
+    assert bq.verify(out, sample=50, progress=False).count == expected[0]
 
 
 def test_a_killed_worker(tmp_path: Path, expected: tuple[int, int]) -> None:
@@ -100,7 +100,7 @@ def test_a_killed_worker(tmp_path: Path, expected: tuple[int, int]) -> None:
     _, error = process.communicate(timeout=120)
     assert process.returncode == 0, error
     check(out, expected)
-    manifest = pipeline.open_run(out).manifest
+    manifest = bq.open_run(out).manifest
     assert manifest.mining["retries"] == 1
     assert len(manifest.mining["workers"]) >= 2
     assert re.search(rf"slice \d+ failed the first time: its worker \S+:{victim} died", error), "it is named"
@@ -118,7 +118,7 @@ def test_a_killed_driver(tmp_path: Path, expected: tuple[int, int]) -> None:
     assert (out / "run.lock").exists()
     entries = len(load_ledger(out).entries)
     assert not (out / "manifest.json").exists()
-    assert len(pipeline.open_run(out)) > 0
+    assert len(bq.open_run(out)) > 0
     go_on(out)
     assert len(load_ledger(out).entries) > entries
     check(out, expected)
@@ -227,10 +227,10 @@ def test_sigterm_while_it_mines(tmp_path: Path, expected: tuple[int, int]) -> No
     _, alive = psutil.wait_procs(workers, timeout=15)
     assert not alive, "workers outlive their driver"
     assert not (out / "run.lock").exists()
-    found = pipeline.status(out)
+    found = bq.status(out)
     assert (found.state, found.why, found.step) == ("stopped", "it was ended by SIGTERM", "mine")
     assert found.slices >= 3
-    assert pipeline.open_run(out).outcome == "interrupted"
+    assert bq.open_run(out).outcome == "interrupted"
     go_on(out)
     assert len(load_ledger(out).entries) > found.slices
     check(out, expected)

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.mining import driver
-from pipeline.mining.instructions import Policy
-from pipeline.proof import proving
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.workers.pool import InProcess
-from schemas.options import RunLimits
-from schemas.search import Search
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.mining.instructions import Policy
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.pool import InProcess
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.search import Search
 from tests.support.dask_commands import ManyWorkers, connected, dask_scheduler
 from tests.support.held import short_slice, short_together
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.remote.objects import objects_at
-from schemas.errors import BicliqueError, InputError
+import bicliques as bq
+from bicliques.pipeline.remote.objects import objects_at
+from bicliques.schemas.errors import BicliqueError, InputError
 from tests.support.bucket import Asked, Gone, Killer
 from tests.support.forks import sweeping
 from tests.support.stored import Machines, check_whole, source_in
@@ -22,17 +22,17 @@ def source(tmp_path: Path) -> Path:
     return source_in(tmp_path)
 
 
-def mine(machines: Machines, source: Path, **options: Any) -> pipeline.Results:
-    return pipeline.mine(source, machines.url, workers=0, progress=False, report=False, **options)
+def mine(machines: Machines, source: Path, **options: Any) -> bq.Results:
+    return bq.mine(source, machines.url, workers=0, progress=False, report=False, **options)
 
 
 def state_of(machines: Machines, few: int) -> str:
     """Which run is there, the old one of so many bicliques, or the new one. It can be read."""
     if objects_at(machines.url).size("options.json") is None:
         with pytest.raises(InputError, match=r"it has sessions/1\.json; name another place, or begin anew"):
-            pipeline.open_run(machines.url)
+            bq.open_run(machines.url)
         return "none"
-    there = pipeline.open_run(machines.url)
+    there = bq.open_run(machines.url)
     return "old" if len(there) == few and there.complete else "new"
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import pipeline
+import bicliques as bq
 from tests.faults.watching import seen_by_readers
 from tests.support.forks import Sweeper, sweeping
 from tests.support.runs import answer, manifest_pair, random_edges, write_edges
@@ -34,10 +34,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     quietly: dict[str, Any] = {"workers": 0, "progress": False}
     first, _ = write_edges(place / "g.parquet", EDGES), write_edges(place / "less.parquet", LESS)
     third = answer(EDGES)[0] // 3
-    pipeline.mine(first, place / "stopped", max_results=third, **quietly)
-    pipeline.resume(place / "stopped", max_results=2 * third, **quietly)
+    bq.mine(first, place / "stopped", max_results=third, **quietly)
+    bq.resume(place / "stopped", max_results=2 * third, **quietly)
     copytree(place / "stopped", place / "complete")
-    pipeline.resume(place / "complete", max_results=None, report=False, **quietly)
+    bq.resume(place / "complete", max_results=None, report=False, **quietly)
     assert len(list((place / "complete" / "bicliques").iterdir())) >= 3
     return place
 

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.run.files import read_json
-from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import BicliqueError, IncompleteError, InputError
-from schemas.jobs import AllMaximal
-from schemas.manifest import LedgerEntry
-from schemas.options import RunLimits, RunOptions
-from schemas.records import checked, one_line, read_as, with_checksum
-from schemas.search import Search
-from schemas.sizes import SizeCounts
-from schemas.work import Subtrees
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.run.files import read_json
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
+from bicliques.schemas.jobs import AllMaximal
+from bicliques.schemas.manifest import LedgerEntry
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.records import checked, one_line, read_as, with_checksum
+from bicliques.schemas.search import Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.work import Subtrees
 from tests.support.runs import (
     answer,
     ledger_entry,
@@ -69,14 +69,14 @@ COMMANDS = ("status", "show", "sizes", "sample", "verify", "report")
 def complete(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("records")
     source = write_edges(folder / "g.parquet", EDGES)
-    return pipeline.mine(source, folder / "out", workers=0, progress=False, report=False).path
+    return bq.mine(source, folder / "out", workers=0, progress=False, report=False).path
 
 
 @pytest.fixture(scope="module")
 def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("stopped")
     source = write_edges(folder / "g.parquet", EDGES)
-    return pipeline.mine(source, folder / "out", max_results=20, workers=0, progress=False, report=False).path
+    return bq.mine(source, folder / "out", max_results=20, workers=0, progress=False, report=False).path
 
 
 @pytest.fixture
@@ -85,9 +85,9 @@ def out(complete: Path, tmp_path: Path) -> Path:
 
 
 def resumed(out: Path) -> None:
-    assert pipeline.resume(out, max_results=None, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, max_results=None, workers=0, progress=False, report=False).complete
     assert manifest_pair(out) == EXPECTED
-    assert pipeline.verify(out, progress=False).count == EXPECTED[0]
+    assert bq.verify(out, progress=False).count == EXPECTED[0]
 
 
 def places(data: Any, name: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -151,20 +151,20 @@ def test_no_value_of_a_record_without_a_checksum_ends_in_a_traceback(out: Path, 
             except (IncompleteError, InputError) as error:
                 refused.append(str(error))
     assert refused
-    remedies = ("bicliques resume", "pipeline.resume", "start the run again", "use version")
+    remedies = ("bicliques resume", "bicliques.resume", "start the run again", "use version")
     assert [text for text in refused if str(out) not in text or not any(word in text for word in remedies)] == []
 
 
 def readers_of(out: Path, name: str) -> list[Callable[[], object]]:
     """What reads a record, each by itself."""
     folder = RunFolder(out)
-    readers: list[Callable[[], object]] = [lambda: pipeline.status(out)]
+    readers: list[Callable[[], object]] = [lambda: bq.status(out)]
     if name.startswith("steps/"):
         step = Path(name).stem
         return [*readers, lambda: folder.facts(step), lambda: folder.checksums(step)]
     if name == "options.json":
         readers += [folder.limits, folder.origin]
-    return [*readers, lambda: pipeline.open_run(out).manifest]
+    return [*readers, lambda: bq.open_run(out).manifest]
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -210,7 +210,7 @@ def test_a_damaged_step_is_done_again(
     with pytest.raises(IncompleteError, match=f"{file} .*mend it with: bicliques resume {out}$"):
         RunFolder(out).facts(file.stem)
     resumed(out)
-    assert pipeline.status(out).state == "complete"
+    assert bq.status(out).state == "complete"
     assert json.loads(file.read_text()).keys() == json.loads(text).keys()
 
 
@@ -225,7 +225,7 @@ def test_a_damaged_step_is_not_made_from_another_input(stopped: Path, tmp_path: 
     file.write_text(file.read_text().replace('"n_left": 3', '"n_left": 1'))
     for _ in range(2):
         with pytest.raises(IncompleteError, match=r"step ingest .* does not give again what it gave"):
-            pipeline.resume(out, workers=0, progress=False, report=False)
+            bq.resume(out, workers=0, progress=False, report=False)
     write_edges(source, EDGES)
     resumed(out)
 
@@ -261,12 +261,12 @@ def test_fields_of_a_later_version_are_left_alone(out: Path) -> None:
     header["options"]["search"]["later"] = 7
     header["options"]["later"] = header["limits"]["later"] = header["origin"]["later"] = "y"
     rewrite_record(out / "options.json", **header)
-    assert pipeline.resume(out, max_results=10**6, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, max_results=10**6, workers=0, progress=False, report=False).complete
     kept = json.loads((out / "options.json").read_text())
     assert kept["limits"] == header["limits"] | {"max_results": 10**6}
     assert [kept[key] for key in ("later", "options", "origin")] == [header[k] for k in ("later", "options", "origin")]
     rewrite_record(out / "manifest.json", later=1, options=header["options"])
-    assert pipeline.open_run(out).manifest.count == EXPECTED[0]
+    assert bq.open_run(out).manifest.count == EXPECTED[0]
     assert main.main(["report", str(out)]) == 0
 
 
@@ -279,10 +279,10 @@ def test_records_of_an_earlier_version_have_no_checksum(out: Path) -> None:
     (out / "ledger" / "0.json").write_text(json.dumps(with_checksum(entry), indent=1))
     data = read_json(out / "manifest.json")
     (out / "manifest.json").write_text(json.dumps({k: v for k, v in data.items() if k != "compared_rows"}))
-    assert pipeline.open_run(out).manifest.compared_rows == 0
-    assert pipeline.status(out).state == "complete"
+    assert bq.open_run(out).manifest.compared_rows == 0
+    assert bq.status(out).state == "complete"
     assert steps.run(out, WorkerOptions(workers=0), RunLimits(), False) is None
-    assert pipeline.verify(out, progress=False).count == EXPECTED[0]
+    assert bq.verify(out, progress=False).count == EXPECTED[0]
     assert main.main(["report", str(out)]) == 0
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.workers.pool import InProcess
-from schemas.options import RunLimits
+import bicliques as bq
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.pool import InProcess
+from bicliques.schemas.options import RunLimits
 from tests.support.dask_commands import ManyWorkers, connected, dask_scheduler
 from tests.support.held import held_together
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
@@ -33,7 +33,7 @@ def check(folder: RunFolder) -> None:
     ledger = load_ledger(folder.path)
     assert ledger.outstanding() == {}
     assert list(ledger.orphans()) == []
-    assert pipeline.verify(folder.path, progress=False).count == manifest.count
+    assert bq.verify(folder.path, progress=False).count == manifest.count
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_run_of_shared_slices_that_was_stopped_goes_on_with_one_thread(tmp_pat
         finally:
             pool.close()
             workers.close()
-    assert len(pipeline.open_run(folder.path)) == 60
+    assert len(bq.open_run(folder.path)) == 60
     assert driver.mine_run(Run(folder), InProcess(), RunLimits(), quiet).outcome == "complete"
     assert {entry.result.stats.threads for entry in load_ledger(folder.path).entries.values()} == {1, 2}
     check(folder)

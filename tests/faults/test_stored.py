@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.run import journal
-from schemas.errors import BicliqueError
+import bicliques as bq
+from bicliques.pipeline.run import journal
+from bicliques.schemas.errors import BicliqueError
 from tests.support.bucket import Asked, Gone, Killer
 from tests.support.forks import sweeping
 from tests.support.stored import Machines, check_whole, source_in, told_apart
@@ -18,14 +18,14 @@ from tests.support.stored import Machines, check_whole, source_in, told_apart
 
 def mine(machines: Machines, source: Path) -> None:
     """In two sessions, with several slices each."""
-    pipeline.mine(source, machines.url, workers=0, progress=False, max_results=60, report=False)
-    pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
+    bq.mine(source, machines.url, workers=0, progress=False, max_results=60, report=False)
+    bq.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
 
 
 def go_on(machines: Machines, source: Path) -> None:
     """What a person does on another machine. The same command begins the run if none is there."""
     machines.change()
-    pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+    bq.mine(source, machines.url, workers=0, progress=False, report=False)
 
 
 #: A request that fails, how it fails, and from which one of its kind on.
@@ -59,7 +59,7 @@ def test_a_store_that_stays_broken(machines: Machines, tmp_path: Path, what: str
     machines.bucket.fault = broken
     said = ""
     try:
-        pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+        bq.mine(source, machines.url, workers=0, progress=False, report=False)
     except BicliqueError as error:
         said = str(error)
     machines.bucket.well()

@@ -11,7 +11,7 @@ from pathlib import Path
 import distributed
 import pytest
 
-import pipeline
+import bicliques as bq
 from tests.support.bucket import Asked, Fault, Killer
 from tests.support.dask_commands import dask_scheduler, start_worker
 from tests.support.runs import ROOT, answer, environment
@@ -64,8 +64,8 @@ class KillerAt(Killer):
         return super().__call__(asked)
 
 
-def mine(machines: Machines, source: Path, cluster: Cluster) -> pipeline.Results:
-    return pipeline.mine(
+def mine(machines: Machines, source: Path, cluster: Cluster) -> bq.Results:
+    return bq.mine(
         source,
         machines.url,
         scheduler=cluster.address,
@@ -80,7 +80,7 @@ def check(machines: Machines) -> None:
     """A worker that was cut off may put a part so late that nobody removes it; it counts nowhere."""
     check_whole(machines, strays=True)
     machines.change()
-    assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
+    assert bq.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
 
 
 @pytest.mark.parametrize(("at", "before"), [(1, True), (2, False)])
@@ -112,7 +112,7 @@ def test_the_driver_is_killed_while_workers_put_parts(
 ) -> None:
     """Another driver goes on with the same workers, and then nothing is missing and nothing there twice."""
     source = source_in(tmp_path)
-    words = [sys.executable, "-m", "pipeline", "mine", str(source), "-o", machines.url, "--quiet", "--no-report"]
+    words = [sys.executable, "-m", "bicliques", "mine", str(source), "-o", machines.url, "--quiet", "--no-report"]
     words += ["--scheduler", cluster.address, "--engine", "cpu", "--slice-seconds", str(SLICE_S)]
     machines.bucket.fault = KillerAt(tmp_path / "pid", kind, at, before)
     shell = ["sh", "-c", 'echo $$ > "$0"; exec "$@"', str(tmp_path / "pid")]

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.run import names
+import bicliques as bq
+from bicliques.pipeline.run import names
 from tests.faults.sweeper import KINDS
 from tests.support.compared import rows_of
 from tests.support.forks import Sweeper, sweeping
@@ -63,10 +63,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An input, a run of it that stopped, and a complete one."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
-    pipeline.mine(source, place / "stopped", workers=0, progress=False, max_results=60)
-    pipeline.mine(source, place / "complete", workers=0, progress=False, report=False)
+    bq.mine(source, place / "stopped", workers=0, progress=False, max_results=60)
+    bq.mine(source, place / "complete", workers=0, progress=False, report=False)
     less = write_edges(place / "less.parquet", EDGES[:-5])
-    pipeline.mine(less, place / "older", workers=0, progress=False, report=False)
+    bq.mine(less, place / "older", workers=0, progress=False, report=False)
     return place
 
 
@@ -117,9 +117,9 @@ def check_after(sweeper: Sweeper, place: Path, command: str, words: list[str]) -
         changes = below / "changes"
         if not (changes / "diff.json").exists():  # otherwise it was killed when all was done
             assert sweeper.run(place, words) == 0, (place / "err").read_text()
-        found = pipeline.Difference(changes)
+        found = bq.Difference(changes)
         assert (found.new_run.found.count, found.new_run.found.fingerprint) == EXPECTED
-        assert rows_of(found.new) == rows_of(pipeline.open_run(out)) - rows_of(pipeline.open_run(below / "older"))
+        assert rows_of(found.new) == rows_of(bq.open_run(out)) - rows_of(bq.open_run(below / "older"))
         assert len(list(changes.iterdir())) == 5
         return
     if command == "publish":
@@ -199,7 +199,7 @@ def test_killed_wherever_a_file_gets_its_name(sweeper: Sweeper, model: Path, tmp
             named = {part["name"]: part["rows"] for entry in entries for part in entry["parts"]}
             seen = {path.name for path in (out / "bicliques").glob("*.parquet")}
             assert seen <= named.keys(), "a reader sees rows that do not count"
-            results = pipeline.open_run(out)
+            results = bq.open_run(out)
             assert results.to_arrow(columns=["n_left"]).num_rows == len(results) == sum(named.values())
             between += len(named.keys() - seen) > 0
         check_after(sweeper, place, command, words)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.api.table import entries_of
+from bicliques.pipeline.api.table import entries_of
 
 
 def grouped(**given: Any) -> dict[str, Any]:

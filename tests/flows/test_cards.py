@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from flows import cards
-from flows.markdown import plain
+from bicliques.flows import cards
+from bicliques.flows.markdown import plain
 
 
 @pytest.mark.parametrize("text", ["a|b", "a\nb", "[x](http://y)", "<img src=x>", "`*_~#", "a\\|b", "&amp;"])

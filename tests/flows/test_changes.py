@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from prefect.client.schemas.objects import State
 
-import pipeline
-from flows.mine import mine
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.flows.mine import mine
+from bicliques.schemas.errors import InputError
 from tests.flows.grouped import grouped
 from tests.flows.receiver import notified
 from tests.flows.states import artifacts, logged
@@ -75,7 +75,7 @@ def test_nights_are_compared_and_much_change_is_told(tmp_path: Path, told: list[
     most = {name: int(value) for name, value in zip(head, first, strict=True) if value.lstrip("\\-").isdecimal()}
     assert most["before"] - most["gone"] + most["new"] == most["after"]
     changes = tmp_path / "runs" / "2026-01-02" / "changes"
-    assert rows_of(pipeline.Difference(changes).gone) == was - now
+    assert rows_of(bq.Difference(changes).gone) == was - now
     assert not (tmp_path / "runs" / "2026-01-01").exists(), "the run before is removed after it was compared"
 
 

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from prefect.client.schemas.objects import State
 
-from flows import ending
-from flows.assets import asset_key
-from flows.mine import mine
-from pipeline.run.folder import RunFolder
+from bicliques.flows import ending
+from bicliques.flows.assets import asset_key
+from bicliques.flows.mine import mine
+from bicliques.pipeline.run.folder import RunFolder
 from tests.flows.emitted import CHANGED, COMPLETE, MADE, READ, events
 from tests.flows.grouped import grouped
 from tests.support.compared import maximal_bicliques

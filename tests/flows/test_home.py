@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State
 
-import pipeline
-from flows.identity import nightly
-from flows.mine import mine
-from flows.publishing import Target
-from flows.verify import verify
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.flows.identity import nightly
+from bicliques.flows.mine import mine
+from bicliques.flows.publishing import Target
+from bicliques.flows.verify import verify
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts
 from tests.support.runs import answer, random_edges, write_edges
@@ -59,7 +59,7 @@ def test_a_night_is_mined_published_and_verified_below_the_home_folder(home: Pat
 
 
 def test_another_run_at_home_is_refused_and_not_written_to(home: Path) -> None:
-    pipeline.mine([("a", "x"), ("b", "x")], home / "out", workers=0, progress=False, report=False)
+    bq.mine([("a", "x"), ("b", "x")], home / "out", workers=0, progress=False, report=False)
     files = [path for path in (home / "out").rglob("*") if path.is_file()]
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
     with pytest.raises(InputError, match="name another output folder"):
@@ -71,7 +71,7 @@ def test_another_run_at_home_is_refused_and_not_written_to(home: Path) -> None:
 
 def test_a_night_in_a_folder_that_is_called_tilde_is_there_as_a_whole(home: Path) -> None:
     """The run at home has another graph and this very place, so that nobody could miss what is read there."""
-    pipeline.mine([("a", "x"), ("b", "x")], home / "runs" / NIGHT, workers=0, progress=False, report=False)
+    bq.mine([("a", "x"), ("b", "x")], home / "runs" / NIGHT, workers=0, progress=False, report=False)
     files = [path for path in home.rglob("*") if path.is_file()]
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
     place = Path("~/runs").absolute() / NIGHT

@@ -16,10 +16,10 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from prefect.client.schemas.objects import State
 
-from flows import logs
-from flows.assets import asset_key
-from flows.markdown import plain, table_of_rows
-from flows.mine import mine
+from bicliques.flows import logs
+from bicliques.flows.assets import asset_key
+from bicliques.flows.markdown import plain, table_of_rows
+from bicliques.flows.mine import mine
 from tests.flows.emitted import COMPLETE, MADE, events
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts, descriptions, everything, read
@@ -139,7 +139,7 @@ def test_a_line_of_the_log_is_one_line(monkeypatch: pytest.MonkeyPatch, label: s
     log.addHandler(lines)
     monkeypatch.setattr(logs, "get_run_logger", lambda: log)
     with logs.run_logs():
-        logging.getLogger("pipeline.publishing").warning("%s", f"12 files are at {label}")
+        logging.getLogger("bicliques.pipeline.publishing").warning("%s", f"12 files are at {label}")
     logs.say(f"looked into {label}")
     told = (f"12 files are at {label}", f"looked into {label}")
     assert lines.lines == [text if text.isprintable() else repr(text) for text in told]

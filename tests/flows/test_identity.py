@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from flows import identity, logs
-from flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
-from kernels import engines
-from pipeline.api import steps
-from pipeline.ingest.sources.names import recorded
-from pipeline.run.files import read_json, write_json
-from pipeline.run.folder import RunFolder
-from schemas.errors import BicliqueError, IncompleteError, InputError
-from schemas.options import RunOptions
-from schemas.search import Search
+import bicliques as bq
+from bicliques.flows import identity, logs
+from bicliques.flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
+from bicliques.kernels import engines
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.ingest.sources.names import recorded
+from bicliques.pipeline.run.files import read_json, write_json
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
+from bicliques.schemas.options import RunOptions
+from bicliques.schemas.search import Search
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
@@ -37,7 +37,7 @@ def _log(monkeypatch: pytest.MonkeyPatch) -> None:
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
     source = write_edges(folder / "g.parquet", EDGES)
-    return pipeline.mine(source, folder / "2026-11-23", workers=0, progress=False, report=False).path
+    return bq.mine(source, folder / "2026-11-23", workers=0, progress=False, report=False).path
 
 
 @pytest.fixture
@@ -87,13 +87,13 @@ def test_a_run_as_source_has_the_digest_of_its_input(day: Path, tmp_path: Path) 
     """It is another input once the run is another one, also where a link such as ``latest`` leads to it."""
     (tmp_path / "latest").symlink_to(day)
     out, search = tmp_path / "query", {"containing_left": ["5"]}
-    pipeline.mine(tmp_path / "latest", out, workers=0, progress=False, report=False, **search)  # type: ignore[arg-type]
+    bq.mine(tmp_path / "latest", out, workers=0, progress=False, report=False, **search)  # type: ignore[arg-type]
     query = RunOptions(source=str(tmp_path / "latest"), search=Search(containing_left=("5",)), engine=engines.AUTO)
     assert folder_for(out, query, False) == out
     with pytest.raises(InputError, match=r"holds a run with containing_left=5, not with containing_left=8"):
         folder_for(out, replace(query, search=Search(containing_left=("8",))), False)
     source = write_edges(tmp_path / "other.parquet", EDGES[1:])
-    other = pipeline.mine(source, tmp_path / "other", workers=0, progress=False, report=False).path
+    other = bq.mine(source, tmp_path / "other", workers=0, progress=False, report=False).path
     (tmp_path / "latest").unlink()
     (tmp_path / "latest").symlink_to(other)
     with pytest.raises(InputError, match="latest has changed since"):
@@ -103,7 +103,7 @@ def test_a_run_as_source_has_the_digest_of_its_input(day: Path, tmp_path: Path) 
 def test_a_folder_to_which_a_file_came_is_another_input(day: Path, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "a.el").write_text("1 2\n")
-    out = pipeline.mine(tmp_path / "in", tmp_path / "out", workers=0, progress=False, report=False).path
+    out = bq.mine(tmp_path / "in", tmp_path / "out", workers=0, progress=False, report=False).path
     wanted = RunOptions(source=recorded(tmp_path / "in"), engine=engines.AUTO)
     assert folder_for(out, wanted, False) == out
     (tmp_path / "in" / "b.el").write_text("1 2\n")
@@ -115,7 +115,7 @@ def test_only_the_last_run_of_the_day_is_gone_on_with(day: Path) -> None:
     """An input that is as it was in the morning, after it was corrected at noon, is a new run, and the newest."""
     source = write_edges(day.parent / "g.parquet", EDGES[1:])
     second = day.with_name("2026-11-23.2")
-    pipeline.mine(source, second, workers=0, progress=False, report=False, max_results=3)
+    bq.mine(source, second, workers=0, progress=False, report=False, max_results=3)
     assert folder_for(day, asked(day), True) == second, "not complete, same input"
     write_edges(source, EDGES)
     assert folder_for(day, asked(day), True) == day.with_name("2026-11-23.3")

@@ -14,9 +14,9 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import State
 from prefect.flow_engine import run_flow
 
-from flows import keys
-from flows.keys import Keys
-from flows.mine import mine
+from bicliques.flows import keys
+from bicliques.flows.keys import Keys
+from bicliques.flows.mine import mine
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts
 from tests.support.runs import random_edges, write_edges

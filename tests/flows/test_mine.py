@@ -15,13 +15,13 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State
 from prefect.concurrency.sync import concurrency
 
-import pipeline
-from flows import tasks
-from flows.mine import mine
-from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
-from pipeline.run.lock import locked
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.flows import tasks
+from bicliques.flows.mine import mine
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.lock import locked
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts, logged, read, tries
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
@@ -169,7 +169,7 @@ def test_a_failed_mine_is_resumed_by_the_retry(tmp_path: Path, monkeypatch: pyte
 def test_counting_only_by_size(tmp_path: Path, source: Path) -> None:
     state = run(source, tmp_path / "out", count_only=True, sizes=True)
     assert (state.result()["count"], int(state.result()["fingerprint"])) == answer(EDGES)
-    assert pipeline.open_run(tmp_path / "out").sizes().total == answer(EDGES)[0]
+    assert bq.open_run(tmp_path / "out").sizes().total == answer(EDGES)[0]
     assert "largest" not in artifacts(state)
     assert "count_only" in refusal(run(source, tmp_path / "other", sizes=True))
 
@@ -238,7 +238,7 @@ def test_a_day_that_is_given_is_recorded_where_no_name_has_it(tmp_path: Path, so
 def test_corrected_input_of_the_same_day_makes_a_new_run_and_the_same_input_none(tmp_path: Path, source: Path) -> None:
     night = partial(run, output=f"{tmp_path}/runs/{{date}}", date="2026-11-23")
     first, second = tmp_path / "runs" / "2026-11-23", tmp_path / "runs" / "2026-11-23.2"
-    pipeline.mine(source, first, **QUICK)
+    bq.mine(source, first, **QUICK)
     again = night(source)
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["2026-11-23"]
     assert logged(again, f"{first} is complete since ")
@@ -257,7 +257,7 @@ def test_a_backfill_is_one_parameter_and_removes_nothing(tmp_path: Path) -> None
         write_edges(tmp_path / f"{day}.parquet", EDGES[k:])
     night = partial(run, f"{tmp_path}/{{date}}.parquet", f"{tmp_path}/runs/{{date}}", keep=1, latest=True)
     runs = tmp_path / "runs"
-    pipeline.mine(tmp_path / "2026-11-21.parquet", runs / "2026-11-21", **QUICK)
+    bq.mine(tmp_path / "2026-11-21.parquet", runs / "2026-11-21", **QUICK)
     night(date="2026-11-22")
     assert (runs / "2026-11-22" / "_SUCCESS").exists()
     late = night(date="2026-10-01", keep_created=1)
@@ -272,7 +272,7 @@ def test_a_backfill_is_one_parameter_and_removes_nothing(tmp_path: Path) -> None
 def test_old_runs_go_when_a_new_one_is_complete(tmp_path: Path, source: Path) -> None:
     runs = tmp_path / "runs"
     for day in ("1", "2"):
-        pipeline.mine(source, runs / day, **QUICK)
+        bq.mine(source, runs / day, **QUICK)
     run(source, runs / "unfinished", max_results=10, keep=1)
     assert {path.name for path in runs.iterdir()} == {"1", "2", "unfinished"}
     assert not (runs / "unfinished" / "_SUCCESS").exists()

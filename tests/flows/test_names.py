@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State
 
-from flows import identity, names
-from flows.mine import mine
-from flows.names import name_of_mining, name_of_verifying
-from flows.verify import verify
+from bicliques.flows import identity, names
+from bicliques.flows.mine import mine
+from bicliques.flows.names import name_of_mining, name_of_verifying
+from bicliques.flows.verify import verify
 from tests.flows.states import read
 
 DUE = datetime(2026, 1, 31, 3, 0, 7, tzinfo=UTC)

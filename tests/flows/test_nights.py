@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State
 
-import pipeline
-from flows import tasks
-from flows.mine import mine
-from pipeline.run.folder import RunFolder
-from pipeline.run.version import __version__
-from pipeline.series.runs import is_run
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.flows import tasks
+from bicliques.flows.mine import mine
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.series.runs import is_run
+from bicliques.schemas.errors import InputError
 from tests.flows.emitted import COMPLETE, events
 from tests.flows.grouped import grouped
 from tests.flows.receiver import notified
@@ -108,7 +108,7 @@ def test_another_version_of_this_package_mines_an_unchanged_input_again(
 ) -> None:
     write_edges(tmp_path / "g.parquet", EDGES)
     run(tmp_path, "2026-01-01")
-    monkeypatch.setattr("flows.identity.__version__", "9.8.7")
+    monkeypatch.setattr("bicliques.flows.identity.__version__", "9.8.7")
     state = run(tmp_path, "2026-01-02")
     assert (state.name, runs(tmp_path)) == ("Completed", ["2026-01-01", "2026-01-02"])
     words = f"version {__version__} of this package made {tmp_path}/runs/2026-01-01, and this is version 9.8.7"
@@ -163,7 +163,7 @@ def test_what_the_gate_refuses_is_neither_published_nor_linked(tmp_path: Path, t
     assert (len(told), runs(tmp_path)) == (3, ["2026-01-01", "2026-01-02", "latest"])
     assert not (tmp_path / "runs" / "2026-01-02" / "_SUCCESS").exists()
     with pytest.raises(InputError, match="2026-01-02 has not passed the gate of its schedule, so it is not published"):
-        pipeline.publish(tmp_path / "runs" / "2026-01-02", tmp_path / "by hand")
+        bq.publish(tmp_path / "runs" / "2026-01-02", tmp_path / "by hand")
     assert not (tmp_path / "by hand").exists()
     write_edges(tmp_path / "g.parquet", OTHERS[1:])
     assert run(tmp_path, "2026-01-04", **gate).name == "Refused", "it is not compared with a run that was refused"
@@ -189,11 +189,11 @@ def test_a_run_that_was_killed_before_the_gate_has_not_passed_it(
     run(tmp_path, "2026-01-01", **gate)
     write_edges(tmp_path / "g.parquet", OTHERS)
     with monkeypatch.context() as patched:
-        patched.setattr("flows.mine.compare", lambda *_: 1 / 0)
+        patched.setattr("bicliques.flows.mine.compare", lambda *_: 1 / 0)
         assert run(tmp_path, "2026-01-02", **gate).is_failed()
-    assert pipeline.open_run(tmp_path / "runs" / "2026-01-02").complete
+    assert bq.open_run(tmp_path / "runs" / "2026-01-02").complete
     with pytest.raises(InputError, match="has not passed the gate"):
-        pipeline.publish(tmp_path / "runs" / "2026-01-02", tmp_path / "by hand")
+        bq.publish(tmp_path / "runs" / "2026-01-02", tmp_path / "by hand")
     write_edges(tmp_path / "g.parquet", OTHERS[1:])
     assert run(tmp_path, "2026-01-03", **gate).name == "Refused"
     assert (tmp_path / "runs" / "latest").readlink() == Path("2026-01-01")
@@ -281,7 +281,7 @@ def test_a_range_that_was_killed_goes_on_where_it_was(
         patched.setattr(tasks, "plan", killed)
         with pytest.raises(KeyboardInterrupt):
             make_up()
-    assert [pipeline.open_run(first).complete, is_run(second), is_run(third)] == [True, True, False]
+    assert [bq.open_run(first).complete, is_run(second), is_run(third)] == [True, True, False]
     names = [RunFolder(path).run_id() for path in (first, second)]
     state = make_up()
     assert state.name == "Completed"
@@ -321,4 +321,4 @@ def test_names_of_artifacts_begin_with_words(tmp_path: Path, told: list[dict[str
     shown = artifacts(run(tmp_path, "2026-01-02", changes=True))
     assert {"largest", "largest-new", "changes", "run-card", "mining"} <= shown.keys()
     assert shown[""].startswith("mine-runs-g-")
-    assert pipeline.open_run(tmp_path / "runs" / "2026-01-02").complete
+    assert bq.open_run(tmp_path / "runs" / "2026-01-02").complete

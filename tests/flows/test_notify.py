@@ -12,10 +12,10 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelled, Cancelling, Completed, Running, Scheduled
 
-import pipeline
-from flows.mine import mine
-from flows.notify import tell
-from pipeline.results.results import Results
+import bicliques as bq
+from bicliques.flows.mine import mine
+from bicliques.flows.notify import tell
+from bicliques.pipeline.results.results import Results
 from tests.flows.grouped import grouped
 from tests.flows.receiver import notified
 from tests.flows.states import read
@@ -88,7 +88,7 @@ def test_one_that_was_stopped_in_a_terminal(
 
 def test_one_that_a_worker_cancelled(tmp_path: Path, source: Path, told: list[dict[str, str]]) -> None:
     """The hook is called in another process, which knows only what the server does."""
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     with get_client(sync_client=True) as client:
         flow_run = client.create_flow_run(mine, parameters={"source": "g", "notify": BLOCK}, state=Running())
         client.update_flow_run_labels(flow_run.id, {"folder": str(tmp_path / "out")})

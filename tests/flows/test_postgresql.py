@@ -82,7 +82,7 @@ def test_a_run_is_kept_in_postgresql(tmp_path: Path) -> None:
         pytest.skip("no PostgreSQL server on this machine (Debian: apt-get install postgresql)")
     source = write_edges(tmp_path / "g.parquet", EDGES)
     options = grouped(workers=0, report=False)
-    call = f"from flows.mine import mine; mine({str(source)!r}, {str(tmp_path / 'out')!r}, **{options})"
+    call = f"from bicliques.flows.mine import mine; mine({str(source)!r}, {str(tmp_path / 'out')!r}, **{options})"
     with (
         postgresql(programs) as database,
         server(tmp_path, PREFECT_SERVER_DATABASE_CONNECTION_URL=f"postgresql+asyncpg://{database}") as prefect,

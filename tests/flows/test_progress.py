@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from flows import progress
-from flows.progress import ProgressArtifact
-from pipeline.run.progress import Progress
+from bicliques.flows import progress
+from bicliques.flows.progress import ProgressArtifact
+from bicliques.pipeline.run.progress import Progress
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State
 
-from flows import tasks
-from flows.mine import mine
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
+from bicliques.flows import tasks
+from bicliques.flows.mine import mine
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
 from tests.flows.emitted import COMPLETE, MADE, PUBLISHED, READ, events
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts, everything, logged

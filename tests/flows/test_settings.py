@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-import pipeline
-from flows.mine import mine
-from flows.verify import verify
-from pipeline.api.table import entries_of
-from schemas.option import GROUPS
+import bicliques as bq
+from bicliques.flows.mine import mine
+from bicliques.flows.verify import verify
+from bicliques.pipeline.api.table import entries_of
+from bicliques.schemas.option import GROUPS
 from tests.support.runs import environment
 
 CODE = """
-import flows, json, os
+import json, os
+import bicliques.flows
 from prefect._internal.analytics import is_telemetry_enabled
 from prefect.settings import get_current_settings
 server = get_current_settings().server
@@ -48,7 +49,7 @@ def test_the_users_environment_goes_first(tmp_path: Path) -> None:
 
 
 def test_the_flow_verify_takes_the_options_of_the_api_with_the_same_defaults() -> None:
-    of_flow, of_api = (inspect.signature(each).parameters for each in (verify.fn, pipeline.verify))
+    of_flow, of_api = (inspect.signature(each).parameters for each in (verify.fn, bq.verify))
     renamed = {"folder": "output"}
     expected = {renamed.get(name, name): p.default for name, p in of_api.items() if name != "progress"}
     assert {name: p.default for name, p in of_flow.items() if name != "notify"} == expected

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State
 
-from flows.mine import mine
-from flows.verify import verify
-from schemas.errors import InputError
+from bicliques.flows.mine import mine
+from bicliques.flows.verify import verify
+from bicliques.schemas.errors import InputError
 from tests.flows.emitted import CHANGED, COMPLETE, events
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts, everything, logged

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from prefect.client.schemas.objects import State
 
-import pipeline
-from flows.verify import verify
-from schemas.errors import IncompleteError
+import bicliques as bq
+from bicliques.flows.verify import verify
+from bicliques.schemas.errors import IncompleteError
 from tests.flows.states import artifacts
 from tests.support.runs import answer, random_edges, write_edges
 
@@ -21,7 +21,7 @@ EDGES = random_edges(14, 11, 0.4, 2)
 
 def mined(tmp_path: Path) -> Path:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    return pipeline.mine(source, tmp_path / "out", workers=0, progress=False).files[0]
+    return bq.mine(source, tmp_path / "out", workers=0, progress=False).files[0]
 
 
 def test_a_good_run_is_verified(tmp_path: Path) -> None:

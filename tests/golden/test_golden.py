@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.engine import CpuEngine
-from kernels.graph.prepare import prepare
-from schemas.options import BuildOptions
-from schemas.search import Search
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Search
 from tests.support.known import GOLDEN, NOT_HERE, SHIPPED, dense_edges, known_graph
 from tests.support.known_largest import LARGEST, SLOW, SLOWEST, sizes_of_the_largest
 from tests.support.oracles import run

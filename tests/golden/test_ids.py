@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import pipeline
-from schemas.bicliques import SCHEMA_VERSION
+import bicliques as bq
+from bicliques.schemas.bicliques import SCHEMA_VERSION
 from tests.support.emulated import runnable
 
 LONG = "a name of more than eight bytes"
@@ -48,7 +48,7 @@ def test_ids_are_these_numbers(tmp_path: Path, engine: str, turned: bool, order:
     table = pa.table([words, numbers] if turned else [numbers, words], ["left", "right"])
     how: dict[str, Any] = {"engine": engine, "workers": 0, "progress": False, "report": False}
     with runnable(engine):
-        results = pipeline.mine(table, tmp_path / "out", **how)
+        results = bq.mine(table, tmp_path / "out", **how)
     expected = {ids[turned]: ((b, a) if turned else (a, b)) for a, b, *ids in IDS}
     assert {row.id: tuple(row) for row in results} == expected
     assert SCHEMA_VERSION == 2, "these are the ids of version 2"

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import pipeline
-from pipeline.run.tables import read_table
+import bicliques as bq
+from bicliques.pipeline.run.tables import read_table
 from tests.support.known import ROOT
 
 GRAPH = ROOT / "examples" / "debian12_package_tag.parquet"
@@ -16,7 +16,7 @@ GRAPH = ROOT / "examples" / "debian12_package_tag.parquet"
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return pipeline.mine(GRAPH, tmp_path_factory.mktemp("whole") / "out", progress=False, report=False).path
+    return bq.mine(GRAPH, tmp_path_factory.mktemp("whole") / "out", progress=False, report=False).path
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
@@ -27,5 +27,5 @@ def test_counts_are_those_of_the_summary(whole: Path, side: str) -> None:
     some += [int(np.argmax(takes_part.to_numpy())), int(np.argmin(takes_part.to_numpy()))]
     for vertex in some:
         label = labels[vertex].as_py()
-        found = pipeline.count(whole, progress=False, workers=0, **{f"containing_{side}": [label]})  # type: ignore[arg-type]
+        found = bq.count(whole, progress=False, workers=0, **{f"containing_{side}": [label]})  # type: ignore[arg-type]
         assert found.count == takes_part[vertex].as_py(), label

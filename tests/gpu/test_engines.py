@@ -9,19 +9,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes, Launch
-from kernels.cpu.engine import CpuEngine
-from kernels.cumbe.engine import CumbeEngine
-from kernels.cumbe.memory import CumbeSizes
-from kernels.gpu.device import CudaDevice
-from kernels.graph.prepare import prepare
-from kernels.reference.engine import ReferenceEngine
-from schemas.bicliques import Bicliques, fingerprint
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import GpuSizes, Launch
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.memory import CumbeSizes
+from bicliques.kernels.gpu.device import CudaDevice
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.schemas.bicliques import Bicliques, fingerprint
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite

@@ -7,21 +7,21 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.ingest.gpu import edge_table
-from pipeline.ingest.step import ingest
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from schemas.options import IngestOptions
+import bicliques as bq
+from bicliques.pipeline.ingest.gpu import edge_table
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.schemas.options import IngestOptions
 
 pytestmark = pytest.mark.gpu
 
 
 def test_a_million_edges_count_the_same_on_gpu_and_cpu_from_both_sides(tmp_path: Path) -> None:
-    pipeline.generate(tmp_path / "g", n_left=200_000, n_right=150_000, edges=10**6, plant=[(60, 60)], seed=6)
+    bq.generate(tmp_path / "g", n_left=200_000, n_right=150_000, edges=10**6, plant=[(60, 60)], seed=6)
     found = set()
     for engine, limit in (("cpu", None), ("bitmatrix", None), ("bitmatrix", "5GB")):
         for side in ("left", "right"):
-            count = pipeline.count(
+            count = bq.count(
                 tmp_path / "g",
                 engine=engine,
                 root_side=side,
@@ -41,7 +41,7 @@ def test_a_million_edges_count_the_same_on_gpu_and_cpu_from_both_sides(tmp_path:
 def test_text_of_twenty_bytes_is_read_as_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     pytest.importorskip("pylibcudf", reason="cuDF is not installed")
     monkeypatch.setattr(edge_table, "TEXT_BYTES", most)
-    source = pipeline.generate(
+    source = bq.generate(
         tmp_path / "g", n_left=200_000, n_right=150_000, edges=10**6, labels="text", part_edges=100_000
     ).path
     for on in ("cpu", "gpu"):

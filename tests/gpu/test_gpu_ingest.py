@@ -14,26 +14,26 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-import pipeline
-from kernels.graph.pieces import PIECE_BYTES
-from kernels.graph.sorting import VERTEX_BYTES
-from pipeline.api import steps
-from pipeline.ingest.gpu import edge_table, text
-from pipeline.ingest.step import ingest
-from pipeline.ingest.table import normalise
-from pipeline.run.folder import RunFolder
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from pipeline.workers.device_limit import pool_of
-from schemas.errors import InputError
-from schemas.options import IngestOptions, RunLimits, RunOptions
-from schemas.search import Search
+import bicliques as bq
+from bicliques.kernels.graph.pieces import PIECE_BYTES
+from bicliques.kernels.graph.sorting import VERTEX_BYTES
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.ingest.gpu import edge_table, text
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.ingest.table import normalise
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.workers.device_limit import pool_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions, RunLimits, RunOptions
+from bicliques.schemas.search import Search
 from tests.support.runs import random_edges, write_edges
 from tests.support.texts import NOT_PLAIN, PLAIN, any_text
 
 pytestmark = pytest.mark.gpu
 pytest.importorskip("pylibcudf", reason="cuDF is not installed")
 
-from pipeline.ingest.gpu.cudf_arrays import CudfArrays  # noqa: E402 - after the skip
+from bicliques.pipeline.ingest.gpu.cudf_arrays import CudfArrays  # noqa: E402 - after the skip
 
 
 def outcome(source: Any, options: IngestOptions, folder: Path, on: Any) -> object:
@@ -188,7 +188,7 @@ def test_the_graph_is_the_same_in_pieces_within_a_limit(
 ) -> None:
     """CuPy itself refuses more than the limit."""
     source, n = tmp_path / "g", 200_000
-    pipeline.generate(source, n_left=n, n_right=n, edges=4_000_000, plant=[(30, 20)], part_edges=100_000)
+    bq.generate(source, n_left=n, n_right=n, edges=4_000_000, plant=[(30, 20)], part_edges=100_000)
     monkeypatch.setattr(edge_table, "SLICE", 50_000)
     options = RunOptions(source=str(source), search=Search(min_left=least, min_right=least))
     for on, limit in (("cpu", None), ("gpu", VERTEX_BYTES * n + PIECE_BYTES * 800_000)):

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.output import device_writer
-from pipeline.output.cudf_parquet import CudfParquet
-from pipeline.output.device_writer import DeviceWriter
-from pipeline.output.part_writer import part_schema
-from pipeline.proof.read_back import read_part
-from pipeline.run.labels import Tables
-from schemas import blocks
-from schemas.bicliques import Bicliques, Provenance, stated
+import bicliques as bq
+from bicliques.pipeline.output import device_writer
+from bicliques.pipeline.output.cudf_parquet import CudfParquet
+from bicliques.pipeline.output.device_writer import DeviceWriter
+from bicliques.pipeline.output.part_writer import part_schema
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas import blocks
+from bicliques.schemas.bicliques import Bicliques, Provenance, stated
 from tests.support.runs import random_edges, write_edges
 
 pytestmark = pytest.mark.gpu
@@ -132,10 +132,8 @@ def test_no_rows_make_no_part(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ids", ["labels", "dense"])
 def test_a_run_is_proven_whoever_writes(tmp_path: Path, write_on: Any, ids: Any) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(150, 80, 0.35, 5), strings=True)
-    host = pipeline.mine(
-        source, tmp_path / "host", engine="cpu", workers=0, count_only=True, progress=False, report=False
-    )
-    results = pipeline.mine(
+    host = bq.mine(source, tmp_path / "host", engine="cpu", workers=0, count_only=True, progress=False, report=False)
+    results = bq.mine(
         source,
         tmp_path / "out",
         engine="bitmatrix",
@@ -146,7 +144,7 @@ def test_a_run_is_proven_whoever_writes(tmp_path: Path, write_on: Any, ids: Any)
         report=False,
     )
     assert (len(results), results.manifest.fingerprint) == (host.manifest.count, host.manifest.fingerprint)
-    assert pipeline.verify(tmp_path / "out", progress=False).fingerprint == results.manifest.fingerprint
+    assert bq.verify(tmp_path / "out", progress=False).fingerprint == results.manifest.fingerprint
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of what cuDF imports
@@ -154,7 +152,7 @@ def test_readers_of_all_kinds_read_it(tmp_path: Path) -> None:
     import pandas as pd
 
     source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 5), strings=True)
-    results = pipeline.mine(
+    results = bq.mine(
         source, tmp_path / "out", engine="bitmatrix", workers=0, write_on="gpu", progress=False, report=False
     )
     folder = tmp_path / "out" / "bicliques"
@@ -179,7 +177,7 @@ def test_large_bicliques_of_a_run_are_in_few_row_groups(tmp_path: Path, monkeypa
     """The engine hands its rows out in blocks, and chunks end with blocks."""
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 5000)
     source = write_edges(tmp_path / "g.parquet", random_edges(150, 80, 0.35, 5), strings=True)
-    results = pipeline.mine(
+    results = bq.mine(
         source, tmp_path / "out", engine="bitmatrix", workers=0, write_on="gpu", progress=False, report=False
     )
     parts = sorted((tmp_path / "out" / "bicliques").iterdir())

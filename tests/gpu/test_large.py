@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.cpu.engine import CpuEngine
-from kernels.gpu.device import CudaDevice, release_memory
-from kernels.graph.sorting import EDGE_BYTES, prepare_on
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Search
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.gpu.device import CudaDevice, release_memory
+from bicliques.kernels.graph.sorting import EDGE_BYTES, prepare_on
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Search
 from tests.support.bands import band, bicliques_of_band
 from tests.support.oracles import graph_of, run
 

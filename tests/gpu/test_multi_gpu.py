@@ -15,21 +15,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pipeline
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.gpu.cuda import CUDA
-from kernels.gpu.device import CudaDevice
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.opened import Run
-from pipeline.run.progress import Progress
-from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.devices import visible_devices
-from pipeline.workers.on_devices import OnDevices
-from pipeline.workers.opening import open_pool
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import DeviceMemoryError, InputError
-from schemas.options import RunLimits
+import bicliques as bq
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.kernels.gpu.device import CudaDevice
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.pipeline.workers.devices import visible_devices
+from bicliques.pipeline.workers.on_devices import OnDevices
+from bicliques.pipeline.workers.opening import open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import DeviceMemoryError, InputError
+from bicliques.schemas.options import RunLimits
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 pytestmark = [pytest.mark.gpu, pytest.mark.timeout(300)]
@@ -98,7 +98,7 @@ def test_a_worker_finds_what_the_cpu_finds(tmp_path: Path, one: DaskPool) -> Non
 @pytest.mark.parametrize("slice_seconds", [0.02, 10.0])
 def test_this_process_finds_what_the_cpu_finds(tmp_path: Path, slice_seconds: float) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(
+    results = bq.mine(
         source,
         tmp_path / "out",
         engine="bitmatrix",
@@ -170,7 +170,7 @@ def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
 
     monkeypatch.setattr(CudaDevice, "empty", take_little)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", engine="bitmatrix", workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert "goes on with half the device memory" in caplog.text
     assert all(entry.result.stats.halvings >= 1 for entry in load_ledger(tmp_path / "out").entries.values())
@@ -179,7 +179,7 @@ def test_a_device_without_memory_gets_a_smaller_engine_and_goes_on(
 def test_devices_that_are_not_there_are_a_sentence(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with pytest.raises(InputError, match="there is no GPU 99 here"):
-        pipeline.count(source, engine="bitmatrix", devices=[99], progress=False)
+        bq.count(source, engine="bitmatrix", devices=[99], progress=False)
 
 
 @pytest.mark.multi_gpu(2)

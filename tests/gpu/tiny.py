@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes
-from kernels.cpu.engine import CpuEngine
-from kernels.cumbe.engine import CumbeEngine
-from kernels.cumbe.memory import CumbeSizes
-from schemas.search import Limits, Search
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import GpuSizes
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.memory import CumbeSizes
+from bicliques.schemas.search import Limits, Search
 from tests.support.oracles import graph_of, random_edges, run
 
 SIZES = GpuSizes(

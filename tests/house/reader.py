@@ -15,7 +15,7 @@ from tests.house.tree import ROOT, clean_environment
 #: each prints it says its exit code.
 _ALL = """
 import json, sys
-from pipeline.cli.main import main
+from bicliques.pipeline.cli.main import main
 for line in sys.stdin:
     typed = json.loads(line)
     code = main(typed) if isinstance(typed, list) else exec(typed, {"__name__": "__main__"}) or 0

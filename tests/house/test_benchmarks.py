@@ -17,7 +17,7 @@ from benchmarks import commands, cpu, facts
 from benchmarks.command import output_file, run
 from benchmarks.rivals import KNOWN, named
 from benchmarks.runs import Edges, read
-from schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.house.tree import ROOT, clean_environment
 
 MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))

@@ -15,7 +15,7 @@ import pytest
 import yaml
 from packaging.specifiers import SpecifierSet
 
-from pipeline.cli.commands import parser
+from bicliques.pipeline.cli.commands import parser
 from tests.house.dockerfiles import instructions
 from tests.house.tree import LAYERS, ROOT, tracked
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-import pipeline
+import bicliques as bq
 from benchmarks import counts
-from schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
 
@@ -20,7 +20,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("counts")
     source = write_edges(folder / "graph.parquet", random_edges(12, 9, 0.4, 1))
     wanted = {"count_only": True, "engine": "reference", "workers": 0, "progress": False, "report": False}
-    return [pipeline.mine(source, folder / side, root_side=side, **wanted).path for side in ("left", "right")]
+    return [bq.mine(source, folder / side, root_side=side, **wanted).path for side in ("left", "right")]
 
 
 def manifest(run: Path) -> dict[str, Any]:

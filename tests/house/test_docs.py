@@ -16,9 +16,9 @@ import pytest
 import yaml
 
 from benchmarks import commands, tables
-from kernels import engines, shipped
-from pipeline.cli.commands import parser
-from pipeline.ingest.readers import formats
+from bicliques.kernels import engines, shipped
+from bicliques.pipeline.cli.commands import parser
+from bicliques.pipeline.ingest.readers import formats
 from tests.house.reader import printed
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
@@ -84,7 +84,7 @@ def test_first_command_of_the_readme_is_the_demonstration(folder):
     assert shell_lines(README)[0] == "make demo"
     recipe = re.search(r"(?m)^demo:.*\n\t\$\(BIN\)/bicliques (.*)$", (ROOT / "Makefile").read_text())
     assert recipe is not None
-    printed = run(folder, "-m", "pipeline", *shlex.split(recipe[1]))
+    printed = run(folder, "-m", "bicliques", *shlex.split(recipe[1]))
     lines = printed.partition("Read them with pandas:")[2].strip()
     assert len(lines.splitlines()) == 3
     assert "n_left" in run(folder, "-c", lines)

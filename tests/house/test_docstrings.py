@@ -16,24 +16,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pipeline
-from pipeline.api.dry_running import DryRun
-from pipeline.compare.difference import Changed
-from pipeline.proof.verification import Verification
-from pipeline.results.by_id import ById
-from pipeline.results.explanation import Explanation
-from pipeline.results.forms import Forms
-from pipeline.results.picture import Picture
-from pipeline.results.run_status import Status
-from pipeline.rows.collection import Rows
-from pipeline.series.pruning import Pruning
-from schemas import errors
-from schemas.sizes import SizeCounts
+import bicliques as bq
+from bicliques.pipeline.api.dry_running import DryRun
+from bicliques.pipeline.compare.difference import Changed
+from bicliques.pipeline.proof.verification import Verification
+from bicliques.pipeline.results.by_id import ById
+from bicliques.pipeline.results.explanation import Explanation
+from bicliques.pipeline.results.forms import Forms
+from bicliques.pipeline.results.picture import Picture
+from bicliques.pipeline.results.run_status import Status
+from bicliques.pipeline.rows.collection import Rows
+from bicliques.pipeline.series.pruning import Pruning
+from bicliques.schemas import errors
+from bicliques.schemas.sizes import SizeCounts
 from tests.house.tree import ROOT
 
-FUNCTIONS = {name: getattr(pipeline, name) for name in pipeline.__all__ if inspect.isroutine(getattr(pipeline, name))}
+FUNCTIONS = {name: getattr(bq, name) for name in bq.__all__ if inspect.isroutine(getattr(bq, name))}
 #: What the functions return, and what methods of that return.
-RECORDS = (pipeline.Count, DryRun, Explanation, Picture, Pruning, SizeCounts, Status, Verification)
+RECORDS = (bq.Count, DryRun, Explanation, Picture, Pruning, SizeCounts, Status, Verification)
 
 #: What the text of a parameter tells if its name has the word on the left.
 UNITS = {
@@ -60,7 +60,7 @@ def methods(home: type) -> dict[str, Callable[..., Any]]:
     return found
 
 
-HOMES = (pipeline.Results, Rows, Forms, ById, pipeline.Difference, Changed, *RECORDS)
+HOMES = (bq.Results, Rows, Forms, ById, bq.Difference, Changed, *RECORDS)
 METHODS = {name: one for home in HOMES for name, one in methods(home).items()}
 CALLS = FUNCTIONS | METHODS
 
@@ -136,7 +136,7 @@ def check_errors(call: Callable[..., Any]) -> None:
 
 def test_the_estimator_says_as_much() -> None:
     """It is not among `CALLS`, because scikit-learn would be imported wherever tests are collected."""
-    for call in methods(pipeline.MaximalBicliques).values():
+    for call in methods(bq.MaximalBicliques).values():
         assert undocumented(call) == []
         check_errors(call)
 
@@ -155,7 +155,7 @@ def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
 def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(pipeline, name), name)
+    (example,) = doctest.DocTestFinder(recurse=False).find(getattr(bq, name), name)
     assert example.examples
     lines: list[str] = []
     result = doctest.DocTestRunner().run(example, out=lines.append)

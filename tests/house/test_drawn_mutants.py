@@ -146,7 +146,7 @@ def test_tests_that_are_called_as_the_file_come_first(tmp_path: Path) -> None:
     near = ["tests/kernels/test_open_hub.py::test_a[1]", "tests/kernels/test_open_hub.py::test_b"]
     names = ["tests/house/t.py::test_hub", "tests/kernels/test_engines.py::TestCpuEngine::test_a", near[0]]
     names += ["tests/kernels/test_open_hub.py::test_a[2]", near[1]]
-    called = {"seconds": 1.0, "shared": [], "passed": True, "compiled": {"kernels.cpu.open_hub.part": True}}
+    called = {"seconds": 1.0, "shared": [], "passed": True, "compiled": {"bicliques.kernels.cpu.open_hub.part": True}}
     (tmp_path / "tests-1.json").write_text(json.dumps(dict.fromkeys(names, called)))
     make_map(tmp_path, tmp_path, tmp_path / "map.json.gz")
     drawn = Drawn("operator", "kernels/cpu/open_hub.py", 2, 2, 0, 0, "", "")
@@ -166,10 +166,19 @@ def test_a_line_is_found_again_after_the_file_has_changed(known: Path) -> None:
 def test_compiled_functions_are_run_by_those_that_call_their_entry(tmp_path: Path) -> None:
     root, notes = tmp_path / "root", tmp_path / "notes"
     (root / "kernels").mkdir(parents=True)
-    (root / "kernels" / "a.py").write_text("from kernels.b import part\n\ndef entry(x):\n    return part(x)\n")
+    (root / "kernels" / "a.py").write_text(
+        "from bicliques.kernels.b import part\n\ndef entry(x):\n    return part(x)\n"
+    )
     (root / "kernels" / "b.py").write_text("def part(x):\n    return x\n\ndef other(x):\n    return x\n")
     notes.mkdir()
-    told = {"tests/t.py::test_a": {"seconds": 1.0, "shared": [], "compiled": {"kernels.a.entry": True}, "passed": True}}
+    told = {
+        "tests/t.py::test_a": {
+            "seconds": 1.0,
+            "shared": [],
+            "compiled": {"bicliques.kernels.a.entry": True},
+            "passed": True,
+        }
+    }
     (notes / "tests-1.json").write_text(json.dumps(told))
     make_map(notes, root, tmp_path / "map.json.gz")
     with gzip.open(tmp_path / "map.json.gz", "rt") as stream:

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(3600)]
 
 IMAGE = "bicliques-tested"
 #: Prints on how many cores a run works.
-CORES = "from pipeline.process.cores import count_cores; print(count_cores())"
+CORES = "from bicliques.pipeline.process.cores import count_cores; print(count_cores())"
 #: Is stopped while it imports. The first process of a container is not ended by a signal that nobody handles.
 STOPPED = """
 import os, signal, sys
@@ -29,7 +29,7 @@ program()
 KILLED = """
 import os
 from pathlib import Path
-from pipeline.run.lock import locked
+from bicliques.pipeline.run.lock import locked
 with locked(Path("OUT/run.lock")):
     os._exit(9)
 """

@@ -48,7 +48,8 @@ def run(program: str) -> str:
 def test_each_package_can_be_the_first(first):
     others = [layer for layer in LAYERS if layer != first]
     loaded = run(
-        f"import {first}\nprint(*{{name.partition('.')[0] for name in sys.modules}})\nimport {', '.join(others)}"
+        f"import bicliques.{first}\nprint(*{{name.partition('.')[0] for name in sys.modules}})\n"
+        f"from bicliques import {', '.join(others)}"
     )
     assert not set(loaded.split()) & _UNWANTED[first]
 
@@ -57,7 +58,7 @@ def test_each_package_can_be_the_first(first):
 def test_every_module_imports_without_a_gpu():
     """Forwards, and once more in the opposite order: no module leans on another one having come first."""
     modules = [
-        ".".join(path.with_suffix("").parts).removesuffix(".__init__")
+        ".".join(("bicliques", *path.with_suffix("").parts)).removesuffix(".__init__")
         for layer in LAYERS
         for path in sorted(p.relative_to(ROOT) for p in (ROOT / layer).rglob("*.py"))
         if path.stem != "__main__"
@@ -74,7 +75,7 @@ def test_every_module_imports_without_a_gpu():
 @pytest.mark.exhaustive  # each can be the first: see above
 def test_the_order_of_the_packages_does_not_matter():
     for order in itertools.islice(itertools.permutations(LAYERS), 0, None, 5):
-        run("\n".join(f"import {layer}" for layer in order))
+        run("\n".join(f"import bicliques.{layer}" for layer in order))
 
 
 def test_no_code_asks_arrow_for_types_through_pandas():

@@ -17,11 +17,11 @@ LINTER = Path(sys.executable).parent / "lint-imports"
 
 #: Where a line is added, the line, and which contract that breaks.
 POINTING_UP = [
-    ("schemas/graph.py", "import kernels.reference.engine", "layers point down"),
-    ("kernels/reference/engine.py", "import pipeline.prepare.plan", "layers point down"),
-    ("pipeline/prepare/plan.py", "import flows", "layers point down"),
-    ("pipeline/run/folder.py", "import pipeline.cli.main", "rooms of the pipeline point down"),
-    ("kernels/cpu/engine.py", "import kernels.bitmatrix.engine", "engines do not know each other"),
+    ("schemas/graph.py", "import bicliques.kernels.reference.engine", "layers point down"),
+    ("kernels/reference/engine.py", "import bicliques.pipeline.prepare.plan", "layers point down"),
+    ("pipeline/prepare/plan.py", "import bicliques.flows", "layers point down"),
+    ("pipeline/run/folder.py", "import bicliques.pipeline.cli.main", "rooms of the pipeline point down"),
+    ("kernels/cpu/engine.py", "import bicliques.kernels.bitmatrix.engine", "engines do not know each other"),
     ("schemas/graph.py", "import numba", "schemas know no tool"),
     ("kernels/reference/engine.py", "import dask", "kernels are arrays in, arrays out"),
     ("pipeline/prepare/plan.py", "import prefect", "the pipeline runs without Prefect"),
@@ -30,7 +30,7 @@ POINTING_UP = [
 #: The same of a file that others of its room are built on.
 CIRCLE = (
     "pipeline/run/names.py",
-    "def f(): import pipeline.run.opened",
+    "def f(): import bicliques.pipeline.run.opened",
     "no files and no rooms import each other in a circle",
 )
 
@@ -41,6 +41,7 @@ def linted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("tree")
     for layer in LAYERS:
         shutil.copytree(ROOT / layer, folder / layer, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "bicliques", folder / "bicliques", symlinks=True)
     for module, line, _ in (*POINTING_UP, CIRCLE):
         with (folder / module).open("a") as file:
             file.write(f"\n{line}\n")
@@ -62,14 +63,14 @@ def linted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize(("module", "line", "contract"), POINTING_UP)
 def test_an_import_that_points_up_is_refused(linted, module, line, contract):
-    importer = module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    importer = "bicliques." + module.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     imported = line.removeprefix("import ")
     assert re.search(rf"\b{re.escape(importer)} -> {re.escape(imported)}\b", linted[contract])
 
 
 def test_files_that_import_each_other_in_a_circle_are_refused(linted):
     said = linted[CIRCLE[-1]]
-    assert "No cycles are allowed in pipeline.run.\n" in said
+    assert "No cycles are allowed in bicliques.pipeline.run.\n" in said
     assert "- .names -> .opened (1 import)" in said
 
 

@@ -13,7 +13,7 @@ TOPS = "|".join((*LAYERS, "tests", "benchmarks", "docs", "examples"))
 #: A path below one of our folders, with a folder of its own or a suffix: `kernels/cuda/*.cuh`, not "kernels/cpu time".
 PATH = re.compile(rf"(?<![\w./~-])(?:{TOPS})(?:/[\w*-]+)*/(?:[\w*-]+(?:\.[\w*]+)+|(?=`))")
 #: A dotted name between backticks, as docstrings have it.
-DOTTED = re.compile(rf"`((?:{'|'.join(LAYERS)})(?:\.\w+)+)`")
+DOTTED = re.compile(rf"`(?:bicliques\.)?((?:{'|'.join(LAYERS)})(?:\.\w+)+)`")
 
 #: A file without its folder between backticks: the reader has read the folder before.
 BARE = re.compile(r"`([\w-]+\.(?:py|cu|cuh|cpp))`")

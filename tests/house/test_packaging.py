@@ -16,9 +16,9 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from kernels import shipped
-from kernels.gpu import pack
-from kernels.gpu.machine_code import COMPILER, file_name
+from bicliques.kernels import shipped
+from bicliques.kernels.gpu import pack
+from bicliques.kernels.gpu.machine_code import COMPILER, file_name
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -35,7 +35,7 @@ NOT_IMPORTED = {
     "cupy-cuda13x": "imported as cupy",
 }
 #: What a wheel has from elsewhere.
-EXAMPLE = {"pipeline/examples/debian12_package_tag.parquet"}
+EXAMPLE = {"bicliques/examples/debian12_package_tag.parquet"}
 
 
 def copy_of_tree(folder: Path) -> Path:
@@ -43,6 +43,8 @@ def copy_of_tree(folder: Path) -> Path:
     for path in tracked():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         copy2(ROOT / path, folder / path)
+    for layer in LAYERS:
+        (folder / "bicliques" / layer).symlink_to(Path("..", layer))
     return folder
 
 
@@ -75,14 +77,15 @@ def wheel_files(built: Path) -> set[str]:
 
 
 def packages_in_tree() -> set[str]:
-    return {str(path) for path in tracked() if path.parts[0] in (*LAYERS, "bicliques")} - NOT_SHIPPED
+    rooms = {f"bicliques/{path}" for path in tracked() if path.parts[0] in LAYERS and str(path) not in NOT_SHIPPED}
+    return rooms | {str(path) for path in tracked() if path.parts[0] == "bicliques"}
 
 
-def test_wheel_holds_the_four_packages_and_nothing_else(built):
+def test_wheel_holds_one_package_and_nothing_else(built):
     files = wheel_files(built)
     metadata = {name for name in files if ".dist-info/" in name}
     assert files - metadata == packages_in_tree() | EXAMPLE
-    assert {f"{package}/py.typed" for package in (*LAYERS, "bicliques")} < files
+    assert {"bicliques/py.typed", *(f"bicliques/{layer}/py.typed" for layer in LAYERS)} < files
     assert any(name.endswith(".cuh") for name in files)
     assert any(name.endswith("licenses/LICENSE") for name in metadata)
 
@@ -120,27 +123,27 @@ def output_of(site: Path, *command: str) -> str:
 @pytest.mark.exhaustive  # it builds another wheel
 def test_machine_code_that_was_made_is_in_the_wheel_and_is_found_where_it_is_installed(with_machine_code, tmp_path):
     [variant] = pack.shipped()
-    made = {f"kernels/machine_code/{name}" for name in (COMPILER, file_name(variant, "sm_90"))}
+    made = {f"bicliques/kernels/machine_code/{name}" for name in (COMPILER, file_name(variant, "sm_90"))}
     assert {name for name in wheel_files(with_machine_code) if "machine_code/" in name} == made
     [archive] = with_machine_code.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         assert [name for name in tar.getnames() if "machine_code/" in name] == []
     script = """
-from kernels.gpu.machine_code import code_for
-from kernels.gpu.pack import shipped
+from bicliques.kernels.gpu.machine_code import code_for
+from bicliques.kernels.gpu.pack import shipped
 for capability in ((9, 0), (8, 0)):
     code = code_for(*shipped(), capability, 13000)
     print(code.kind, code.path and code.path.stat().st_size > 10_000, code.path)
 """
     site = installed(with_machine_code, tmp_path)
     found, other = output_of(site, sys.executable, "-c", script).splitlines()
-    assert found == f"cubin True {site}/kernels/machine_code/{file_name(variant, 'sm_90')}"
+    assert found == f"cubin True {site}/bicliques/kernels/machine_code/{file_name(variant, 'sm_90')}"
     assert other == "nvrtc None None"
 
 
 COMPILE_AGAIN = """
 import sys
-from kernels import engines
+from bicliques.kernels import engines
 engines.compile_engine("cpu")
 print("numba" in sys.modules, engines.kind("cpu").will_compile(engines.Search()))
 """
@@ -157,25 +160,45 @@ def test_installed_wheel_runs_from_anywhere(built, tmp_path):
     def run(*command: str) -> str:
         return output_of(site, *command)
 
-    origin = run(sys.executable, "-c", "import kernels, pipeline; print(kernels.__file__); print(pipeline.__file__)")
-    assert all(line.startswith(str(site)) for line in origin.splitlines())
+    assert run(sys.executable, "-c", "import bicliques; print(bicliques.__file__)").startswith(str(site))
+    assert {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")} == {"bicliques", "bin"}
     text = run(sys.executable, str(site / "bin" / "bicliques"), "--help")
     assert "mine" in text
     assert "exit codes" in text
     demonstration = run(sys.executable, str(site / "bin" / "bicliques"), "demo", "--quiet")
     assert f"{site}/{min(EXAMPLE)}: 30,300 package (left), 598 tag (right), 112,118 edges" in demonstration
     assert "Read them with pandas" in demonstration
-    kept = [path.name.split("-")[0] for path in (tmp_path / "code").glob("*/kernels.cpu.*")]
-    assert kept == ["kernels.cpu.explore.explore"]
+    kept = [path.name.split("-")[0] for path in (tmp_path / "code").glob("*/bicliques.kernels.cpu.*")]
+    assert kept == ["bicliques.kernels.cpu.explore.explore"]
     assert run(sys.executable, "-c", COMPILE_AGAIN) == "False False\n", "neither compiled nor imported what compiles"
     source = run(
-        sys.executable, "-c", "from kernels.gpu.source import *; print(*map(source_of, KERNELS), source_digest())"
+        sys.executable,
+        "-c",
+        "from bicliques.kernels.gpu.source import *; print(*map(source_of, KERNELS), source_digest())",
     )
     assert "__global__" in source
 
 
+@pytest.mark.registry
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+def test_kernels_of_another_project_can_be_installed_next_to_it(first, built, tmp_path):
+    """It is on the index under a name that was a package of ours: pip put both into one folder, without a word."""
+    [wheel] = built.glob("*.whl")
+    site, names = tmp_path / "site", ["kernels", str(wheel)]
+    for name in names if first == "theirs" else reversed(names):
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), name]
+        subprocess.run(command, env=clean_environment(), check=True, timeout=300)
+    records = [path.read_text() for path in site.glob("*.dist-info/RECORD")]
+    named = [[line.split(",")[0] for line in record.splitlines()] for record in records]
+    assert len(named) == 2
+    assert not set(named[0]) & set(named[1])
+    assert [name for names in named for name in names if not name.startswith("..") and not (site / name).exists()] == []
+    assert output_of(site, sys.executable, "-c", "import bicliques as bq; print(bq.mine.__name__)") == "mine\n"
+
+
 def test_versions_agree():
-    from pipeline import __version__
+    from bicliques import __version__
 
     assert PROJECT["version"] == __version__
     newest = re.search(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text())

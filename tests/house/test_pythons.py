@@ -79,12 +79,11 @@ results = bq.mine("g.parquet", "OUT", workers=0, progress=False)
 print(len(results), results.complete, bq.verify("OUT", progress=False).count, results.top(2).num_rows)
 print("%d.%d" % sys.version_info[:2])
 import importlib, pkgutil
-for top in "schemas", "kernels", "pipeline":
-    for module in pkgutil.walk_packages(importlib.import_module(top).__path__, f"{top}."):
-        try:
-            module.name.endswith("__main__") or importlib.import_module(module.name)
-        except ModuleNotFoundError as error:
-            print(module.name, error)
+for module in pkgutil.walk_packages(bq.__path__, "bicliques."):
+    try:
+        module.name.startswith("bicliques.flows") or importlib.import_module(module.name)
+    except ModuleNotFoundError as error:
+        print(module.name, error)
 """
 
 
@@ -124,7 +123,9 @@ def test_the_core_counts_and_mines_with_the_newest_python_that_is_here(site: Pat
     assert one == threads != "0"
     assert mined.split() == [one, "True", one, "2"]
     assert version == python
-    of_extras = re.compile(r"pipeline\.(workers\.\w+ .*'(dask|distributed)'$|api\.estimator .*needs scikit-learn)")
+    of_extras = re.compile(
+        r"bicliques\.pipeline\.(workers\.\w+ .*'(dask|distributed)'$|api\.estimator .*needs scikit-learn)"
+    )
     assert [line for line in cannot if not of_extras.match(line)] == []
 
 

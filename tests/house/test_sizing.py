@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-import pipeline
+import bicliques as bq
 from benchmarks import sizing
-from kernels.gpu.cuda import SCRATCH_SHARE
-from pipeline.api import steps
-from pipeline.workers import device_limit
-from schemas.errors import InputError
-from schemas.options import RunLimits, RunOptions
+from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.workers import device_limit
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import RunLimits, RunOptions
 from tests.house.tree import ROOT
 
 RECORDED = [
@@ -37,7 +37,7 @@ def test_sizes_are_told_and_taken(tmp_path, capsys):
     assert (row["edges"], row["complete"], row["engine"], row["bicliques"]) == (100_000, True, "cpu", 1)
     assert row["steps"].keys() >= {"ingest", "build", "mine"}
     assert 50 << 20 < row["host_bytes"] < max(row["told"].values())
-    dry = pipeline.dry_run(tmp_path / "100000-integers", engine="cpu", min_left=20, min_right=20, sample_time=0.1)
+    dry = bq.dry_run(tmp_path / "100000-integers", engine="cpu", min_left=20, min_right=20, sample_time=0.1)
     assert row["told"]["reading"] == dry.preparing.reading
     assert row["told"]["building"] == dry.preparing.building
     capsys.readouterr()
@@ -76,7 +76,7 @@ def test_a_run_that_does_not_end_in_time_has_what_it_did_until_then(tmp_path, mo
 
 
 def test_a_run_that_has_only_read_tells_the_time_for_that(tmp_path):
-    pipeline.generate(tmp_path / "g", n_left=30, n_right=30, edges=200, progress=False)
+    bq.generate(tmp_path / "g", n_left=30, n_right=30, edges=200, progress=False)
     options = RunOptions(source=str(tmp_path / "g"), engine="cpu")
     steps.start(str(tmp_path / "g"), tmp_path / "run", options, RunLimits(), False)
     found = sizing._found(tmp_path / "run", None)

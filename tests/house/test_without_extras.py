@@ -92,15 +92,15 @@ def test_the_core_mines_counts_opens_and_verifies(hidden, source, tmp_path):
     lines = without(
         hidden,
         """
-import pipeline
+import bicliques as bq
 source = "g.parquet"
-made = pipeline.mine(source, "OUT", progress=False)
-opened = pipeline.open_run("OUT")
-counted = [pipeline.count(source, workers=workers, progress=False).count for workers in (None, 0)]
+made = bq.mine(source, "OUT", progress=False)
+opened = bq.open_run("OUT")
+counted = [bq.count(source, workers=workers, progress=False).count for workers in (None, 0)]
 print(len(made) == len(opened) == counted[0] == counted[1] > 0, opened.complete)
 print(len(opened.to_pandas()) == len(made), opened.top(3).num_rows, opened.sample(2).num_rows)
-print(pipeline.verify("OUT", progress=False).count == len(made), pipeline.report("OUT").stat().st_size > 10_000)
-print(pipeline.dry_run(source, progress=False, sample_time=0.1).estimate is not None)
+print(bq.verify("OUT", progress=False).count == len(made), bq.report("OUT").stat().st_size > 10_000)
+print(bq.dry_run(source, progress=False, sample_time=0.1).estimate is not None)
 """,
         tmp_path,
     )
@@ -111,7 +111,7 @@ print(pipeline.dry_run(source, progress=False, sample_time=0.1).estimate is not 
 def test_workers_without_dask_are_refused_in_a_sentence_that_names_the_extra(hidden, source, tmp_path, words):
     program = f"""
 import contextlib, io
-from pipeline.cli.main import main
+from bicliques.pipeline.cli.main import main
 told = io.StringIO()
 with contextlib.redirect_stderr(told):
     code = main(["mine", "g.parquet", "-o", "OUT", "--quiet", *{words}])
@@ -136,9 +136,9 @@ def test_packages_of_the_gpu_that_are_missing_are_named_with_the_extra(tmp_path)
     """CuPy alone, then cuDF and dask-cuda beside a CuPy with a device."""
     program = """
 import sys, types
-from kernels.gpu.device import why_no_gpu
-from pipeline.output.cudf_parquet import why_no_cudf
-from pipeline.workers.dask_client import start_cluster
+from bicliques.kernels.gpu.device import why_no_gpu
+from bicliques.pipeline.output.cudf_parquet import why_no_cudf
+from bicliques.pipeline.workers.dask_client import start_cluster
 print(why_no_gpu())
 runtime = types.SimpleNamespace(getDeviceCount=lambda: 1)
 sys.modules["cupy"] = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))
@@ -272,9 +272,9 @@ only_linux = ("sched_", "posix_f", "pidfd", "memfd", "eventfd", "copy_file_range
 for name in list(vars(os)):
     if name.startswith(only_linux):
         delattr(os, name)
-import pipeline
-print(hasattr(os, "sched_getaffinity"), len(pipeline.mine("g.parquet", "OUT", progress=False)) > 0)
-print(pipeline.verify("OUT", progress=False).count > 0)
+import bicliques as bq
+print(hasattr(os, "sched_getaffinity"), len(bq.mine("g.parquet", "OUT", progress=False)) > 0)
+print(bq.verify("OUT", progress=False).count > 0)
 """
     assert without([], program, tmp_path) == ["False True", "True"]
 

@@ -17,12 +17,12 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def tracked() -> list[Path]:
-    """Files of the repository, new ones included, relative to its root; skips where there is no checkout."""
+    """Files of the repository, new ones included, relative to its root, no links to folders; skips without a checkout."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("the list of files needs git and a checkout")
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return sorted({Path(name) for name in listed.split("\0") if name and (ROOT / name).exists()})
+    return sorted({Path(name) for name in listed.split("\0") if (ROOT / name).is_file()})
 
 
 def text_of(path: Path) -> str:

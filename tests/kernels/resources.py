@@ -16,10 +16,10 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from kernels import shipped
-from kernels.gpu import machine_code
-from kernels.gpu.nvrtc import CompileError, compiled
-from kernels.gpu.source import FOLDER, KERNELS, compile_options, source_digest, source_of
+from bicliques.kernels import shipped
+from bicliques.kernels.gpu import machine_code
+from bicliques.kernels.gpu.nvrtc import CompileError, compiled
+from bicliques.kernels.gpu.source import FOLDER, KERNELS, compile_options, source_digest, source_of
 
 #: A100, H100 and H200, B200, RTX 50.
 ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())

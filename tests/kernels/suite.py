@@ -15,14 +15,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernels.cpu.engine import CpuEngine
-from kernels.reference.engine import ReferenceEngine, closed_pairs
-from schemas.bicliques import Bicliques, fingerprint
-from schemas.emit import emit_to, nowhere
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Engine, Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.reference.engine import ReferenceEngine, closed_pairs
+from bicliques.schemas.bicliques import Bicliques, fingerprint
+from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Engine, Subtrees
 from tests.support.oracles import Outcome, all_pairs, cliques, graph_of, random_edges, run
 
 SIDES = ("left", "right")

@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kernels.reference.engine import ReferenceEngine
-from schemas.bicliques import Bicliques
-from schemas.emit import nowhere
-from schemas.graph import MiningGraph
-from schemas.jobs import job_of
-from schemas.options import BuildOptions
-from schemas.search import MEASURES, By, Limits, Search
-from schemas.totals import Best, Total
-from schemas.work import Engine, Subtrees
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import MEASURES, By, Limits, Search
+from bicliques.schemas.totals import Best, Total
+from bicliques.schemas.work import Engine, Subtrees
 from tests.kernels.suite import ORDERS, SIDES, Subject, edges_of, truth_of
 from tests.kernels.suite_thresholds import with_twins
 from tests.support.oracles import all_pairs, graph_of, random_edges
@@ -115,7 +115,7 @@ class LargestSuite:
 
     @pytest.mark.parametrize("seed", range(2))
     def test_engines_continue_each_other_for_the_largest(self, seed):
-        from kernels.cpu.engine import CpuEngine
+        from bicliques.kernels.cpu.engine import CpuEngine
 
         rng = np.random.default_rng([seed, 21])
         engines = [self.subject.tight[0](), ReferenceEngine(), self.subject.ample(), CpuEngine()]

@@ -10,11 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kernels.reference.engine import ReferenceEngine
-from schemas.bicliques import Bicliques, fingerprint
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.schemas.bicliques import Bicliques, fingerprint
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
 from tests.kernels.suite import ORDERS, SIDES, Subject, edges_of, truth_of
 from tests.support.oracles import Outcome, Pairs, all_pairs, deal, graph_of, random_edges, run
 
@@ -115,7 +115,7 @@ class ThresholdSuite:
     @pytest.mark.parametrize("seed", range(2))
     def test_engines_continue_each_other_with_thresholds(self, seed):
         """The reference engine, the CPU engine and this one take turns with the same left-overs."""
-        from kernels.cpu.engine import CpuEngine
+        from bicliques.kernels.cpu.engine import CpuEngine
 
         rng = np.random.default_rng([seed, 17])
         engines = [self.subject.tight[0](), ReferenceEngine(), self.subject.ample(), CpuEngine()]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.graph.ceilings import EdgesByCeiling, _levels
-from kernels.graph.greedy import Found
-from kernels.graph.prepare import prepare
-from schemas.measures import measure
-from schemas.options import BuildOptions
-from schemas.search import MEASURES, By, Search
+from bicliques.kernels.graph.ceilings import EdgesByCeiling, _levels
+from bicliques.kernels.graph.greedy import Found
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas.measures import measure
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import MEASURES, By, Search
 from tests.kernels.suite_thresholds import with_twins
 from tests.support.oracles import all_pairs, graph_of, random_edges
 

@@ -7,8 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.closures import closures_of
-from schemas.options import BuildOptions
+from bicliques.kernels.bitmatrix.closures import closures_of
+from bicliques.schemas.options import BuildOptions
 from tests.support.oracles import graph_of
 from tests.support.runs import random_edges
 

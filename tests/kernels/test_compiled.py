@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from kernels.compiled import making
-from kernels.compiled.jit import compiled, entry
-from kernels.compiled.lists import sum_lists
-from kernels.compiled.making import object_code
-from kernels.compiled.searching import first_at_least, sort
-from schemas.errors import ResourceError
+from bicliques.kernels.compiled import making
+from bicliques.kernels.compiled.jit import compiled, entry
+from bicliques.kernels.compiled.lists import sum_lists
+from bicliques.kernels.compiled.making import object_code
+from bicliques.kernels.compiled.searching import first_at_least, sort
+from bicliques.schemas.errors import ResourceError
 from tests.house.tree import ROOT, clean_environment
 
 
@@ -32,7 +32,7 @@ def said(program: str, cwd: Path = ROOT, **environment: str) -> str:
 
 
 def folder_of(root: Path, **environment: str) -> Path:
-    return Path(said("from kernels.compiled import jit; print(jit.code_folder())", root, **environment))
+    return Path(said("from bicliques.kernels.compiled import jit; print(jit.code_folder())", root, **environment))
 
 
 def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path)
 CHANGE_EACH = """
 import re
 from pathlib import Path
-from kernels.compiled import jit
+from bicliques.kernels.compiled import jit
 before, n = jit.code_folder(), 0
 for path in sorted(Path("kernels").rglob("*.py")):
     text = path.read_text()
@@ -87,7 +87,7 @@ def test_the_folder_of_machine_code_can_be_chosen(tmp_path: Path) -> None:
 ADD_ONCE = """
 import sys
 import numpy as np
-from kernels.compiled.lists import sum_lists
+from bicliques.kernels.compiled.lists import sum_lists
 sums = np.zeros(1, np.uint64)
 sum_lists(np.zeros(1, np.int32), np.array([0, 1]), np.ones(1, np.uint64), np.ones(1, np.int64), sums)
 print("numba" in sys.modules, sums[0])
@@ -95,7 +95,7 @@ print("numba" in sys.modules, sums[0])
 
 FIND_ONCE = """
 import numpy as np
-from kernels.compiled.searching import find_texts
+from bicliques.kernels.compiled.searching import find_texts
 text, offsets = np.zeros(1, np.uint8), np.array([0, 1])
 find_texts(text, offsets, text, offsets, np.zeros(1, np.int32))
 """
@@ -103,7 +103,7 @@ find_texts(text, offsets, text, offsets, np.zeros(1, np.int32))
 
 def test_what_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "True 1"
-    assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["kernels.compiled.lists.sum_lists"]
+    assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["bicliques.kernels.compiled.lists.sum_lists"]
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
 
 
@@ -197,7 +197,9 @@ def every_kind(numbers, pair, scale):
 
 
 @pytest.mark.usefixtures("empty")
-@pytest.mark.parametrize("call", ["pathlib.Path.mkdir", "pathlib.Path.open", "kernels.compiled.sealed.read_regular"])
+@pytest.mark.parametrize(
+    "call", ["pathlib.Path.mkdir", "pathlib.Path.open", "bicliques.kernels.compiled.sealed.read_regular"]
+)
 def test_a_folder_that_cannot_keep_machine_code_is_one_sentence(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(path: Path, *_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-import kernels.compiled.making  # noqa: F401  # tells Numba what parts are
-from kernels.compiled.mixing import splitmix64 as splitmix64_of_one
-from kernels.cpu.constants import MAX_ROWS, PADDING
-from kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
-from kernels.cpu.memory import uint64s
-from kernels.cpu.overlaps import pack_row
-from kernels.cpu.rows import covered, distinct_by_size, keep_widest
-from kernels.cpu.simd import extract_bits, extract_one_by_one, popcount, trailing_zeros
-from kernels.cpu.workspace import addresses
-from schemas.hashes import splitmix64
+import bicliques.kernels.compiled.making  # noqa: F401  # tells Numba what parts are
+from bicliques.kernels.compiled.mixing import splitmix64 as splitmix64_of_one
+from bicliques.kernels.cpu.constants import MAX_ROWS, PADDING
+from bicliques.kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
+from bicliques.kernels.cpu.memory import uint64s
+from bicliques.kernels.cpu.overlaps import pack_row
+from bicliques.kernels.cpu.rows import covered, distinct_by_size, keep_widest
+from bicliques.kernels.cpu.simd import extract_bits, extract_one_by_one, popcount, trailing_zeros
+from bicliques.kernels.cpu.workspace import addresses
+from bicliques.schemas.hashes import splitmix64
 
 WORDS = st.integers(0, 2**64 - 1)
 

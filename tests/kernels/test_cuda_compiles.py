@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from kernels.gpu import machine_code
-from kernels.gpu.source import FOLDER, KERNELS, Variant
+from bicliques.kernels.gpu import machine_code
+from bicliques.kernels.gpu.source import FOLDER, KERNELS, Variant
 from tests.kernels import resources
 from tests.kernels.resources import (
     ARCHITECTURES,

@@ -11,8 +11,8 @@ import re
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import layout as bitmatrix
-from kernels.bitmatrix.memory import (
+from bicliques.kernels.bitmatrix import layout as bitmatrix
+from bicliques.kernels.bitmatrix.memory import (
     HUB_DEPTH,
     HUB_FRAME,
     SIEVE_DEPTH,
@@ -22,11 +22,11 @@ from kernels.bitmatrix.memory import (
     sieve,
     sieve_scratch,
 )
-from kernels.compiled import measures
-from kernels.cumbe import layout as cumbe
-from kernels.cumbe.memory import CumbeSizes
-from kernels.gpu import records, slice_run
-from kernels.gpu.source import FOLDER, compile_options
+from bicliques.kernels.compiled import measures
+from bicliques.kernels.cumbe import layout as cumbe
+from bicliques.kernels.cumbe.memory import CumbeSizes
+from bicliques.kernels.gpu import records, slice_run
+from bicliques.kernels.gpu.source import FOLDER, compile_options
 from tests.kernels.resources import CompileError, compile_source
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")

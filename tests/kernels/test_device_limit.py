@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import memory
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.cpu.engine import CpuEngine
-from kernels.gpu.cuda import SCRATCH_SHARE
-from schemas.errors import DeviceMemoryError
-from schemas.options import BuildOptions
-from schemas.search import Search
+from bicliques.kernels.bitmatrix import memory
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.emulated import BITMATRIX
 from tests.support.oracles import graph_of, random_edges, run

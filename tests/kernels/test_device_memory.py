@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels import engines
-from kernels.bitmatrix import memory as bitmatrix
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.cumbe import memory as cumbe
-from kernels.cumbe.engine import CumbeEngine
-from kernels.gpu.device_graph import DeviceGraph
-from kernels.gpu.records import RECORD
-from kernels.gpu.sizes import search_bytes, workspace_bytes
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.stats import EngineStats
-from schemas.work import Subtrees
+from bicliques.kernels import engines
+from bicliques.kernels.bitmatrix import memory as bitmatrix
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.cumbe import memory as cumbe
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.gpu.device_graph import DeviceGraph
+from bicliques.kernels.gpu.records import RECORD
+from bicliques.kernels.gpu.sizes import search_bytes, workspace_bytes
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.stats import EngineStats
+from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.emulated import BITMATRIX, CUMBE
 from tests.support.oracles import graph_of

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import GpuSizes
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.emulation import device
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.bands import band, bicliques_of_band
@@ -52,7 +52,7 @@ def test_a_closure_that_does_not_fit_into_the_list_is_not_begun(monkeypatch):
 
     There is one warp, and its list ends where the memory of the kernel ends. So a write behind the list is seen.
     """
-    monkeypatch.setattr("kernels.bitmatrix.memory.THREADS", 32)
+    monkeypatch.setattr("bicliques.kernels.bitmatrix.memory.THREADS", 32)
     sizes = GpuSizes(row_cap=128, list_cap=320, given=4096, left_over=1 << 14, pool=1 << 18, values=1 << 16, warps=1)
     graph = graph_of(np.column_stack(band(np, 90, 36)), BuildOptions(root_side="right", order="id"))
     engine = BitMatrixEngine(EmulatedDevice(3, n_multiprocessors=1), sizes)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu import engine
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes
-from kernels.reference.engine import ReferenceEngine
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import MEASURES, By, Limits, Mode, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu import engine
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import MEASURES, By, Limits, Mode, Search
+from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_thresholds import ThresholdSuite

@@ -10,22 +10,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import engine as gpu_engine
-from kernels.bitmatrix import items
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.items import subtrees_of
-from kernels.bitmatrix.kind import KIND
-from kernels.bitmatrix.layout import ITEM, WORD
-from kernels.cpu.engine import CpuEngine
-from kernels.cumbe.engine import CumbeEngine
-from kernels.cumbe.layout import PHASES
-from kernels.gpu.records import NOBODY
-from schemas import blocks
-from schemas.emit import emit_to, nowhere
-from schemas.errors import DeviceMemoryError
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import EVERYTHING, Subtrees
+from bicliques.kernels.bitmatrix import engine as gpu_engine
+from bicliques.kernels.bitmatrix import items
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.items import subtrees_of
+from bicliques.kernels.bitmatrix.kind import KIND
+from bicliques.kernels.bitmatrix.layout import ITEM, WORD
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.layout import PHASES
+from bicliques.kernels.gpu.records import NOBODY
+from bicliques.schemas import blocks
+from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import EVERYTHING, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
@@ -75,7 +75,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
         def full(*arguments):
             raise MemoryError
 
-        monkeypatch.setattr("kernels.gpu.slice_run.pack", full)
+        monkeypatch.setattr("bicliques.kernels.gpu.slice_run.pack", full)
         edges = edges_of("words", True)
         outcome, truth = run(bitmatrix("usual")(), graph_of(edges), Search("list")), truth_of("words", True)
         assert sorted(outcome.rows) == sorted(truth.rows)

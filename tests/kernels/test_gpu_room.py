@@ -11,19 +11,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import Launch
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes
-from kernels.cumbe.engine import CumbeEngine
-from kernels.gpu.buffers import Buffers
-from kernels.gpu.device import CudaDevice
-from kernels.graph.ranges import in_lists
-from schemas.emit import emit_to, nowhere
-from schemas.errors import DeviceMemoryError
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import Launch
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.gpu.buffers import Buffers
+from bicliques.kernels.gpu.device import CudaDevice
+from bicliques.kernels.graph.ranges import in_lists
+from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import closure_of_path, edges_of, truth_of
 from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, bitmatrix, everything
@@ -106,7 +106,7 @@ def test_on_a_full_device_fewer_warps_or_a_core_do_the_rest(name, short, monkeyp
 
 def test_nodes_that_wait_are_searched_if_the_lists_of_others_are_too_long(monkeypatch):
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    monkeypatch.setattr("kernels.cumbe.engine.in_lists", functools.partial(in_lists, most=40))
+    monkeypatch.setattr("bicliques.kernels.cumbe.engine.in_lists", functools.partial(in_lists, most=40))
     graph, _ = found_on_a_core(WORD_PROBLEMS, Search("list"))
     roots = np.array([r for r in range(graph.n_roots) if closure_of_path(graph, np.array([r])) == {r}])
     each = np.arange(len(roots) + 1)
@@ -155,7 +155,7 @@ def test_scratch_memory_is_freed_before_that_of_larger_problems(monkeypatch):
 def test_an_emit_may_keep_arrays_that_the_cpu_engine_found(monkeypatch):
     """The writer on a GPU encodes on other threads, and by then the CPU engine has filled its own arrays again."""
     monkeypatch.setattr(Buffers, "grow", lambda *_: False)
-    monkeypatch.setattr("kernels.bitmatrix.engine.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
+    monkeypatch.setattr("bicliques.kernels.bitmatrix.engine.cpu_engine", lambda: CpuEngine(Sizes(rows=7)))
     batches = []
     keep = emit_to(batches.append, on_device=True)
     graph, expected = found_on_a_core(WORD_PROBLEMS, Search("list"))

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.graph.core import core_edges, core_rows
-from kernels.graph.csr import from_sorted_pairs, select_rows, transpose
-from kernels.graph.order import rank_order
-from kernels.graph.prepare import prepare
-from kernels.graph.twins import group_twins
-from schemas.errors import IncompleteError
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
+from bicliques.kernels.graph.core import core_edges, core_rows
+from bicliques.kernels.graph.csr import from_sorted_pairs, select_rows, transpose
+from bicliques.kernels.graph.order import rank_order
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.kernels.graph.twins import group_twins
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
 from tests.support.oracles import graph_of, random_edges
 
 ORDERS = ("degree", "two-hop", "unilateral", "id")
@@ -87,7 +87,7 @@ def test_twins_are_exactly_the_equal_rows(edges):
 
 
 def test_rows_with_equal_hashes_are_compared(monkeypatch):
-    monkeypatch.setattr("kernels.graph.twins.splitmix64", lambda x: np.zeros_like(x))
+    monkeypatch.setattr("bicliques.kernels.graph.twins.splitmix64", lambda x: np.zeros_like(x))
     indptr, indices = csr(np.array([[0, 0], [1, 1], [2, 0], [3, 1]], dtype=np.int32))
     representatives, members_indptr, members = group_twins(indptr, indices)
     assert representatives.tolist() == [0, 1]

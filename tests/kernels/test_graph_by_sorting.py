@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.graph import sorting as by_sorting
-from kernels.graph.prepare import prepare
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
+from bicliques.kernels.graph import sorting as by_sorting
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
 from tests.support.examples import examples
 from tests.support.like_cupy import LIKE_CUPY
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.graph import pieces, sorting
-from kernels.graph.csr import from_sorted_pairs, transpose
-from kernels.graph.pieces import PieceDevice, edges_of_a_piece, prepare_in_pieces
-from kernels.graph.prepare import prepare
-from schemas.graph import MiningGraph
-from schemas.jobs import EVERY_REDUCTION, Reduction
-from schemas.options import BuildOptions
+from bicliques.kernels.graph import pieces, sorting
+from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
+from bicliques.kernels.graph.pieces import PieceDevice, edges_of_a_piece, prepare_in_pieces
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import EVERY_REDUCTION, Reduction
+from bicliques.schemas.options import BuildOptions
 from tests.support.examples import examples
 from tests.support.like_cupy import LIKE_CUPY
 

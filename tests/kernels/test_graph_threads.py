@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.graph import core, csr, threads, twins
-from kernels.graph.core import core_edges
-from kernels.graph.csr import from_sorted_pairs, transpose
-from kernels.graph.prepare import prepare
-from kernels.graph.twins import group_twins
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
+from bicliques.kernels.graph import core, csr, threads, twins
+from bicliques.kernels.graph.core import core_edges
+from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.kernels.graph.twins import group_twins
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
 from tests.support.examples import examples
 from tests.support.oracles import random_edges
 

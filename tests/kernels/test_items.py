@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import items as module
-from kernels.bitmatrix.items import compacted, items_of, joined, subtrees_of
-from kernels.bitmatrix.layout import HUB, ITEM, WORD
-from kernels.cpu.engine import CpuEngine
-from schemas.emit import nowhere
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix import items as module
+from bicliques.kernels.bitmatrix.items import compacted, items_of, joined, subtrees_of
+from bicliques.kernels.bitmatrix.layout import HUB, ITEM, WORD
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import ORDERS
 from tests.support.oracles import graph_of
 

@@ -11,17 +11,17 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes
-from kernels.graph.members import restrict
-from kernels.graph.prepare import prepare
-from kernels.graph.sorting import prepare_on
-from kernels.reference.engine import ReferenceEngine, closed_pairs
-from schemas.bicliques import Bicliques, fingerprint
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Engine
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes
+from bicliques.kernels.graph.members import restrict
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.kernels.graph.sorting import prepare_on
+from bicliques.kernels.reference.engine import ReferenceEngine, closed_pairs
+from bicliques.schemas.bicliques import Bicliques, fingerprint
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Engine
 from tests.emulation.device import why_not
 from tests.support.emulated import bitmatrix, cumbe
 from tests.support.oracles import graph_of, random_edges, run

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.layout import ITEM, PATH, QUEUE, WORD
-from kernels.bitmatrix.memory import Launch
-from schemas.emit import nowhere
-from schemas.search import Limits, Search
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.layout import ITEM, PATH, QUEUE, WORD
+from bicliques.kernels.bitmatrix.memory import Launch
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.search import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.emulated import BITMATRIX, everything
 from tests.support.oracles import graph_of

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.gpu.pack import Members, pack
-from kernels.gpu.records import RECORD
-from kernels.gpu.unpack import unpack
-from kernels.graph.prepare import prepare
-from schemas import blocks
-from schemas.bicliques import Bicliques, row_hashes
-from schemas.graph import MiningGraph
-from schemas.hashes import hashes_of_ids
-from schemas.options import BuildOptions
+from bicliques.kernels.gpu.pack import Members, pack
+from bicliques.kernels.gpu.records import RECORD
+from bicliques.kernels.gpu.unpack import unpack
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas import blocks
+from bicliques.schemas.bicliques import Bicliques, row_hashes
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import hashes_of_ids
+from bicliques.schemas.options import BuildOptions
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.runs import random_edges
 

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kernels.graph.ranges import candidates_of, in_lists
-from schemas.options import BuildOptions
-from schemas.work import Subtrees
+from bicliques.kernels.graph.ranges import candidates_of, in_lists
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.work import Subtrees
 from tests.support.oracles import graph_of
 from tests.support.runs import random_edges
 

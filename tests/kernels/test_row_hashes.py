@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.gpu.row_hashes import Lists, RowHasher
-from schemas.bicliques import ID, row_hashes
-from schemas.errors import IncompleteError
-from schemas.hashes import VertexHashes, vertex_hashes
+from bicliques.kernels.gpu.row_hashes import Lists, RowHasher
+from bicliques.schemas.bicliques import ID, row_hashes
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import VertexHashes, vertex_hashes
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.batches import random_batch
 

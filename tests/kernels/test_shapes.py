@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix import engine as module
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import Form, GpuSizes, Launch, defines_of, scratch
-from kernels.bitmatrix.shapes import Needs, grows, shape, shipped, sifts_much, smallest_shape
-from kernels.gpu.source import Variant
-from schemas.emit import nowhere
-from schemas.errors import DeviceMemoryError
-from schemas.search import Limits, Search
+from bicliques.kernels.bitmatrix import engine as module
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import Form, GpuSizes, Launch, defines_of, scratch
+from bicliques.kernels.bitmatrix.shapes import Needs, grows, shape, shipped, sifts_much, smallest_shape
+from bicliques.kernels.gpu.source import Variant
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import DeviceMemoryError
+from bicliques.schemas.search import Limits, Search
 from tests.emulation.device import EmulatedDevice
 from tests.support.emulated import BITMATRIX, everything
 from tests.support.oracles import graph_of, random_edges

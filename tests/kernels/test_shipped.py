@@ -13,23 +13,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from kernels import shipped
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.layout import ITEM, PARAMS, QUEUE
-from kernels.bitmatrix.memory import GpuSizes
-from kernels.compiled.sealed import sealed
-from kernels.cumbe.engine import CumbeEngine
-from kernels.cumbe.memory import CumbeSizes
-from kernels.gpu import machine_code, pack, source
-from kernels.gpu.loading import load, load_on
-from kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name
-from kernels.gpu.records import RECORD
-from kernels.gpu.row_hashes import Lists, RowHasher
-from kernels.gpu.source import FOLDER, Variant
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels import shipped
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.layout import ITEM, PARAMS, QUEUE
+from bicliques.kernels.bitmatrix.memory import GpuSizes
+from bicliques.kernels.compiled.sealed import sealed
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.memory import CumbeSizes
+from bicliques.kernels.gpu import machine_code, pack, source
+from bicliques.kernels.gpu.loading import load, load_on
+from bicliques.kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name
+from bicliques.kernels.gpu.records import RECORD
+from bicliques.kernels.gpu.row_hashes import Lists, RowHasher
+from bicliques.kernels.gpu.source import FOLDER, Variant
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice
 from tests.kernels.resources import compile_shipped, is_shipped_of_now
 from tests.support.oracles import graph_of, random_edges
@@ -197,7 +197,7 @@ def test_a_device_gets_what_it_can_run(folder, capability, monkeypatch, caplog):
     monkeypatch.setitem(sys.modules, "cupy", toy)
     monkeypatch.setattr(machine_code, "CODE", folder)
     load_on.cache_clear()
-    caplog.set_level(logging.INFO, "kernels")
+    caplog.set_level(logging.INFO, "bicliques")
     kernel = load(PLAIN)
     assert load(PLAIN) is kernel
     load_on.cache_clear()
@@ -329,7 +329,7 @@ def test_building_again_makes_what_is_missing_and_removes_what_is_old(tmp_path):
 
 @pytest.mark.usefixtures("compiler")
 def test_a_kernel_that_does_not_compile_ends_the_build(tmp_path):
-    from kernels.gpu.nvrtc import CompileError
+    from bicliques.kernels.gpu.nvrtc import CompileError
 
     broken = Variant("hub_bits", (("atomicOr", 1),))
     with pytest.raises(CompileError, match=r"hub_bits\.cu with "):

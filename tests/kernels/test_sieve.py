@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.cpu.engine import CpuEngine
-from schemas.bicliques import Bicliques
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import MEASURES, Limits, Search
-from schemas.totals import Best
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import MEASURES, Limits, Search
+from bicliques.schemas.totals import Best
+from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite_largest import first_of
 from tests.support.emulated import BITMATRIX, DEVICE, everything

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import USUAL, Sizes
-from kernels.cumbe.engine import CumbeEngine
-from kernels.cumbe.memory import CumbeSizes
-from kernels.reference.engine import ReferenceEngine
-from schemas.emit import nowhere
-from schemas.errors import IncompleteError
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import GpuSizes
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import USUAL, Sizes
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.memory import CumbeSizes
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.work import Subtrees
 from tests.emulation import device as emulated
 from tests.emulation.device import EmulatedDevice
 from tests.support.oracles import graph_of, random_edges, run

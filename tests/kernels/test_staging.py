@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.gpu import staging
-from kernels.gpu.staging import Staging
+from bicliques.kernels.gpu import staging
+from bicliques.kernels.gpu.staging import Staging
 
 
 class Toy:

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from kernels.gpu.visible import VARIABLE, numbered_devices
-from kernels.gpu.wake import wake
-from pipeline.cli.main import main
-from pipeline.workers.devices import visible_devices
-from schemas.errors import ResourceError
-from schemas.platform import Platform
+from bicliques.kernels.gpu.visible import VARIABLE, numbered_devices
+from bicliques.kernels.gpu.wake import wake
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.workers.devices import visible_devices
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.platform import Platform
 
 
 class Driver:
@@ -102,7 +102,7 @@ def test_a_command_starts_the_first_device_only_and_leaves_the_variable_as_it_wa
         monkeypatch.delenv(VARIABLE, raising=False)
     else:
         monkeypatch.setenv(VARIABLE, named)
-    monkeypatch.setattr("kernels.gpu.wake.numbered_devices", lambda: there)
+    monkeypatch.setattr("bicliques.kernels.gpu.wake.numbered_devices", lambda: there)
     driver, before = Driver(2), seen_in_c()
     assert woken(monkeypatch, driver, only_first=True) == ["start", "context 0"]
     assert (driver.saw, seen_in_c(), os.environ.get(VARIABLE)) == (seen, before, named)
@@ -179,12 +179,12 @@ def test_a_command_wakes_the_device_that_it_may_use(
     monkeypatch: pytest.MonkeyPatch, words: list[str], wakes: bool
 ) -> None:
     called: list[bool] = []  # with whether this process uses the first device only
-    monkeypatch.setattr("kernels.gpu.wake.wake", called.append)
-    monkeypatch.setattr("pipeline.workers.opening._connect", refuse)  # a scheduler has a minute to answer
+    monkeypatch.setattr("bicliques.kernels.gpu.wake.wake", called.append)
+    monkeypatch.setattr("bicliques.pipeline.workers.opening._connect", refuse)  # a scheduler has a minute to answer
     assert main(["count", "no-such-file", *words]) != 0
     assert set(called) == ({False} if wakes else set()), "whoever calls `main` may use other devices"
     monkeypatch.setattr("sys.argv", ["bicliques", "count", "no-such-file", *words])
-    monkeypatch.setattr("pipeline.cli.program.leave_out", lambda: None)
+    monkeypatch.setattr("bicliques.pipeline.cli.program.leave_out", lambda: None)
     called.clear()
     assert main() != 0
     assert set(called) == ({True} if wakes else set())

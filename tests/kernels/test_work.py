@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.engine import CpuEngine
-from kernels.reference.engine import ReferenceEngine
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.support.oracles import graph_of, random_edges, run
 
 PATH, CANDIDATES = np.array([0], np.int32), np.arange(1, 11, dtype=np.int32)

@@ -7,12 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.reference.engine import ReferenceEngine, closed_pairs
-from schemas.emit import emit_to
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.reference.engine import ReferenceEngine, closed_pairs
+from bicliques.schemas.emit import emit_to
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.house.tree import ROOT
 from tests.support.emulated import BITMATRIX

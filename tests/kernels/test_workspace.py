@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu import engine
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes, workspace_bytes
-from schemas.emit import nowhere
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu import engine
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes, workspace_bytes
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.support.oracles import graph_of
 from tests.support.runs import random_edges
 

@@ -56,12 +56,12 @@ def copy_of(root: Path, place: Path) -> Path:
     listed = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     found = subprocess.run(listed, capture_output=True, text=True, check=False)
     if found.returncode:  # what was brought to another machine is no repository there
-        shutil.copytree(root, copy, ignore=shutil.ignore_patterns(".*", "build", "__pycache__"))
+        shutil.copytree(root, copy, symlinks=True, ignore=shutil.ignore_patterns(".*", "build", "__pycache__"))
         return copy
     for name in filter(None, found.stdout.split("\0")):
-        if (root / name).is_file():
+        if (root / name).exists():  # links lead to the rooms
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, copy / name)
+            shutil.copy2(root / name, copy / name, follow_symlinks=False)
     return copy
 
 

@@ -54,7 +54,7 @@ class Noting:
         self.lines.set_option("run:disable_warnings", ["no-data-collected"])
         self.lines.start()
         self._begin("")
-        from kernels.compiled.jit import Entry
+        from bicliques.kernels.compiled.jit import Entry
 
         called = Entry.__call__
 

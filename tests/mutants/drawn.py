@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from pathlib import Path
 
-from kernels.compiled.jit import _SOURCES
+from bicliques.kernels.compiled.jit import _SOURCES
 from tests.mutants import __main__ as tool
 from tests.mutants.drawing import ROOMS, Drawn, draw, room_of
 from tests.mutants.map import Map
@@ -35,7 +35,7 @@ _COMPILE = """
 import tests.conftest as suite
 for what in suite._COMPILE:
     exec(f"{suite._IMPORTS}; {what}")
-from kernels.compiled.jit import code_folder
+from bicliques.kernels.compiled.jit import code_folder
 print(code_folder())
 """
 

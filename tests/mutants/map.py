@@ -111,7 +111,7 @@ def _functions(root: Path) -> dict[str, tuple[str, int, int, frozenset[str]]]:
     found = {}
     for path in [*root.glob("kernels/**/*.py"), *root.glob("schemas/*.py")]:
         file, tree = str(path.relative_to(root)), ast.parse(path.read_text())
-        module = file.removesuffix(".py").replace("/", ".")
+        module = "bicliques." + file.removesuffix(".py").replace("/", ".")
         known = {node.name: f"{module}.{node.name}" for node in tree.body if isinstance(node, ast.FunctionDef)}
         for node in tree.body:
             if isinstance(node, ast.ImportFrom):

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.cli.command import Command
-from pipeline.cli.commands import COMMANDS
+import bicliques as bq
+from bicliques.pipeline.cli.command import Command
+from bicliques.pipeline.cli.commands import COMMANDS
 from tests.emulation.device import why_not
 from tests.support.runs import ROOT, environment, random_edges, write_edges
 
@@ -41,7 +41,7 @@ def loaded_after(program: str) -> set[str]:
 @pytest.mark.parametrize(
     "program",
     [
-        "import pipeline, schemas, kernels",
+        "import bicliques, schemas, kernels",
         "import pipeline.cli.main; pipeline.cli.main.main([])",
         "import pipeline.cli.main; pipeline.cli.main.main(['formats', '--wrong'])",
         "import kernels.engines; kernels.engines.kinds()",
@@ -53,8 +53,8 @@ def test_nothing_heavy_is_imported_before_there_is_something_to_do(program: str)
 
 def test_mining_in_this_process_imports_no_cluster_no_compiler_and_no_gpu_library() -> None:
     program = (
-        "import pipeline, pyarrow as pa\n"
-        "assert pipeline.count(pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]}), engine='cpu', workers=0).count == 2"
+        "import bicliques, pyarrow as pa\n"
+        "assert bicliques.count(pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]}), engine='cpu', workers=0).count == 2"
     )
     loaded_after(program)  # compiles what is not kept yet
     assert loaded_after(program) <= {"pandas"}
@@ -65,18 +65,18 @@ def test_counting_on_a_gpu_needs_no_compiler() -> None:
     """A GPU has compiled kernels, and Numba takes half a second to load what it keeps."""
     program = (
         "from dataclasses import replace\n"
-        "import pipeline, pyarrow as pa\n"
-        "from kernels import engines\n"
-        "from kernels.bitmatrix.engine import BitMatrixEngine\n"
-        "from kernels.bitmatrix.memory import GpuSizes\n"
-        "from kernels.gpu.cuda import CUDA\n"
+        "import bicliques, pyarrow as pa\n"
+        "from bicliques.kernels import engines\n"
+        "from bicliques.kernels.bitmatrix.engine import BitMatrixEngine\n"
+        "from bicliques.kernels.bitmatrix.memory import GpuSizes\n"
+        "from bicliques.kernels.gpu.cuda import CUDA\n"
         "from tests.emulation.device import EmulatedDevice\n"
         "sizes = GpuSizes(1024, 2048, 4096, 1 << 14, 1 << 18, 1 << 16, 1 << 12, warps=8)\n"
         "platform = replace(CUDA, why_absent=lambda: None, release=lambda: None, energy_counter=None)\n"
         "make = lambda halvings: BitMatrixEngine(EmulatedDevice(5), sizes)\n"
         "engines.register(replace(engines.kind('bitmatrix'), platform=platform, why_not=lambda: None, make=make))\n"
         "edges = pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]})\n"
-        "assert pipeline.count(edges, engine='bitmatrix', workers=0).count == 2\n"
+        "assert bicliques.count(edges, engine='bitmatrix', workers=0).count == 2\n"
     )
     assert "numba" not in loaded_after(program)
 
@@ -93,9 +93,10 @@ def test_reading_a_file_of_this_machine_imports_nothing_for_others(tmp_path: Pat
     folder.mkdir(parents=True)
     write_edges(folder / "g.parquet", random_edges(9, 9, 0.4, 1))
     code = (
-        "import sys\nfrom pipeline.cli.main import main\n"
+        "import sys\nfrom bicliques.pipeline.cli.main import main\n"
         "assert main() == 0\n"
-        "names = ('fsspec', 'pyarrow.dataset', 'urllib.request', 'http.client', 'pipeline.ingest.sources.remote')\n"
+        "ours = 'bicliques.pipeline.ingest.sources.remote'\n"
+        "names = ('fsspec', 'pyarrow.dataset', 'urllib.request', 'http.client', ours)\n"
         "print([name for name in names if name in sys.modules])"
     )
     for words in ([str(folder / "g.parquet")], [str(tmp_path / "in"), "--where", "day=1"]):
@@ -132,8 +133,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A complete run. What it takes to mine and to verify it is compiled and kept then."""
     folder = tmp_path_factory.mktemp("imports")
     source = write_edges(folder / "g.parquet", random_edges(20, 15, 0.4, 1))
-    path = pipeline.mine(source, folder / "run", workers=0, progress=False, report=False).path
-    pipeline.verify(path)
+    path = bq.mine(source, folder / "run", workers=0, progress=False, report=False).path
+    bq.verify(path)
     return path
 
 
@@ -154,7 +155,7 @@ ALIKE = (
 def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, tmp_path: Path) -> None:
     given = {"RUN": run, "NEW": tmp_path / "new", "SOURCE": run.parent / "g.parquet"}
     code = (
-        "import sys\nbare = set(sys.modules)\nfrom pipeline.cli.main import main\n"
+        "import sys\nbare = set(sys.modules)\nfrom bicliques.pipeline.cli.main import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "known = sys.stdlib_module_names | bare | {'cython_runtime', 'kernels', 'pipeline', 'schemas'}\n"
         "found = {name.partition('.')[0] for name, module in list(sys.modules.items()) if module is not None}\n"
@@ -166,7 +167,7 @@ def test_a_command_imports_nothing_that_it_does_not_use(words: str, run: Path, t
 def test_a_page_is_made_without_datasets_of_arrow(run: Path) -> None:
     """Who makes a page from Python would import pandas with them, which takes as long as the page."""
     program = (
-        "import sys\nfrom pipeline.cli.main import main\n"
+        "import sys\nfrom bicliques.pipeline.cli.main import main\n"
         "assert main() == 0\nprint([name for name in sys.modules if name.startswith('pyarrow.dataset')])"
     )
     assert names_after(program, "report", str(run), "--quiet") == set()
@@ -191,14 +192,14 @@ def test_a_command_takes_no_more_time_than_it_did(words: str, most: float, run: 
     below; what takes longer by itself is so in each of 20.
     """
     given = {"RUN": run, "SOURCE": run.parent / "g.parquet"}
-    command = ["-m", "pipeline", *(str(given.get(word, word)) for word in words.split())]
+    command = ["-m", "bicliques", *(str(given.get(word, word)) for word in words.split())]
     rounds = (processor_seconds(command) / processor_seconds(["-c", "pass"]) for _ in range(20))
     assert any(times < most for times in rounds)
 
 
 def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
     program = (
-        "import sys\nfrom pipeline.cli.main import main\nmain(['formats'])\n"
+        "import sys\nfrom bicliques.pipeline.cli.main import main\nmain(['formats'])\n"
         "import importlib\n[importlib.import_module(name) for name in ('cffi', 'pandas')]"
     )
     assert loaded_after(program) >= {"pandas"}
@@ -206,15 +207,15 @@ def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
 
 def test_the_process_of_a_gpu_imports_little_before_the_driver_starts_and_no_library_that_nobody_uses() -> None:
     program = (
-        "import sys\nfrom pipeline.workers.device_serving import meet_device, serve\n"
-        "assert not {'numpy', 'pyarrow', 'kernels.engines'} & set(sys.modules)\n"
+        "import sys\nfrom bicliques.pipeline.workers.device_serving import meet_device, serve\n"
+        "assert not {'numpy', 'pyarrow', 'bicliques.kernels.engines'} & set(sys.modules)\n"
         "woken = []\nimport kernels.gpu.wake as waking\nwake = waking.wake\n"
         "waking.wake = lambda: woken.append('pyarrow' in sys.modules) or wake()\n"
-        "meet_device()\nassert woken == [False]\nassert 'pipeline.slices.worker' in sys.modules\n"
+        "meet_device()\nassert woken == [False]\nassert 'bicliques.pipeline.slices.worker' in sys.modules\n"
         "import pyarrow as pa\npa.array([1]).to_numpy()\nprint([name for name in sys.modules if sys.modules[name]])"
     )
     loaded = names_after(program)
-    assert not loaded & {"pandas", "dask", "numba", "pipeline.ingest"}
+    assert not loaded & {"pandas", "dask", "numba", "bicliques.pipeline.ingest"}
 
 
 #: What CuPy does when it is imported.
@@ -237,7 +238,7 @@ def test_a_command_does_not_let_cupy_look_for_itself(tmp_path: Path) -> None:
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.3\n")
     program = (
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
-        "from pipeline.process.left_out import leave_out\nleave_out()\n"
+        "from bicliques.pipeline.process.left_out import leave_out\nleave_out()\n"
         "import cupy\nprint(cupy.there, 'email.message' in sys.modules)\n"
         "import importlib.metadata as metadata\n"
         "from importlib.metadata import PackageNotFoundError, version\n"
@@ -252,17 +253,17 @@ def test_a_command_does_not_let_cupy_look_for_itself(tmp_path: Path) -> None:
 
 
 def test_every_public_name_is_there_and_documented() -> None:
-    for name in pipeline.__all__:
-        assert getattr(pipeline, name) is getattr(pipeline, name)
-        assert callable(getattr(pipeline, name)) or name == "__version__"
-    assert set(pipeline.__all__) <= set(dir(pipeline))
+    for name in bq.__all__:
+        assert getattr(bq, name) is getattr(bq, name)
+        assert callable(getattr(bq, name)) or name == "__version__"
+    assert set(bq.__all__) <= set(dir(bq))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = pipeline.nothing
+        _ = bq.nothing
 
 
 def test_no_module_hides_a_public_name() -> None:
     modules = {path.stem for path in (ROOT / "pipeline").iterdir()}
-    assert modules.isdisjoint(pipeline.__all__)
+    assert modules.isdisjoint(bq.__all__)
 
 
 def test_no_command_is_there_twice() -> None:
@@ -272,16 +273,25 @@ def test_no_command_is_there_twice() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_modules_that_a_command_gets_ready_are_there(command: Command) -> None:
-    assert [name for name in command.imports if importlib.util.find_spec(f"pipeline.{name}") is None] == []
+    assert [name for name in command.imports if importlib.util.find_spec(f"bicliques.pipeline.{name}") is None] == []
 
 
 def test_counting_on_cores_loads_no_code_of_the_proof_of_gpus_of_dry_runs_or_of_the_page() -> None:
-    others = ("kernels.compiled.lists", "kernels.gpu.device", "pipeline.ingest.gpu.cudf_arrays")
-    others += ("pipeline.estimate", "pipeline.proof.on_device", "pipeline.results.report", "pipeline.workers.dask_pool")
+    others = (
+        "bicliques.kernels.compiled.lists",
+        "bicliques.kernels.gpu.device",
+        "bicliques.pipeline.ingest.gpu.cudf_arrays",
+    )
+    others += (
+        "bicliques.pipeline.estimate",
+        "bicliques.pipeline.proof.on_device",
+        "bicliques.pipeline.results.report",
+        "bicliques.pipeline.workers.dask_pool",
+    )
     program = (
         "import sys, pipeline, pipeline.cli.cards, pyarrow as pa\n"
         "edges = pa.table({'left': [1, 1, 2], 'right': [1, 2, 1]})\n"
-        "assert pipeline.count(edges, engine='cpu', workers=0).count == 2\n"
+        "assert bicliques.count(edges, engine='cpu', workers=0).count == 2\n"
         f"print([name for name in sys.modules if name.startswith({others})])"
     )
     ended = subprocess.run(

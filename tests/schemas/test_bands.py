@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from schemas.bands import Band, Reach, bands_of, corners_of, gap_in
-from schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
-from schemas.search import MEASURES, By, Search
-from schemas.totals import measured
+from bicliques.schemas.bands import Band, Reach, bands_of, corners_of, gap_in
+from bicliques.schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
+from bicliques.schemas.search import MEASURES, By, Search
+from bicliques.schemas.totals import measured
 
 
 @pytest.mark.parametrize("by", MEASURES)

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError, UnknownIdError
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError, UnknownIdError
 
 
 @pytest.mark.parametrize("kind", [BicliqueError, IncompleteError, InputError, ResourceError, UnknownIdError])

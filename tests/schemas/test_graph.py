@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from schemas import graph as module
-from schemas.errors import IncompleteError
-from schemas.graph import MiningGraph
-from schemas.hashes import hashes_of_ids
+from bicliques.schemas import graph as module
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import hashes_of_ids
 
 
 def made() -> MiningGraph:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas import hashes
-from schemas.bicliques import Bicliques, row_hashes
-from schemas.hashes import hashes_of_ids, vertex_hashes
+from bicliques.schemas import hashes
+from bicliques.schemas.bicliques import Bicliques, row_hashes
+from bicliques.schemas.hashes import hashes_of_ids, vertex_hashes
 from tests.support.examples import examples
 
 GOLDEN = {

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from schemas.dtypes import OFFSET, VERTEX, WORD
-from schemas.regular_files import map_array
+from bicliques.schemas.dtypes import OFFSET, VERTEX, WORD
+from bicliques.schemas.regular_files import map_array
 
 
 @pytest.mark.parametrize("kind", [VERTEX, OFFSET, WORD, np.dtype(np.float64)], ids=str)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from schemas.regular_files import open_regular, read_regular, regular
+from bicliques.schemas.regular_files import open_regular, read_regular, regular
 
 
 def test_a_file_and_a_link_to_it_are_read(tmp_path: Path) -> None:

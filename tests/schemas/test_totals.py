@@ -13,21 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels import engines
-from kernels.cpu.engine import CpuEngine
-from kernels.graph.prepare import prepare
-from kernels.reference.engine import ReferenceEngine
-from schemas.bicliques import Bicliques
-from schemas.emit import emit_to
-from schemas.errors import IncompleteError, InputError
-from schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, job_of
-from schemas.measures import measure
-from schemas.options import BuildOptions, RunOptions
-from schemas.search import MEASURES, By, Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.stats import EngineStats
-from schemas.totals import Best, Found, keys_of
-from schemas.work import Subtrees
+from bicliques.kernels import engines
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import emit_to
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, job_of
+from bicliques.schemas.measures import measure
+from bicliques.schemas.options import BuildOptions, RunOptions
+from bicliques.schemas.search import MEASURES, By, Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.stats import EngineStats
+from bicliques.schemas.totals import Best, Found, keys_of
+from bicliques.schemas.work import Subtrees
 from tests.support.batches import hashes_of
 from tests.support.oracles import cliques, random_edges
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from schemas.bicliques import Bicliques, statement
+from bicliques.schemas.bicliques import Bicliques, statement
 
 #: Of four left and three right vertices.
 LABELS = (pa.array([10, 20, 30, 40]), pa.array(["a", "b", "c"]))

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, quote, unquote
 import pytest
 from pyarrow.fs import AwsDefaultS3RetryStrategy, S3FileSystem
 
-from pipeline.remote.systems import file_system
+from bicliques.pipeline.remote.systems import file_system
 from tests.support.short_cuts import ShortCuts, listing
 
 NAME = "lake"

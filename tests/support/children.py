@@ -12,8 +12,8 @@ from tests.support.runs import ROOT
 MEMORY = """
 import pathlib, sys
 import llvmlite.binding  # what a small input does not need
-from pipeline.ingest.step import ingest
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.options import IngestOptions
 from tests.support.own_memory import OwnMemory
 ingest("small.csv", IngestOptions(), pathlib.Path("."))
 memory = OwnMemory()

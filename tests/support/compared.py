@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.compare import in_run
+import bicliques as bq
+from bicliques.pipeline.compare import in_run
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
@@ -24,7 +24,7 @@ def night(folder: Path, edges: Edges, names: tuple[str, str] = ("user", "film"),
     left, right = zip(*sorted(edges), strict=True)
     source = folder.with_suffix(".parquet")
     pq.write_table(pa.table({names[0]: left, names[1]: right}), source)
-    return pipeline.mine(source, folder, **QUIET | options).path
+    return bq.mine(source, folder, **QUIET | options).path
 
 
 def noted_comparisons(patch: pytest.MonkeyPatch) -> list[Path]:

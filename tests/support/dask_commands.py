@@ -13,7 +13,7 @@ from typing import Any
 
 import distributed
 
-from pipeline.workers.dask_pool import DaskPool
+from bicliques.pipeline.workers.dask_pool import DaskPool
 from tests.support.runs import ROOT, environment
 
 _DASK = "import sys; from dask.__main__ import main; sys.exit(main())"

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from kernels import engines
-from kernels.bitmatrix.engine import BitMatrixEngine
-from kernels.bitmatrix.memory import GpuSizes
-from kernels.cumbe.engine import CumbeEngine
-from kernels.cumbe.memory import CumbeSizes
-from schemas.graph import MiningGraph
-from schemas.work import Engine, Subtrees
+from bicliques.kernels import engines
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import GpuSizes
+from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.memory import CumbeSizes
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.work import Engine, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.engines import TOY_GPU, kind_of
 

@@ -9,15 +9,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from kernels import engines
-from kernels.cpu.engine import CpuEngine
-from kernels.gpu.cuda import CUDA
-from pipeline.slices import worker
-from schemas.emit import Emit
-from schemas.engine_kind import EngineKind
-from schemas.platform import Platform
-from schemas.search import Limits, Search
-from schemas.work import Engine, Slice, Subtrees
+from bicliques.kernels import engines
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.slices import worker
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.platform import Platform
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Engine, Slice, Subtrees
 
 
 def nothing() -> None:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from pipeline.mining.together import mine_together
-from pipeline.slices.ending import may_end
-from pipeline.slices.slice_search import SliceSearch
-from pipeline.slices.worker import SliceDone, SliceTask, mine_slice
-from schemas.work import Subtrees
+from bicliques.pipeline.mining.together import mine_together
+from bicliques.pipeline.slices.ending import may_end
+from bicliques.pipeline.slices.slice_search import SliceSearch
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, mine_slice
+from bicliques.schemas.work import Subtrees
 
 #: Seconds that a held slice needs to hand itself back, as one of a GPU does whose kernel has to come to a safe point.
 HANDING_BACK_S = 3.0

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
-from pipeline.ingest.readers.sieve import not_utf8
-from schemas.edges import EDGES
+from bicliques.pipeline.ingest.readers.sieve import not_utf8
+from bicliques.schemas.edges import EDGES
 
 
 class HostArrays:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.output.part_writer import part_schema, to_batch
-from pipeline.output.stretch import pieces_of
-from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques, fingerprint, statement
+from bicliques.pipeline.output.part_writer import part_schema, to_batch
+from bicliques.pipeline.output.stretch import pieces_of
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas.bicliques import Bicliques, fingerprint, statement
 from tests.support.batches import LABELS
 
 

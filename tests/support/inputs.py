@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.ingest.step import IngestSummary, ingest
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.step import IngestSummary, ingest
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.schemas.options import IngestOptions
 
 
 def write(path: Path, content: str | bytes | pa.Table) -> Path:

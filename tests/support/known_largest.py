@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from schemas.search import By
+import bicliques as bq
+from bicliques.schemas.search import By
 from tests.support.known import NOT_HERE, known_graph
 
 #: The largest with at least so many members on the left and on the right, by a measure; None if there are none. The
@@ -40,5 +40,5 @@ def sizes_of_the_largest(name: str, by: By, least: tuple[int, int], engine: str,
     if source is None:
         pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
     how = {"engine": engine, "report": False, "progress": False}
-    found = pipeline.largest(source, folder / "out", by=by, min_left=least[0], min_right=least[1], **how)
+    found = bq.largest(source, folder / "out", by=by, min_left=least[0], min_right=least[1], **how)
     return [(row["n_left"], row["n_right"]) for row in found.to_arrow().select(["n_left", "n_right"]).to_pylist()]

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from pipeline.run.checksums import checksum
-from schemas.records import with_checksum
+from bicliques.pipeline.run.checksums import checksum
+from bicliques.schemas.records import with_checksum
 from tests.support.forks import Sweeper
 
 #: Bytes of address space of a command.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 
-from kernels.graph.prepare import prepare
-from schemas.emit import emit_to
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.work import Engine, Subtrees
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.schemas.emit import emit_to
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.work import Engine, Subtrees
 
 Pairs = set[tuple[tuple[int, ...], tuple[int, ...]]]
 

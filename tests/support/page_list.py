@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.results.report.listed import Listed
+from bicliques.pipeline.results.report.listed import Listed
 
 #: Selects the rows that are shown.
 ROWS = "#list tbody tr"

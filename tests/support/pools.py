@@ -6,8 +6,8 @@ from collections import Counter, deque
 from collections.abc import Callable
 from typing import Any
 
-from pipeline.slices.crew import having_threads
-from pipeline.workers.pool import Capacity, InProcess, Result
+from bicliques.pipeline.slices.crew import having_threads
+from bicliques.pipeline.workers.pool import Capacity, InProcess, Result
 
 
 class FakePool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from blake3 import blake3
 
-import pipeline
+import bicliques as bq
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(24, 16, 0.4, 3)
@@ -28,9 +28,9 @@ MADE = ("_SUCCESS", "_published.json")
 def run_in_parts(path: Path, less: int = 0, report: bool = False) -> Path:
     """A complete run with three parts or more, of a graph that has so many edges less."""
     source = write_edges(path.with_suffix(".parquet"), EDGES[: len(EDGES) - less], strings=True)
-    pipeline.mine(source, path, workers=0, progress=False, max_results=60)
-    pipeline.resume(path, workers=0, progress=False, max_results=140)
-    pipeline.resume(path, workers=0, progress=False, max_results=None, report=report)
+    bq.mine(source, path, workers=0, progress=False, max_results=60)
+    bq.resume(path, workers=0, progress=False, max_results=140)
+    bq.resume(path, workers=0, progress=False, max_results=None, report=report)
     assert len(list((path / "bicliques").iterdir())) >= 3
     return path
 

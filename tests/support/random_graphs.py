@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.synthetic.drawing import power_law, usual_largest
-from pipeline.synthetic.wanted import Wanted, wanted
+from bicliques.pipeline.synthetic.drawing import power_law, usual_largest
+from bicliques.pipeline.synthetic.wanted import Wanted, wanted
 
 STEP, WORD = 0x9E3779B97F4A7C15, 2**64
 NOT_GIVEN = ("left_exponent", "right_exponent", "max_left_degree", "max_right_degree")

@@ -13,25 +13,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.cpu.engine import CpuEngine
-from kernels.gpu.cuda import CUDA
-from kernels.graph.prepare import prepare
-from pipeline.api import steps
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.folder import RunFolder
-from pipeline.run.ledger import Ledger
-from pipeline.run.opened import Run
-from pipeline.workers.pool import Pool
-from pipeline.workers.thread_pool import InThreads
-from schemas.emit import nowhere
-from schemas.hashes import vertex_hashes
-from schemas.manifest import LedgerEntry, Range, SliceResult
-from schemas.options import BuildOptions, RunLimits, RunOptions
-from schemas.records import with_checksum
-from schemas.search import Limits, Search
-from schemas.totals import Found
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.pool import Pool
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.hashes import vertex_hashes
+from bicliques.schemas.manifest import LedgerEntry, Range, SliceResult
+from bicliques.schemas.options import BuildOptions, RunLimits, RunOptions
+from bicliques.schemas.records import with_checksum
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.totals import Found
+from bicliques.schemas.work import Subtrees
 
 ROOT = Path(__file__).parents[2]
 
@@ -139,7 +139,7 @@ def manifest_pair(path: Path) -> tuple[int, int]:
 def bicliques(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
     """Run the command line in a process of its own."""
     return subprocess.run(
-        [sys.executable, "-m", "pipeline", *map(str, arguments)],
+        [sys.executable, "-m", "bicliques", *map(str, arguments)],
         env=environment(),
         capture_output=True,
         text=True,

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from kernels.compiled.jit import code_folder
-from pipeline.remote import objects
-from pipeline.run import lease
-from pipeline.run.journal import Journal
-from pipeline.slices.worker import forget
+import bicliques as bq
+from bicliques.kernels.compiled.jit import code_folder
+from bicliques.pipeline.remote import objects
+from bicliques.pipeline.run import lease
+from bicliques.pipeline.run.journal import Journal
+from bicliques.pipeline.slices.worker import forget
 from tests.support.bucket import Asked, Bucket, bucket_of_moto, impatient_file_system
 from tests.support.runs import answer, random_edges, write_edges
 
@@ -118,7 +118,7 @@ def taken_over(machines: Machines, patch: pytest.MonkeyPatch, other: Callable[[]
 def check_whole(machines: Machines, strays: bool = False) -> None:
     """The run is complete and right, as any machine reads it, and without `strays` has no parts that do not count."""
     machines.change()
-    results = pipeline.open_run(machines.url)
+    results = bq.open_run(machines.url)
     assert results.complete
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES, strings=True)
     assert results.dataset().count_rows() == results.manifest.count
@@ -127,5 +127,5 @@ def check_whole(machines: Machines, strays: bool = False) -> None:
     named = {part["name"] for part in json.loads(there["manifest.json"])["parts"]}
     assert named <= rows if strays else named == rows
     assert there["_SUCCESS"] == b""
-    now = pipeline.status(machines.url)  # it alone looks at the ledger
+    now = bq.status(machines.url)  # it alone looks at the ledger
     assert (now.state, now.problems) == ("complete", ())

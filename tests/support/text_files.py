@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import open_source
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import open_source
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 
 ODD_NUMBERS = ("0", "-1", "007", "0x1F", str(2**63 - 1), str(2**63), "1.5", "nan", "1e999", " 2", "+2")
 QUOTED = ('"a"', '"a""b"', '"a,b"', '"a', 'a"b', '"a"b', '""', '"', '"1"')

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.gpu.device import free_memory
-from kernels.gpu.staging import Staging
-from pipeline.ingest.readers.sieve import not_utf8
-from pipeline.output.cudf_parquet import chunked_writer, column_values, writing_errors
-from pipeline.output.rmm_pool import take_from_pool
-from schemas.dtypes import VERTEX
-from schemas.edges import EDGES
+from bicliques.kernels.gpu.device import free_memory
+from bicliques.kernels.gpu.staging import Staging
+from bicliques.pipeline.ingest.readers.sieve import not_utf8
+from bicliques.pipeline.output.cudf_parquet import chunked_writer, column_values, writing_errors
+from bicliques.pipeline.output.rmm_pool import take_from_pool
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.edges import EDGES
 
 #: Bytes from which on an array is copied through page-locked memory.
 _LARGE = 1 << 26

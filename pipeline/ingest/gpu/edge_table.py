@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.gpu.arrays import Arrays
-from pipeline.ingest.table.normalise import SLICE, Labels, digest_of
-from pipeline.ingest.table.numbering import refuse_too_many
+from bicliques.pipeline.ingest.gpu.arrays import Arrays
+from bicliques.pipeline.ingest.table.normalise import SLICE, Labels, digest_of
+from bicliques.pipeline.ingest.table.numbering import refuse_too_many
 
 #: Device memory per edge of a chunk, in bytes, for labels, codes, words, and sorting.
 _EDGE_BYTES = 160

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
-from pipeline.ingest.readers.base import EdgeStream
-from schemas.errors import DeviceMemoryError, InputError, ResourceError
-from schemas.options import Where
+from bicliques.pipeline.ingest.readers.base import EdgeStream
+from bicliques.schemas.errors import DeviceMemoryError, InputError, ResourceError
+from bicliques.schemas.options import Where
 
 if TYPE_CHECKING:
-    from pipeline.ingest.gpu.arrays import Arrays
-    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable
+    from bicliques.pipeline.ingest.gpu.arrays import Arrays
+    from bicliques.pipeline.ingest.gpu.edge_table import DeviceEdgeTable
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +51,8 @@ def choose_reader(ingest_on: IngestOn, n_bytes: int) -> tuple[Arrays | None, str
         return None, "cpu: asked for"
     if ingest_on == "auto" and n_bytes < WORTH_BYTES:
         return None, f"cpu: the input is no file of {WORTH_BYTES >> 20} MiB or more, for which a GPU pays"
-    from pipeline.ingest.gpu.cudf_arrays import CudfArrays
-    from pipeline.output.cudf_parquet import why_no_cudf
+    from bicliques.pipeline.ingest.gpu.cudf_arrays import CudfArrays
+    from bicliques.pipeline.output.cudf_parquet import why_no_cudf
 
     reason = why_no_cudf()
     if reason is None:
@@ -70,8 +70,8 @@ def read_on_device(stream: EdgeStream, arrays: Arrays) -> DeviceEdgeTable:
     DeviceMemoryError
         The device has too little memory even for one block of the input, or for all labels.
     """
-    from pipeline.ingest.gpu.edge_table import DeviceEdgeTable, edges_of_a_chunk
-    from pipeline.ingest.gpu.reading import device_batches
+    from bicliques.pipeline.ingest.gpu.edge_table import DeviceEdgeTable, edges_of_a_chunk
+    from bicliques.pipeline.ingest.gpu.reading import device_batches
 
     capacity = edges_of_a_chunk(arrays)
     table = DeviceEdgeTable(arrays, stream.integers, capacity)

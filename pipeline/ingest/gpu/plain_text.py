@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.gpu.arrays import Arrays
-from pipeline.ingest.readers.delimited import Delimited
-from pipeline.ingest.readers.edge_list import EdgeList
-from pipeline.ingest.readers.labels import INTEGER
-from pipeline.ingest.readers.text import TextStream
+from bicliques.pipeline.ingest.gpu.arrays import Arrays
+from bicliques.pipeline.ingest.readers.delimited import Delimited
+from bicliques.pipeline.ingest.readers.edge_list import EdgeList
+from bicliques.pipeline.ingest.readers.labels import INTEGER
+from bicliques.pipeline.ingest.readers.text import TextStream
 
 _LF, _CR = ord("\n"), ord("\r")
 #: Bytes of a line behind the first after which it is asked whether any place is left that may have it.

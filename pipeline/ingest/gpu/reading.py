@@ -11,14 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.gpu.arrays import Arrays
-from pipeline.ingest.gpu.text import text_batches
-from pipeline.ingest.readers.base import EdgeStream
-from pipeline.ingest.readers.blocks import LINE_BYTES
-from pipeline.ingest.readers.columnar import ParquetTable
-from pipeline.ingest.readers.delimited import Delimited
-from pipeline.ingest.readers.edge_list import EdgeList
-from pipeline.ingest.readers.several import SeveralFiles
+from bicliques.pipeline.ingest.gpu.arrays import Arrays
+from bicliques.pipeline.ingest.gpu.text import text_batches
+from bicliques.pipeline.ingest.readers.base import EdgeStream
+from bicliques.pipeline.ingest.readers.blocks import LINE_BYTES
+from bicliques.pipeline.ingest.readers.columnar import ParquetTable
+from bicliques.pipeline.ingest.readers.delimited import Delimited
+from bicliques.pipeline.ingest.readers.edge_list import EdgeList
+from bicliques.pipeline.ingest.readers.several import SeveralFiles
 
 logger = logging.getLogger(__name__)
 

@@ -11,13 +11,13 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from pipeline.ingest.gpu.arrays import Arrays
-from pipeline.ingest.gpu.plain_text import parse_plain
-from pipeline.ingest.readers.blocks import block_of, blocks, refuse_long_lines
-from pipeline.ingest.readers.edge_list import EdgeList
-from pipeline.ingest.readers.opening import COMPRESSIONS, Digest, digest_on_all_cores, hashed, open_file
-from pipeline.ingest.readers.text import TextStream
-from schemas.errors import InputError
+from bicliques.pipeline.ingest.gpu.arrays import Arrays
+from bicliques.pipeline.ingest.gpu.plain_text import parse_plain
+from bicliques.pipeline.ingest.readers.blocks import block_of, blocks, refuse_long_lines
+from bicliques.pipeline.ingest.readers.edge_list import EdgeList
+from bicliques.pipeline.ingest.readers.opening import COMPRESSIONS, Digest, digest_on_all_cores, hashed, open_file
+from bicliques.pipeline.ingest.readers.text import TextStream
+from bicliques.schemas.errors import InputError
 
 #: Bytes of a block. A device needs long blocks, and several of them to overlap reading with parsing.
 BLOCK_BYTES = 256 << 20

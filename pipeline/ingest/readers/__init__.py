@@ -6,21 +6,21 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
-from pipeline.ingest.readers.blocks import beginning
-from pipeline.ingest.readers.columnar import ArrowTable, ParquetTable
-from pipeline.ingest.readers.crossed import Context, CrossTable
-from pipeline.ingest.readers.delimited import Delimited
-from pipeline.ingest.readers.edge_list import EdgeList, Konect
-from pipeline.ingest.readers.files import Files, find, is_named
-from pipeline.ingest.readers.fimi import Fimi
-from pipeline.ingest.readers.matrix_market import MatrixMarket
-from pipeline.ingest.readers.objects import open_object
-from pipeline.ingest.readers.opening import COMPRESSIONS, open_file, plain_name, reading_errors, suffix_of
-from pipeline.ingest.readers.several import SeveralFiles
-from pipeline.process import shell
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, EdgeStream, Format, refuse_unused
+from bicliques.pipeline.ingest.readers.blocks import beginning
+from bicliques.pipeline.ingest.readers.columnar import ArrowTable, ParquetTable
+from bicliques.pipeline.ingest.readers.crossed import Context, CrossTable
+from bicliques.pipeline.ingest.readers.delimited import Delimited
+from bicliques.pipeline.ingest.readers.edge_list import EdgeList, Konect
+from bicliques.pipeline.ingest.readers.files import Files, find, is_named
+from bicliques.pipeline.ingest.readers.fimi import Fimi
+from bicliques.pipeline.ingest.readers.matrix_market import MatrixMarket
+from bicliques.pipeline.ingest.readers.objects import open_object
+from bicliques.pipeline.ingest.readers.opening import COMPRESSIONS, open_file, plain_name, reading_errors, suffix_of
+from bicliques.pipeline.ingest.readers.several import SeveralFiles
+from bicliques.pipeline.process import shell
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 
 __all__ = ["EdgeStream", "Format", "formats", "infer", "open_source"]
 

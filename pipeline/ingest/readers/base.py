@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Doubt, Reading
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Doubt, Reading
 
 #: The two sides, and their names where the input has none.
 SIDES = ("left", "right")

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.ingest.readers.opening import FileHash, decompressed, hashed
-from schemas.errors import InputError
+from bicliques.pipeline.ingest.readers.opening import FileHash, decompressed, hashed
+from bicliques.schemas.errors import InputError
 
 #: Bytes of text that are parsed at a time, by each thread. What is made of them stays in the caches of a core.
 BLOCK_BYTES = 2 << 20

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import EdgeStream, shorten
-from pipeline.ingest.readers.labels import INTEGER
-from pipeline.ingest.readers.look import MOST_COLUMNS, number_in
-from schemas.errors import InputError
+from bicliques.pipeline.ingest.readers.base import EdgeStream, shorten
+from bicliques.pipeline.ingest.readers.labels import INTEGER
+from bicliques.pipeline.ingest.readers.look import MOST_COLUMNS, number_in
+from bicliques.schemas.errors import InputError
 
 #: Marks for an edge and for none, in any capitals. A table has those of one line, and empty cells.
 _MARKS = (

@@ -10,12 +10,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.ingest.readers.opening import COMPRESSIONS, file_digest, open_file
-from pipeline.ingest.readers.sieve import is_list, is_text
-from pipeline.ingest.readers.tables import FURTHER_ROWS, REFUSALS, ROWS, Table, TableStream, reason_of
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Reading
+from bicliques.pipeline.ingest.readers.opening import COMPRESSIONS, file_digest, open_file
+from bicliques.pipeline.ingest.readers.sieve import is_list, is_text
+from bicliques.pipeline.ingest.readers.tables import FURTHER_ROWS, REFUSALS, ROWS, Table, TableStream, reason_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Reading
 
 #: Bytes of a batch, by the sizes that the file states for its row groups.
 BATCH_BYTES = 64 << 20

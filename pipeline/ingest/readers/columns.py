@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, shorten
-from pipeline.process import shell
-from pipeline.run.progress import number
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Reading
+from bicliques.pipeline.ingest.readers.base import SIDES, shorten
+from bicliques.pipeline.process import shell
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Reading
 
 #: Pairs of names that are known as the two sides, at any position (docs/formats.md). Capitals do not matter, and "id"
 #: may follow.

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers import look
-from pipeline.ingest.readers.base import SIDES, BadLineError, shorten
-from pipeline.ingest.readers.blocks import numbered_lines
-from pipeline.ingest.readers.cells import cells_of, has_edge
-from pipeline.ingest.readers.labels import kind_of, parse_label
-from pipeline.ingest.readers.text import TextStream, check_number
-from pipeline.run.progress import number as number_of
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Reading
+from bicliques.pipeline.ingest.readers import look
+from bicliques.pipeline.ingest.readers.base import SIDES, BadLineError, shorten
+from bicliques.pipeline.ingest.readers.blocks import numbered_lines
+from bicliques.pipeline.ingest.readers.cells import cells_of, has_edge
+from bicliques.pipeline.ingest.readers.labels import kind_of, parse_label
+from bicliques.pipeline.ingest.readers.text import TextStream, check_number
+from bicliques.pipeline.run.progress import number as number_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Reading
 
 #: Lines above the names of a context, at most: B, a title, two numbers.
 _HEAD, _DIGITS = 7, 10

@@ -17,18 +17,18 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers import look
-from pipeline.ingest.readers.base import BadLineError, shorten
-from pipeline.ingest.readers.blocks import MARK, Block
-from pipeline.ingest.readers.cells import cells_of, refuse_cells, refuse_marks
-from pipeline.ingest.readers.columns import choose, is_usual
-from pipeline.ingest.readers.labels import INTEGER, TEXT, kind_of, looks_integer
-from pipeline.ingest.readers.text import TextStream, check_number, parse_table
-from pipeline.process import shell
-from pipeline.run.progress import number as number_of
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Doubt
+from bicliques.pipeline.ingest.readers import look
+from bicliques.pipeline.ingest.readers.base import BadLineError, shorten
+from bicliques.pipeline.ingest.readers.blocks import MARK, Block
+from bicliques.pipeline.ingest.readers.cells import cells_of, refuse_cells, refuse_marks
+from bicliques.pipeline.ingest.readers.columns import choose, is_usual
+from bicliques.pipeline.ingest.readers.labels import INTEGER, TEXT, kind_of, looks_integer
+from bicliques.pipeline.ingest.readers.text import TextStream, check_number, parse_table
+from bicliques.pipeline.process import shell
+from bicliques.pipeline.run.progress import number as number_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Doubt
 
 _EXCEL = re.compile(r'"?sep=(.)"?$', re.IGNORECASE)
 #: The character that stands for a delimiter of several characters. Text does not have it.

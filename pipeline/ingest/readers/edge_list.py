@@ -24,17 +24,17 @@ from typing import ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers import look
-from pipeline.ingest.readers.base import SIDES, BadLineError, shorten
-from pipeline.ingest.readers.blocks import Block, numbered_lines
-from pipeline.ingest.readers.cells import refuse_cells
-from pipeline.ingest.readers.columns import side_names
-from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, header_number, kind_of, looks_integer
-from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
-from pipeline.run.progress import number as number_of
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Doubt, Reading
+from bicliques.pipeline.ingest.readers import look
+from bicliques.pipeline.ingest.readers.base import SIDES, BadLineError, shorten
+from bicliques.pipeline.ingest.readers.blocks import Block, numbered_lines
+from bicliques.pipeline.ingest.readers.cells import refuse_cells
+from bicliques.pipeline.ingest.readers.columns import side_names
+from bicliques.pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, header_number, kind_of, looks_integer
+from bicliques.pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
+from bicliques.pipeline.run.progress import number as number_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Doubt, Reading
 
 _EXTRA = ("weight", "time")
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, TypeGuard
 from urllib.parse import unquote
 
-from pipeline.ingest.readers.opening import file_digest, list_digest
-from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
-from schemas.errors import InputError
-from schemas.values import at_home, literal
-from schemas.where import Condition
+from bicliques.pipeline.ingest.readers.opening import file_digest, list_digest
+from bicliques.pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.values import at_home, literal
+from bicliques.schemas.where import Condition
 
 #: What a person may write for files: a path, a pattern, or several of them.
 Named = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

@@ -17,17 +17,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers import blocks, look
-from pipeline.ingest.readers.base import shorten, to_batch
-from pipeline.ingest.readers.blocks import Block
-from pipeline.ingest.readers.cells import cells_of
-from pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, kind_of, looks_integer, parse_label, to_integers
-from pipeline.ingest.readers.opening import FileHash
-from pipeline.ingest.readers.text import TextStream, split_blanks
-from pipeline.run.progress import number as number_of
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Reading
+from bicliques.pipeline.ingest.readers import blocks, look
+from bicliques.pipeline.ingest.readers.base import shorten, to_batch
+from bicliques.pipeline.ingest.readers.blocks import Block
+from bicliques.pipeline.ingest.readers.cells import cells_of
+from bicliques.pipeline.ingest.readers.labels import (
+    AS_TEXT,
+    INTEGER,
+    TEXT,
+    kind_of,
+    looks_integer,
+    parse_label,
+    to_integers,
+)
+from bicliques.pipeline.ingest.readers.opening import FileHash
+from bicliques.pipeline.ingest.readers.text import TextStream, split_blanks
+from bicliques.pipeline.run.progress import number as number_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Reading
 
 #: Bytes of text that are parsed at a time, and bytes of a part of a long transaction.
 BLOCK_BYTES = 1 << 20

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import NAN_REMEDY, SIDES, EdgeStream, to_batch
-from pipeline.ingest.readers.in_memory import is_whole, pairs_of, refuse_odd
-from pipeline.ingest.readers.labels import INTEGER
-from pipeline.ingest.readers.tables import ROWS, TableStream
-from pipeline.run.progress import number
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers.base import NAN_REMEDY, SIDES, EdgeStream, to_batch
+from bicliques.pipeline.ingest.readers.in_memory import is_whole, pairs_of, refuse_odd
+from bicliques.pipeline.ingest.readers.labels import INTEGER
+from bicliques.pipeline.ingest.readers.tables import ROWS, TableStream
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 
 
 def open_scipy(matrix: Any, name: str, options: IngestOptions) -> EdgeStream:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import ON_LABELS, SIDES, EdgeStream, refuse_unused, shorten, to_batch
-from pipeline.ingest.readers.columns import matrix_remedy
-from pipeline.ingest.readers.labels import MAX_INTEGER
-from pipeline.ingest.readers.tables import ROWS, TableStream
-from pipeline.run.progress import number
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers.base import ON_LABELS, SIDES, EdgeStream, refuse_unused, shorten, to_batch
+from bicliques.pipeline.ingest.readers.columns import matrix_remedy
+from bicliques.pipeline.ingest.readers.labels import MAX_INTEGER
+from bicliques.pipeline.ingest.readers.tables import ROWS, TableStream
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 
 #: The types that a pair may have. Text of two letters and sets are none.
 _PAIRS = (tuple, list, np.ndarray)

@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers.base import BadLineError, shorten
-from schemas.errors import InputError
-from schemas.options import LabelType
-from schemas.texts import bytes_of
+from bicliques.pipeline.ingest.readers.base import BadLineError, shorten
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import LabelType
+from bicliques.schemas.texts import bytes_of
 
 INTEGER = pa.int64()
 TEXT = pa.large_string()

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from pipeline.ingest.readers.base import shorten
-from pipeline.ingest.readers.blocks import LINE_BYTES, numbered_lines
-from pipeline.ingest.readers.columns import is_usual
-from pipeline.process import shell
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers.base import shorten
+from bicliques.pipeline.ingest.readers.blocks import LINE_BYTES, numbered_lines
+from bicliques.pipeline.ingest.readers.columns import is_usual
+from bicliques.pipeline.process import shell
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 
 #: Number and text of a line.
 Line = tuple[int, str]

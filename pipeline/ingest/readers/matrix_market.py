@@ -14,14 +14,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers.base import NAN_REMEDY, BadLineError, shorten, to_batch
-from pipeline.ingest.readers.blocks import Block, numbered_lines
-from pipeline.ingest.readers.labels import INTEGER, TEXT, header_number
-from pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
-from pipeline.run.progress import number as number_of
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Reading
+from bicliques.pipeline.ingest.readers.base import NAN_REMEDY, BadLineError, shorten, to_batch
+from bicliques.pipeline.ingest.readers.blocks import Block, numbered_lines
+from bicliques.pipeline.ingest.readers.labels import INTEGER, TEXT, header_number
+from bicliques.pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
+from bicliques.pipeline.run.progress import number as number_of
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Reading
 
 _FIELDS = ("pattern", "integer", "real")
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric")

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pipeline.ingest.readers import in_memory
-from pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES, EdgeStream, refuse_unused
-from pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
-from pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Table, TableStream
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import in_memory
+from bicliques.pipeline.ingest.readers.base import ON_LABELS, ON_TABLES, ON_WEIGHTS, SIDES, EdgeStream, refuse_unused
+from bicliques.pipeline.ingest.readers.graphs import open_igraph, open_networkx, open_scipy
+from bicliques.pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Table, TableStream
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 
 #: What `Table.take` returns.
 _Taken = tuple[pa.Schema, Iterable[pa.RecordBatch]]

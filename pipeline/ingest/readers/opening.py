@@ -22,8 +22,8 @@ from typing import IO, Any
 import pyarrow as pa
 from blake3 import blake3
 
-from schemas.errors import InputError
-from schemas.regular_files import open_regular
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.regular_files import open_regular
 
 #: ``update(bytes)`` and ``hexdigest()``, as those of `hashlib`.
 Digest = blake3

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from pipeline.ingest.readers.base import SIDES, EdgeStream, Format
-from pipeline.ingest.readers.files import Files
-from pipeline.ingest.readers.labels import TEXT
-from pipeline.ingest.readers.opening import file_digest, list_digest, open_file
-from pipeline.ingest.readers.text import TextStream
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import in_order
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Doubt
+from bicliques.pipeline.ingest.readers.base import SIDES, EdgeStream, Format
+from bicliques.pipeline.ingest.readers.files import Files
+from bicliques.pipeline.ingest.readers.labels import TEXT
+from bicliques.pipeline.ingest.readers.opening import file_digest, list_digest, open_file
+from bicliques.pipeline.ingest.readers.text import TextStream
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Doubt
 
 #: Most files that are read at a time. The thread that takes their edges cannot keep up with more.
 _AT_A_TIME = 4

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.readers.base import BadLineError, shorten
-from pipeline.ingest.readers.blocks import LINE_BYTES
-from pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
-from schemas.errors import InputError
-from schemas.options import LabelType
+from bicliques.pipeline.ingest.readers.base import BadLineError, shorten
+from bicliques.pipeline.ingest.readers.blocks import LINE_BYTES
+from bicliques.pipeline.ingest.readers.labels import INTEGER, TEXT, parse_label, to_integers
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import LabelType
 
 _BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()}
 _LISTS = (pa.ListType, pa.LargeListType, pa.FixedSizeListType, pa.ListViewType, pa.LargeListViewType)

@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow.types import is_decimal
 
-from pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
-from pipeline.ingest.readers.cells import has_edge, refuse_cells, refuse_marks
-from pipeline.ingest.readers.columns import choose, column_of_field, index_first
-from pipeline.ingest.readers.look import are_numbered, are_shared
-from pipeline.ingest.readers.sieve import (
+from bicliques.pipeline.ingest.readers.base import BadLineError, EdgeStream, to_batch
+from bicliques.pipeline.ingest.readers.cells import has_edge, refuse_cells, refuse_marks
+from bicliques.pipeline.ingest.readers.columns import choose, column_of_field, index_first
+from bicliques.pipeline.ingest.readers.look import are_numbered, are_shared
+from bicliques.pipeline.ingest.readers.sieve import (
     Slice,
     integers_of,
     is_list,
@@ -30,9 +30,9 @@ from pipeline.ingest.readers.sieve import (
     slices,
     why_bad,
 )
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.reading import Reading
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.reading import Reading
 
 #: Rows that are handled at a time.
 ROWS = 1 << 20

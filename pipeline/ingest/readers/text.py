@@ -22,13 +22,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from pipeline.ingest.readers.base import SIDES, SKIP, BadLineError, EdgeStream, shorten, to_batch
-from pipeline.ingest.readers.blocks import Block, blocks
-from pipeline.ingest.readers.labels import INTEGER, parse_label, to_integers, without_empty
-from pipeline.ingest.readers.opening import FileHash, hashed
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import MOST_THREADS, ahead, in_order
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers.base import SIDES, SKIP, BadLineError, EdgeStream, shorten, to_batch
+from bicliques.pipeline.ingest.readers.blocks import Block, blocks
+from bicliques.pipeline.ingest.readers.labels import INTEGER, parse_label, to_integers, without_empty
+from bicliques.pipeline.ingest.readers.opening import FileHash, hashed
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import MOST_THREADS, ahead, in_order
+from bicliques.schemas.options import IngestOptions
 
 #: Number of pieces that a refused block is cut into: 2 MiB become 64 KiB, then 2 KiB (and the rest of a line). Blocks
 #: of so many bytes are for the slow pass.
@@ -190,7 +190,7 @@ def plain_integers(data: bytes, delimiter: str, columns: Sequence[int], n_column
     It is plain if all lines have `n_columns` fields of digits, with one ASCII delimiter between two, and the wanted
     ones have no leading zero and at most 16 digits.
     """
-    from kernels.compiled.digits import read_columns  # not before it pays: it loads machine code
+    from bicliques.kernels.compiled.digits import read_columns  # not before it pays: it loads machine code
 
     wanted = np.full(n_columns, -1)
     wanted[list(columns)] = np.arange(len(columns))

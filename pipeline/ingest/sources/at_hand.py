@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from pipeline.ingest.readers.files import Files, find, is_named, items_of, title_of
-from pipeline.ingest.readers.opening import suffix_of
-from pipeline.ingest.sources.names import STDIN, from_record, is_there
-from pipeline.run.files import disk_errors, temporary_folder
-from pipeline.run.names import url_of
-from schemas.errors import BicliqueError, InputError
+from bicliques.pipeline.ingest.readers.files import Files, find, is_named, items_of, title_of
+from bicliques.pipeline.ingest.readers.opening import suffix_of
+from bicliques.pipeline.ingest.sources.names import STDIN, from_record, is_there
+from bicliques.pipeline.run.files import disk_errors, temporary_folder
+from bicliques.pipeline.run.names import url_of
+from bicliques.schemas.errors import BicliqueError, InputError
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ def _copied(items: list[str], where: Sequence[str], folder: Path, copied: dict[P
 
 
 def _url_copied(url: str, where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:
-    from pipeline.ingest.sources import remote  # only for remote files
+    from bicliques.pipeline.ingest.sources import remote  # only for remote files
 
     listing = remote.listed(url, where)
     paths = []

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pipeline.ingest.readers.files import Named, find, is_named, is_pattern, items_of
-from pipeline.remote.urls import HIDDEN, without_secrets
-from pipeline.run.names import url_of
-from schemas.errors import InputError
+from bicliques.pipeline.ingest.readers.files import Named, find, is_named, is_pattern, items_of
+from bicliques.pipeline.remote.urls import HIDDEN, without_secrets
+from bicliques.pipeline.run.names import url_of
+from bicliques.schemas.errors import InputError
 
 #: The name of standard input.
 STDIN = "-"

@@ -20,11 +20,11 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
-from pipeline.ingest.readers.files import chosen, is_hidden, refuse_part, refuse_run, with_number
-from pipeline.remote.systems import file_system, plain_errors
-from pipeline.remote.urls import without_secrets
-from pipeline.run.version import __version__
-from schemas.errors import InputError
+from bicliques.pipeline.ingest.readers.files import chosen, is_hidden, refuse_part, refuse_run, with_number
+from bicliques.pipeline.remote.systems import file_system, plain_errors
+from bicliques.pipeline.remote.urls import without_secrets
+from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.errors import InputError
 
 #: Seconds without an answer after which a server counts as gone.
 _PATIENCE_S = 60

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from pipeline.process.in_order import in_order
-from schemas.dtypes import VERTEX
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.schemas.dtypes import VERTEX
 
 #: Entries that a thread takes at a time.
 PIECE = 1 << 18

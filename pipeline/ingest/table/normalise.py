@@ -17,17 +17,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernels.graph.threads import sort
-from pipeline.ingest.readers.opening import Digest
-from pipeline.ingest.table import in_place
-from pipeline.ingest.table.numbering import Integers, Texts, refuse_too_many
-from pipeline.ingest.table.text_parts import TextParts
-from pipeline.output.row_groups import write_row_groups
-from pipeline.process.cores import count_cores
-from pipeline.process.in_order import MOST_THREADS, in_order
-from schemas.dtypes import MAX_VERTICES, VERTEX
-from schemas.edges import EDGES, label_schema
-from schemas.texts import bytes_of
+from bicliques.kernels.graph.threads import sort
+from bicliques.pipeline.ingest.readers.opening import Digest
+from bicliques.pipeline.ingest.table import in_place
+from bicliques.pipeline.ingest.table.numbering import Integers, Texts, refuse_too_many
+from bicliques.pipeline.ingest.table.text_parts import TextParts
+from bicliques.pipeline.output.row_groups import write_row_groups
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import MOST_THREADS, in_order
+from bicliques.schemas.dtypes import MAX_VERTICES, VERTEX
+from bicliques.schemas.edges import EDGES, label_schema
+from bicliques.schemas.texts import bytes_of
 
 #: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20

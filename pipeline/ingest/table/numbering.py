@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from schemas.dtypes import MAX_VERTICES, VERTEX
-from schemas.errors import ResourceError
+from bicliques.schemas.dtypes import MAX_VERTICES, VERTEX
+from bicliques.schemas.errors import ResourceError
 
 #: Most bytes of text that all labels of a side may have together, because a label table has offsets of 32 bits.
 MAX_TEXT = 2**31 - 1

@@ -16,9 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.ingest.table.numbering import Texts, refuse_too_many
-from schemas.dtypes import VERTEX
-from schemas.hashes import vertex_hashes
+from bicliques.pipeline.ingest.table.numbering import Texts, refuse_too_many
+from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.hashes import vertex_hashes
 
 #: Labels of each part that are looked at to choose the ranges, for each range.
 _SAMPLE = 16

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from pipeline.results.svg import Figure, element
+from bicliques.pipeline.results.svg import Figure, element
 
 #: Width of every picture, and the largest size of its letters, in units.
 WIDTH, FONT = 600, 19.5

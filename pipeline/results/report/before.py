@@ -9,15 +9,15 @@ from urllib.parse import quote, unquote
 import numpy as np
 import pyarrow as pa
 
-from pipeline.compare.difference import Difference
-from pipeline.compare.in_run import known_changes
-from pipeline.proof.summary import Summary
-from pipeline.run.folder import RunFolder
-from pipeline.run.stored import address_of, bring, shown_address
-from pipeline.series.runs import run_before
-from schemas.errors import BicliqueError
-from schemas.manifest import Manifest
-from schemas.sizes import SizeCounts
+from bicliques.pipeline.compare.difference import Difference
+from bicliques.pipeline.compare.in_run import known_changes
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.stored import address_of, bring, shown_address
+from bicliques.pipeline.series.runs import run_before
+from bicliques.schemas.errors import BicliqueError
+from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.sizes import SizeCounts
 
 #: How many of the largest new bicliques are shown, and of how many they are looked for.
 _NEW, _MOST_NEW = 5, 2_000_000

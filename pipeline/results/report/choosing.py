@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from pipeline.proof.selection import Place, places_of, rows_at
-from pipeline.proof.summary import Summary
-from pipeline.results.binning import Grid, cells_of
-from pipeline.results.parts import Parts
-from pipeline.results.report.listed import TOP, Listed, listed
-from pipeline.results.results import Results
-from pipeline.run.opened import Run
-from schemas.search import By
+from bicliques.pipeline.proof.selection import Place, places_of, rows_at
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.results.binning import Grid, cells_of
+from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.report.listed import TOP, Listed, listed
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.search import By
 
 #: The measures by which the page lists the largest bicliques of the summary.
 RANKINGS: tuple[By, ...] = ("edges", "balance")

@@ -8,27 +8,27 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kernels import engines
-from pipeline.mining.energy import NOT_READABLE, energy_facts
-from pipeline.proof.read_back import read_part
-from pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
-from pipeline.results.edges import degrees_of
-from pipeline.results.facts import input_rows, reduced_words, run_facts, search_words, why_none
-from pipeline.results.report.before import Before, before
-from pipeline.results.report.choosing import RANKINGS, chosen
-from pipeline.results.report.listed import Listed
-from pipeline.results.report.timeline import Timeline, timeline
-from pipeline.results.results import Results
-from pipeline.results.run_status import Status, status_of
-from pipeline.run.accounts import seconds_of
-from pipeline.run.opened import Run
-from pipeline.run.progress import number, size
-from pipeline.run.session import busy_ratio_of
-from pipeline.run.stored import bring
-from schemas.facts import Session
-from schemas.manifest import LedgerEntry
-from schemas.search import Search
-from schemas.sizes import SizeCounts
+from bicliques.kernels import engines
+from bicliques.pipeline.mining.energy import NOT_READABLE, energy_facts
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
+from bicliques.pipeline.results.edges import degrees_of
+from bicliques.pipeline.results.facts import input_rows, reduced_words, run_facts, search_words, why_none
+from bicliques.pipeline.results.report.before import Before, before
+from bicliques.pipeline.results.report.choosing import RANKINGS, chosen
+from bicliques.pipeline.results.report.listed import Listed
+from bicliques.pipeline.results.report.timeline import Timeline, timeline
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.results.run_status import Status, status_of
+from bicliques.pipeline.run.accounts import seconds_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import number, size
+from bicliques.pipeline.run.session import busy_ratio_of
+from bicliques.pipeline.run.stored import bring
+from bicliques.schemas.facts import Session
+from bicliques.schemas.manifest import LedgerEntry
+from bicliques.schemas.search import Search
+from bicliques.schemas.sizes import SizeCounts
 
 #: Largest number of rows of the lists of vertices.
 _PARTICIPANTS = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.results.binning import Grid, cells_of, round_numbers
-from pipeline.results.report.axes import (
+from bicliques.pipeline.results.binning import Grid, cells_of, round_numbers
+from bicliques.pipeline.results.report.axes import (
     WIDTH,
     Bins,
     Box,
@@ -22,10 +22,10 @@ from pipeline.results.report.axes import (
     room_for,
     words_left,
 )
-from pipeline.results.report.timeline import Block, Timeline
-from pipeline.results.svg import Figure, element, shortened
-from pipeline.run.progress import number
-from schemas.sizes import SizeCounts
+from bicliques.pipeline.results.report.timeline import Block, Timeline
+from bicliques.pipeline.results.svg import Figure, element, shortened
+from bicliques.pipeline.run.progress import number
+from bicliques.schemas.sizes import SizeCounts
 
 #: Colours of left and right, busy and writing. People with any colour vision can tell them apart, on white and on black
 #: (Okabe and Ito). The style sheet has them, too, and for dark mode a brighter one for the left side.

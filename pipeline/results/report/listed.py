@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.proof.selection import Place, places_of
-from pipeline.results.overlap import common_members, repeated, shares_of
-from schemas.search import By
+from bicliques.pipeline.proof.selection import Place, places_of
+from bicliques.pipeline.results.overlap import common_members, repeated, shares_of
+from bicliques.schemas.search import By
 
 SIDES = ("left", "right")
 

@@ -6,15 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.results.report.content import content_of
-from pipeline.run.files import PathLike, whole_file
-from pipeline.run.if_stored import keep_page
-from pipeline.run.names import refuse_links
-from pipeline.run.opened import Run
-from schemas.values import as_path
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.run.files import PathLike, whole_file
+from bicliques.pipeline.run.if_stored import keep_page
+from bicliques.pipeline.run.names import refuse_links
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.values import as_path
 
 if TYPE_CHECKING:
-    from pipeline.results.report.page import Page
+    from bicliques.pipeline.results.report.page import Page
 
 
 def report(folder: PathLike) -> Path:
@@ -41,9 +41,9 @@ def report(folder: PathLike) -> Path:
 
     Examples
     --------
-    >>> import pipeline
-    >>> results = pipeline.mine("examples/debian12_package_tag.parquet", "OUT-report", report=False)
-    >>> pipeline.report("OUT-report").name
+    >>> import bicliques
+    >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-report", report=False)
+    >>> bicliques.report("OUT-report").name
     'report.html'
     """
     run = Run.at(as_path(folder, "the folder of a run"))
@@ -59,6 +59,8 @@ def report(folder: PathLike) -> Path:
 
 
 def _page() -> Page:
-    from pipeline.results.report.page import Page  # here, because its libraries are imported beside other work
+    from bicliques.pipeline.results.report.page import (
+        Page,  # here, because its libraries are imported beside other work
+    )
 
     return Page()

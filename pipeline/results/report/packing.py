@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.results.report.listed import Listed, only_used
+from bicliques.pipeline.results.report.listed import Listed, only_used
 
 #: Number of members of a side that are shown at once, and that are shown when the list is unfolded.
 SHOWN, UNFOLDED = 12, 200

@@ -12,16 +12,16 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
-from pipeline.remote.urls import place_of
-from pipeline.results.facts import search_words
-from pipeline.results.report.content import Content
-from pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
-from pipeline.results.report.listed import DISTINCT, SIDES, TOP, Listed
-from pipeline.results.report.packing import PAGE, SHOWN, packed
-from pipeline.results.svg import Figure, shortened, style
-from pipeline.rows.printable import is_kept, printable
-from pipeline.run.progress import number
-from pipeline.run.version import __version__
+from bicliques.pipeline.remote.urls import place_of
+from bicliques.pipeline.results.facts import search_words
+from bicliques.pipeline.results.report.content import Content
+from bicliques.pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
+from bicliques.pipeline.results.report.listed import DISTINCT, SIDES, TOP, Listed
+from bicliques.pipeline.results.report.packing import PAGE, SHOWN, packed
+from bicliques.pipeline.results.svg import Figure, shortened, style
+from bicliques.pipeline.rows.printable import is_kept, printable
+from bicliques.pipeline.run.progress import number
+from bicliques.pipeline.run.version import __version__
 
 #: The groups of the facts of a run, in the order of the page, and the facts in each. The last has all others.
 _GROUPS = {
@@ -211,4 +211,4 @@ def _groups(facts: tuple[tuple[str, str], ...]) -> dict[str, list[tuple[str, str
 
 
 def _text(name: str) -> str:
-    return files("pipeline.results.report").joinpath(name).read_text()
+    return files("bicliques.pipeline.results.report").joinpath(name).read_text()

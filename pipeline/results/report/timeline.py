@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemas.facts import Session
-from schemas.manifest import LedgerEntry
+from bicliques.schemas.facts import Session
+from bicliques.schemas.manifest import LedgerEntry
 
 #: If there are more blocks, those are joined that have the smallest gaps.
 _MOST_BLOCKS = 600

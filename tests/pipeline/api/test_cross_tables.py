@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import bicliques as bq
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 
 #: Visits of insects to plants: a count, or nothing.
 VISITS = {"plant": ["sage", "mint", "leek"], "bee": [3, None, 1], "fly": [0, 2, None]}
@@ -217,7 +217,7 @@ def test_the_edges_are_a_source() -> None:
 
 def test_cells_of_numbers_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ten million cells take a second so, and not ten."""
-    from pipeline.api import cross_tables
+    from bicliques.pipeline.api import cross_tables
 
     def refuse(cell: str, *_: object) -> None:
         assert cell in labels, "a cell was looked at"

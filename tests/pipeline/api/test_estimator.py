@@ -19,8 +19,7 @@ import pytest
 import scipy.sparse as sp
 
 import bicliques as bq
-import pipeline
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 from tests.support.oracles import Pairs, cliques
 from tests.support.runs import ROOT, environment
 
@@ -82,7 +81,7 @@ def test_thresholds_and_empty_rows_leave_the_numbers_of_rows_and_columns_as_they
 def test_the_best_come_first_and_top_takes_these(by: Any, tmp_path: Path) -> None:
     every = bq.MaximalBicliques(by=by, workers=0).fit(TABLE)
     source = [tuple(edge) for edge in np.argwhere(TABLE).tolist()]
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     rows = results.top(len(results), by=by).to_pylist()
     listed = [every.get_indices(k) for k in range(len(rows))]
     assert [(left.tolist(), right.tolist()) for left, right in listed] == [(row["left"], row["right"]) for row in rows]
@@ -208,8 +207,8 @@ def test_a_wrong_parameter_is_refused_when_it_is_used(wrong: dict[str, Any], sen
 
 
 def test_masks_are_filled_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipeline.api import estimator
-    from pipeline.rows import collection as rows
+    from bicliques.pipeline.api import estimator
+    from bicliques.pipeline.rows import collection as rows
 
     monkeypatch.setattr(estimator, "_MEMBERS", 40)
     monkeypatch.setattr(rows, "_BATCH", 7)
@@ -225,7 +224,7 @@ def test_scikit_learn_is_imported_when_the_estimator_is_asked_for() -> None:
         [sys.executable, "-c", program], cwd=ROOT, env=environment(), capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "MaximalBicliques", "True"]
-    assert bq.MaximalBicliques is pipeline.MaximalBicliques
+    assert bq.MaximalBicliques is bq.MaximalBicliques
 
 
 def test_the_programs_of_the_document_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.api.iterating import _NOT_TAKEN
-from pipeline.api.table import entries_of
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.api.iterating import _NOT_TAKEN
+from bicliques.pipeline.api.table import entries_of
+from bicliques.schemas.errors import InputError
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(15, 12, 0.4, 1)
@@ -27,27 +27,27 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_they_are_those_that_mine_lists(source: Path, tmp_path: Path) -> None:
-    found = list(pipeline.maximal_bicliques(source, folder=tmp_path, workers=0))
+    found = list(bq.maximal_bicliques(source, folder=tmp_path, workers=0))
     assert len(found) == len(pairs(found)) > 50
-    listed = pipeline.mine(source, tmp_path / "run", workers=0, progress=False, report=False)
+    listed = bq.mine(source, tmp_path / "run", workers=0, progress=False, report=False)
     assert pairs(found) == pairs(listed)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "run"]
 
 
 def test_thresholds_and_objects_in_memory_are_taken(tmp_path: Path) -> None:
     edges = [(f"l{left}", right) for left, right in EDGES.tolist()]
-    found = pairs(pipeline.maximal_bicliques(edges, min_left=3, min_right=2, folder=tmp_path, workers=0))
-    every = pairs(pipeline.maximal_bicliques(edges, folder=tmp_path, workers=0))
+    found = pairs(bq.maximal_bicliques(edges, min_left=3, min_right=2, folder=tmp_path, workers=0))
+    every = pairs(bq.maximal_bicliques(edges, folder=tmp_path, workers=0))
     assert found == {(left, right) for left, right in every if len(left) >= 3 and len(right) >= 2}
     assert 0 < len(found) < len(every)
-    assert len(list(pipeline.maximal_bicliques(edges, max_results=4, folder=tmp_path, workers=0))) == 4
+    assert len(list(bq.maximal_bicliques(edges, max_results=4, folder=tmp_path, workers=0))) == 4
 
 
 @pytest.mark.parametrize("end", ["close", "forget", "exception"])
 def test_the_folder_goes_however_the_iteration_ends(source: Path, tmp_path: Path, end: str) -> None:
     place = tmp_path / "place"
     place.mkdir()
-    rows = pipeline.maximal_bicliques(source, folder=place, workers=0)
+    rows = bq.maximal_bicliques(source, folder=place, workers=0)
     assert list(place.iterdir()) == [], "mining begins when the first one is asked for"
     next(rows)
     assert len(list(place.iterdir())) == 1
@@ -63,27 +63,27 @@ def test_the_folder_goes_however_the_iteration_ends(source: Path, tmp_path: Path
 
 def test_wrong_options_are_refused_at_once(source: Path) -> None:
     with pytest.raises(InputError, match="min_left must be at least 1, not 0"):
-        pipeline.maximal_bicliques(source, min_left=0)
+        bq.maximal_bicliques(source, min_left=0)
     with pytest.raises(InputError, match="there is no engine 'quick'; choose one of auto"):
-        pipeline.maximal_bicliques(source, engine="quick")
+        bq.maximal_bicliques(source, engine="quick")
     with pytest.raises(InputError, match="progress must be True, False, None or a function, not 'loud'"):
-        pipeline.maximal_bicliques(source, progress="loud")  # type: ignore[arg-type]
+        bq.maximal_bicliques(source, progress="loud")  # type: ignore[arg-type]
     for name in ("min_lfet", *_NOT_TAKEN):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
-            pipeline.maximal_bicliques(source, **{name: 1})
+            bq.maximal_bicliques(source, **{name: 1})
     with pytest.raises(InputError, match="does not exist"):
-        next(pipeline.maximal_bicliques("nothing.csv"))
+        next(bq.maximal_bicliques("nothing.csv"))
 
 
 def test_nothing_is_shown_unless_it_is_asked_for(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    list(pipeline.maximal_bicliques(source, workers=0))
+    list(bq.maximal_bicliques(source, workers=0))
     assert capsys.readouterr().err == ""
-    list(pipeline.maximal_bicliques(source, workers=0, progress=True))
+    list(bq.maximal_bicliques(source, workers=0, progress=True))
     assert "mining" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_one_and_leaves_nothing(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pipeline.api import steps
+    from bicliques.pipeline.api import steps
 
     complete = steps.complete_run
 
@@ -96,10 +96,10 @@ def test_ctrl_c_is_one_and_leaves_nothing(source: Path, tmp_path: Path, monkeypa
     place = tmp_path / "place"
     place.mkdir()
     with pytest.raises(KeyboardInterrupt):
-        next(pipeline.maximal_bicliques(source, folder=place, workers=0))
+        next(bq.maximal_bicliques(source, folder=place, workers=0))
     assert list(place.iterdir()) == []
 
 
 def test_what_is_not_taken_is_an_option_of_mine() -> None:
     assert {entry.name for entry in entries_of("mine")} >= _NOT_TAKEN
-    assert inspect.isgeneratorfunction(pipeline.maximal_bicliques) is False
+    assert inspect.isgeneratorfunction(bq.maximal_bicliques) is False

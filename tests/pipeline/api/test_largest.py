@@ -17,24 +17,24 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from kernels.cpu.engine import CpuEngine
-from pipeline.api import steps
-from pipeline.cli.main import main
-from pipeline.mining import driver
-from pipeline.prepare.bands import reach_of
-from pipeline.prepare.build import read_edges
-from pipeline.prepare.members import restricted
-from pipeline.proof.certificate import certify
-from pipeline.proof.upper_bound import count_above
-from pipeline.run.opened import Run
-from pipeline.run.progress import Progress, line
-from pipeline.slices.worker import SliceDone, SliceTask
-from schemas.bicliques import Bicliques
-from schemas.errors import IncompleteError, InputError
-from schemas.measures import measure
-from schemas.search import MEASURES, By
-from schemas.totals import measured
+import bicliques as bq
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.prepare.bands import reach_of
+from bicliques.pipeline.prepare.build import read_edges
+from bicliques.pipeline.prepare.members import restricted
+from bicliques.pipeline.proof.certificate import certify
+from bicliques.pipeline.proof.upper_bound import count_above
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Progress, line
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.measures import measure
+from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.totals import measured
 from tests.support.emulated import runnable
 from tests.support.runs import load_ledger, random_edges, rewrite_record, write_edges
 
@@ -48,25 +48,25 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> pipeline.Results:
-    return pipeline.mine(source, tmp_path_factory.mktemp("whole") / "out", workers=0, progress=False, report=False)
+def whole(source: Path, tmp_path_factory: pytest.TempPathFactory) -> bq.Results:
+    return bq.mine(source, tmp_path_factory.mktemp("whole") / "out", workers=0, progress=False, report=False)
 
 
-def rows(results: pipeline.Results) -> list[Any]:
+def rows(results: bq.Results) -> list[Any]:
     return sorted((sorted(row["left"]), sorted(row["right"])) for row in results.to_arrow().to_pylist())
 
 
-def expected(whole: pipeline.Results, by: By = "edges") -> list[Any]:
+def expected(whole: bq.Results, by: By = "edges") -> list[Any]:
     return sorted((sorted(row["left"]), sorted(row["right"])) for row in whole.top(K, by).to_pylist())
 
 
 @pytest.mark.values
 @pytest.mark.parametrize("by", MEASURES)
 @pytest.mark.parametrize("engine", ["cpu", "reference", "bitmatrix"])
-def test_they_are_the_first_of_all(source: Path, whole: pipeline.Results, tmp_path: Path, by: By, engine: str) -> None:
+def test_they_are_the_first_of_all(source: Path, whole: bq.Results, tmp_path: Path, by: By, engine: str) -> None:
     how = {"engine": engine, "workers": 0, "progress": False, "report": False}
     with runnable(engine):
-        found = pipeline.largest(source, tmp_path / "out", top=K, by=by, **how)
+        found = bq.largest(source, tmp_path / "out", top=K, by=by, **how)
     assert (found.complete, len(found)) == (True, K)
     assert rows(found) == expected(whole, by)
     for column in ("n_left", "n_right"):
@@ -78,16 +78,16 @@ def test_they_are_the_first_of_all(source: Path, whole: pipeline.Results, tmp_pa
 
 def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    found = pipeline.largest(source, out, top=K, workers=0, progress=False)
-    found_again = pipeline.verify(out, progress=False)
+    found = bq.largest(source, out, top=K, workers=0, progress=False)
+    found_again = bq.verify(out, progress=False)
     assert found_again.count == K
     assert any("by counting, without a bound" in statement for statement in found_again.proven)
-    unsure = pipeline.verify(out, bound_time=0.0, progress=False)
+    unsure = bq.verify(out, bound_time=0.0, progress=False)
     assert any("0 of " in statement and "rests on the ledger" in statement for statement in unsure.not_proven)
     assert not any("by counting" in statement for statement in unsure.proven)
     page = (out / "report.html").read_text()
     assert "the largest by edges" in page
-    assert pipeline.status(out).state == "complete"
+    assert bq.status(out).state == "complete"
     dataset = cast(ds.FileSystemDataset, found.dataset())
     assert dataset.files == [str(file) for file in found.files], "a complete run is read from its files"
     assert found.sizes().total == K
@@ -97,17 +97,17 @@ def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
 def test_a_much_larger_block_beyond_a_limit_is_no_objection(tmp_path: Path, limit: dict[str, int]) -> None:
     block = np.argwhere(np.ones((20, 8)) if "max_right" in limit else np.ones((8, 20)))
     source = write_edges(tmp_path / "g.parquet", np.concatenate([block, random_edges(40, 30, 0.2, 8) + 20]))
-    found = pipeline.largest(source, tmp_path / "out", top=3, **limit, workers=0, progress=False, report=False)
-    again = pipeline.verify(found.path, progress=False)
+    found = bq.largest(source, tmp_path / "out", top=3, **limit, workers=0, progress=False, report=False)
+    again = bq.verify(found.path, progress=False)
     assert again.count == 3
     assert any("by counting, without a bound" in statement for statement in again.proven)
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.exhaustive)])
-def test_stopped_and_resumed(source: Path, whole: pipeline.Results, tmp_path: Path, workers: int) -> None:
+def test_stopped_and_resumed(source: Path, whole: bq.Results, tmp_path: Path, workers: int) -> None:
     out = tmp_path / "out"
     how = {"slice_seconds": 0.02, "progress": False, "report": False}
-    stopped = pipeline.largest(source, out, top=K, engine="reference", time_limit=0.05, workers=0, **how)
+    stopped = bq.largest(source, out, top=K, engine="reference", time_limit=0.05, workers=0, **how)
     assert not stopped.complete
     assert 0 < len(stopped) == len(rows(stopped)) <= K
     assert not list((out / "bicliques").iterdir()), "rows are written once it is known which they are"
@@ -115,14 +115,14 @@ def test_stopped_and_resumed(source: Path, whole: pipeline.Results, tmp_path: Pa
     assert stopped.members(first.id) == first
     with pytest.raises(IncompleteError, match=r"not complete, and so has no manifest yet; resume it$"):
         stopped.explain(first.id)
-    found = pipeline.resume(out, time_limit=None, workers=workers, **how)
+    found = bq.resume(out, time_limit=None, workers=workers, **how)
     assert rows(found) == expected(whole)
     assert found.explain(found[0].id).count == K
 
 
 def test_rows_of_the_run_that_are_changed_are_not_proven(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.largest(source, out, top=K, workers=0, progress=False, report=False)
+    bq.largest(source, out, top=K, workers=0, progress=False, report=False)
     ledger = load_ledger(out)
     file = ledger.file(min(ledger.entries))
     data = json.loads(file.read_text())
@@ -130,25 +130,25 @@ def test_rows_of_the_run_that_are_changed_are_not_proven(source: Path, tmp_path:
     (out / "manifest.json").unlink()
     with pytest.raises(IncompleteError, match="its rows are not the"):
         steps.prove(out, progress=False)
-    found = pipeline.resume(out, workers=0, progress=False, report=False)
+    found = bq.resume(out, workers=0, progress=False, report=False)
     assert (found.complete, len(found)) == (True, K)
 
 
 def test_proving_again_leaves_no_other_parts(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.largest(source, out, top=K, workers=0, progress=False, report=False)
+    bq.largest(source, out, top=K, workers=0, progress=False, report=False)
     (out / "manifest.json").unlink()
-    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert len(list((out / "bicliques").iterdir())) == 1
 
 
-def test_more_than_there_are(source: Path, whole: pipeline.Results, tmp_path: Path) -> None:
-    found = pipeline.largest(source, tmp_path / "out", top=10**6, workers=0, progress=False, report=False)
+def test_more_than_there_are(source: Path, whole: bq.Results, tmp_path: Path) -> None:
+    found = bq.largest(source, tmp_path / "out", top=10**6, workers=0, progress=False, report=False)
     assert (len(found), found.manifest.fingerprint) == (len(whole), whole.manifest.fingerprint)
 
 
 def test_none_at_all(source: Path, tmp_path: Path) -> None:
-    found = pipeline.largest(source, tmp_path / "out", top=3, min_left=39, workers=0, progress=False, report=False)
+    found = bq.largest(source, tmp_path / "out", top=3, min_left=39, workers=0, progress=False, report=False)
     assert (found.complete, len(found)) == (True, 0)
 
 
@@ -186,17 +186,17 @@ def test_what_python_calls_refuse(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     for value in (2.0, True, "3"):
         with pytest.raises(InputError, match="top must be a whole number"):
-            pipeline.largest(source, out, top=value)  # type: ignore[arg-type]
+            bq.largest(source, out, top=value)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="the largest go by edges, vertices"):
-        pipeline.largest(source, out, by="size")  # type: ignore[arg-type]
+        bq.largest(source, out, by="size")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="max_left is 3, less than min_left"):
-        pipeline.largest(source, out, min_left=4, max_left=3)
+        bq.largest(source, out, min_left=4, max_left=3)
     assert not out.exists()
 
 
 @pytest.mark.parametrize("by", ["edges", "vertices", "balance"])
 def test_the_incumbent_is_shown(
-    source: Path, whole: pipeline.Results, tmp_path: Path, by: By, monkeypatch: pytest.MonkeyPatch
+    source: Path, whole: bq.Results, tmp_path: Path, by: By, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It rises to the largest measure, the bound falls to it, and no biclique is ever above the bound."""
     told: list[Progress] = []
@@ -208,7 +208,7 @@ def test_the_incumbent_is_shown(
 
     monkeypatch.setattr(driver, "mine_slice", begin_without_time)
     how = {"engine": "reference", "slice_seconds": 0.02, "workers": 0, "report": False}
-    pipeline.largest(source, tmp_path / "out", by=by, progress=told.append, **how)
+    bq.largest(source, tmp_path / "out", by=by, progress=told.append, **how)
     gaps = [progress.gap for progress in told if progress.step == "mine" and not progress.note]
     best = measure(by, *whole.top(1, by).select(["n_left", "n_right"]).to_pylist()[0].values())
     assert None not in gaps
@@ -221,13 +221,13 @@ def test_the_incumbent_is_shown(
 
 
 def test_the_incumbent_of_a_run_that_was_stopped(
-    source: Path, whole: pipeline.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    source: Path, whole: bq.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The command, its status and the page say how large the largest is, and how large one may be."""
     out = tmp_path / "out"
     words = ["--engine", "reference", "--time-limit", "0.000001", "--workers", "0", "--quiet"]
     assert main(["largest", str(source), "-o", str(out), *words]) == 3
-    told, now = capsys.readouterr().out, pipeline.status(out)
+    told, now = capsys.readouterr().out, bq.status(out)
     assert now.gap is not None
     best = whole.top(1)["n_left"][0].as_py() * whole.top(1)["n_right"][0].as_py()
     assert 0 < now.gap.best <= best < now.gap.bound
@@ -235,13 +235,13 @@ def test_the_incumbent_of_a_run_that_was_stopped(
     assert main(["status", str(out)]) == 3
     assert f"so far: {now.gap}" in capsys.readouterr().out
     assert now.to_json()["gap"] == {"best": now.gap.best, "bound": now.gap.bound}
-    pipeline.report(out)
+    bq.report(out)
     page = (out / "report.html").read_text()
     assert f"so far. By edges: {now.gap}." in page
     assert "The rows are written when the search is over." in page
     assert "are listed" not in re.sub(r"(?s)<script.*?</script>", "", page)
-    pipeline.resume(out, time_limit=None, workers=0, progress=False)
-    assert pipeline.status(out).gap is None
+    bq.resume(out, time_limit=None, workers=0, progress=False)
+    assert bq.status(out).gap is None
 
 
 @pytest.fixture(scope="module", params=["edges", "vertices", "balance"])
@@ -259,7 +259,7 @@ def made(
     engine = request.param
     how = {"workers": 0, "progress": False, "report": False, "slice_seconds": 0.02, "engine": engine}
     with runnable(engine):
-        yield pipeline.largest(source, tmp_path_factory.mktemp("made") / "out", top=K, by=of, min_left=2, **how).path
+        yield bq.largest(source, tmp_path_factory.mktemp("made") / "out", top=K, by=of, min_left=2, **how).path
 
 
 @pytest.mark.values
@@ -272,7 +272,7 @@ class TestCertificate:
         return Path(shutil.copytree(made, tmp_path / "out"))
 
     def test_what_it_says(self, out: Path) -> None:
-        found = pipeline.open_run(out)
+        found = bq.open_run(out)
         told, graph = found.manifest.certificate, found.manifest.graph
         assert told is not None
         search = found.manifest.options["search"]
@@ -284,7 +284,7 @@ class TestCertificate:
         assert all(band["taken"] == band["n_roots"] for band in told["bands"])
         assert sum(band["slices"] for band in told["bands"]) == found.manifest.mining["slices"]
         assert sum(band["seen"] for band in told["bands"]) == found.manifest.mining["seen"]
-        assert pipeline.verify(out, progress=False).count == K
+        assert bq.verify(out, progress=False).count == K
 
     def test_a_manifest_with_another_one_is_refused(self, out: Path) -> None:
         told = json.loads((out / "manifest.json").read_text())["certificate"]
@@ -297,9 +297,9 @@ class TestCertificate:
         ):
             rewrite_record(out / "manifest.json", certificate=told | change)
             with pytest.raises(IncompleteError, match=r"the certificate of .* is not that of its ledger"):
-                pipeline.verify(out, progress=False)
+                bq.verify(out, progress=False)
         rewrite_record(out / "manifest.json", certificate=told)
-        assert pipeline.verify(out, progress=False).count == K
+        assert bq.verify(out, progress=False).count == K
 
     def test_a_run_without_its_last_band_is_refused(self, out: Path) -> None:
         """Also if plan, ledger and manifest agree that there is no such band."""
@@ -320,15 +320,15 @@ class TestCertificate:
         ledger = load_ledger(out)
         ledger.file(max(ledger.entries)).unlink()
         with pytest.raises(IncompleteError, match=r"nodes of .* are not mined yet"):
-            pipeline.verify(out, progress=False)
+            bq.verify(out, progress=False)
 
     def test_a_run_without_one_of_its_rows_is_refused(self, out: Path) -> None:
         [part] = (out / "bicliques").iterdir()
         pq.write_table(pq.read_table(part).slice(1), part)
         with pytest.raises(IncompleteError):
-            pipeline.verify(out, progress=False)
-        assert pipeline.resume(out, workers=0, progress=False, report=False).complete
-        assert pipeline.verify(out, progress=False).count == K
+            bq.verify(out, progress=False)
+        assert bq.resume(out, workers=0, progress=False, report=False).complete
+        assert bq.verify(out, progress=False).count == K
 
     def test_a_row_that_the_ledger_lost_is_counted(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """The largest row is taken out of all entries, so that the rows and the ledger agree."""

@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 import bicliques as bq
-import pipeline
-from pipeline.api import looking
-from pipeline.cli import cards
-from schemas.errors import InputError
+from bicliques.pipeline.api import looking
+from bicliques.pipeline.cli import cards
+from bicliques.schemas.errors import InputError
 from tests.support.commands import run
 from tests.support.runs import bicliques, random_edges, rewrite_record
 
@@ -134,9 +133,9 @@ def test_a_binary_file_has_no_lines_to_show(capsys: pytest.CaptureFixture[str], 
 
 
 def test_the_folder_of_a_run_is_no_input_to_look_at(source: Path, tmp_path: Path) -> None:
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     with pytest.raises(InputError, match="is a run, which has read its input already; see: bicliques status"):
-        pipeline.look(tmp_path / "out")
+        bq.look(tmp_path / "out")
 
 
 @pytest.mark.parametrize("command", ["look", "count", "largest", "mine", "mine --dry-run"])
@@ -156,29 +155,29 @@ def test_strict_makes_doubts_an_error_and_nothing_is_written(
 def test_strict_is_no_part_of_the_identity_of_a_run(source: Path, tmp_path: Path) -> None:
     """Without it a run with doubts is made, with it refused, and it stays as it is."""
     out, given = tmp_path / "out", {"workers": 0, "progress": False, "report": False}
-    made = pipeline.mine(source, out, **given)
+    made = bq.mine(source, out, **given)
     manifest = (out / "manifest.json").read_bytes()
     with pytest.raises(InputError, match="they are not merged; mend it, or leave strict out if it is"):
-        pipeline.mine(source, out, strict=True, **given)
+        bq.mine(source, out, strict=True, **given)
     assert (out / "manifest.json").read_bytes() == manifest
     with pytest.raises(InputError, match="is doubtful"):
-        pipeline.count(out, strict=True, workers=0, progress=False)
+        bq.count(out, strict=True, workers=0, progress=False)
     source.write_text(TEXT.replace("Ann", "cy"))
-    strict = pipeline.mine(source, tmp_path / "strict", strict=True, **given)
-    again = pipeline.mine(source, tmp_path / "strict", **given)
+    strict = bq.mine(source, tmp_path / "strict", strict=True, **given)
+    again = bq.mine(source, tmp_path / "strict", **given)
     assert (len(strict), strict.manifest) == (len(again), again.manifest)
     assert len(made) == 2
 
 
 def test_strict_also_holds_for_a_run_that_had_not_read_its_input(source: Path, tmp_path: Path) -> None:
     out, given = tmp_path / "out", {"workers": 0, "progress": False, "report": False}
-    pipeline.mine(source, out, **given)
+    bq.mine(source, out, **given)
     for path in (out / "manifest.json", *(out / "steps").iterdir()):
         path.unlink()
     with pytest.raises(InputError, match="is doubtful"):
-        pipeline.mine(source, out, strict=True, **given)
+        bq.mine(source, out, strict=True, **given)
     assert not (out / "manifest.json").exists()
-    assert pipeline.mine(source, out, **given).complete
+    assert bq.mine(source, out, **given).complete
 
 
 def test_cards_and_the_page_say_what_the_input_was_read_as(
@@ -194,10 +193,10 @@ def test_cards_and_the_page_say_what_the_input_was_read_as(
 
 
 def test_a_run_of_an_earlier_version_has_no_reading_and_is_shown(source: Path, tmp_path: Path) -> None:
-    made = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    made = bq.mine(source, tmp_path / "out", workers=0, progress=False)
     facts = {key: value for key, value in made.manifest.input.items() if key != "reading"}
     rewrite_record(made.path / "manifest.json", input=facts)
-    card = cards.run_card(pipeline.open_run(made.path))
+    card = cards.run_card(bq.open_run(made.path))
     assert "input: " in card
     assert "read as" not in card
 
@@ -205,6 +204,6 @@ def test_a_run_of_an_earlier_version_has_no_reading_and_is_shown(source: Path, t
 def test_an_input_without_edges_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("user,item,year\n")
     with pytest.raises(InputError, match=r"there are no edges in \S+x.csv; check the input and its format"):
-        pipeline.look(tmp_path / "x.csv")
+        bq.look(tmp_path / "x.csv")
     with pytest.raises(InputError, match=r"there are no edges in .*; give one with edges"):
-        pipeline.look(pd.DataFrame({"user": [], "item": []}, dtype=str))
+        bq.look(pd.DataFrame({"user": [], "item": []}, dtype=str))

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.ingest.from_run import take_from_run
-from pipeline.prepare import members
-from schemas.errors import IncompleteError, InputError
-from schemas.members import as_labels
-from schemas.options import IngestOptions
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.ingest.from_run import take_from_run
+from bicliques.pipeline.prepare import members
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.members import as_labels
+from bicliques.schemas.options import IngestOptions
 from tests.support.runs import random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.35, 8)
@@ -36,8 +36,8 @@ def source(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="module")
-def whole(source: Path) -> pipeline.Results:
-    return pipeline.mine(source, source.parent / "whole", engine="reference", **MINE)
+def whole(source: Path) -> bq.Results:
+    return bq.mine(source, source.parent / "whole", engine="reference", **MINE)
 
 
 @pytest.fixture
@@ -46,16 +46,16 @@ def words(tmp_path: Path) -> Path:
     return write_edges(tmp_path / "words.parquet", EDGES, True)
 
 
-def rows(results: pipeline.Results) -> Rows:
+def rows(results: bq.Results) -> Rows:
     return sorted((sorted(row["left"]), sorted(row["right"])) for row in results.to_arrow().to_pylist())
 
 
-def containing(whole: pipeline.Results, left: list[Any], right: list[Any]) -> Rows:
+def containing(whole: bq.Results, left: list[Any], right: list[Any]) -> Rows:
     """The definition: the bicliques of the whole graph that contain them."""
     return [row for row in rows(whole) if set(left) <= set(row[0]) and set(right) <= set(row[1])]
 
 
-def some_row(whole: pipeline.Results) -> tuple[list[Any], list[Any]]:
+def some_row(whole: bq.Results) -> tuple[list[Any], list[Any]]:
     return max(rows(whole), key=lambda row: min(len(row[0]), len(row[1])))
 
 
@@ -63,31 +63,29 @@ def some_row(whole: pipeline.Results) -> tuple[list[Any], list[Any]]:
 @pytest.mark.parametrize("engine", ["cpu", "reference"])
 @pytest.mark.parametrize("members", [(1, 0), (0, 1), (1, 1), (2, 2)])
 def test_they_are_those_of_all_that_contain_them(
-    source: Path, whole: pipeline.Results, tmp_path: Path, engine: str, members: tuple[int, int]
+    source: Path, whole: bq.Results, tmp_path: Path, engine: str, members: tuple[int, int]
 ) -> None:
     row = some_row(whole)
     left, right = row[0][: members[0]], row[1][: members[1]]
-    found = pipeline.mine(source, tmp_path / "out", containing_left=left, containing_right=right, engine=engine, **MINE)
+    found = bq.mine(source, tmp_path / "out", containing_left=left, containing_right=right, engine=engine, **MINE)
     expected = containing(whole, left, right)
     assert 0 < len(expected) < len(whole)
     assert rows(found) == expected
-    assert "every row contains the members that were asked for" in pipeline.verify(tmp_path / "out").proven
-    counted = pipeline.count(
-        source, containing_left=left, containing_right=right, engine=engine, fingerprint=True, **QUIET
-    )
+    assert "every row contains the members that were asked for" in bq.verify(tmp_path / "out").proven
+    counted = bq.count(source, containing_left=left, containing_right=right, engine=engine, fingerprint=True, **QUIET)
     assert (counted.count, counted.fingerprint) == (len(expected), found.manifest.fingerprint)
 
 
-def test_with_thresholds_filters_and_the_largest(source: Path, whole: pipeline.Results, tmp_path: Path) -> None:
+def test_with_thresholds_filters_and_the_largest(source: Path, whole: bq.Results, tmp_path: Path) -> None:
     (label, *_), _ = some_row(whole)
     sizes = {"min_left": 3, "min_right": 2, "max_left": 6}
     expected = [row for row in containing(whole, [label], []) if 3 <= len(row[0]) <= 6 and len(row[1]) >= 2]
-    found = pipeline.mine(source, tmp_path / "out", containing_left=[label], **sizes, **MINE)
+    found = bq.mine(source, tmp_path / "out", containing_left=[label], **sizes, **MINE)
     assert rows(found) == expected
     assert len(expected) > 5
-    few = pipeline.largest(source, tmp_path / "few", containing_left=[label], top=5, by="balance", **sizes, **MINE)
+    few = bq.largest(source, tmp_path / "few", containing_left=[label], top=5, by="balance", **sizes, **MINE)
     assert rows(few) == rows_of(found.top(5, "balance"))
-    guess = pipeline.dry_run(source, containing_left=[label], workers=0, sample_time=1, progress=False)
+    guess = bq.dry_run(source, containing_left=[label], workers=0, sample_time=1, progress=False)
     assert guess.estimate is not None
     assert guess.estimate.bicliques.value == pytest.approx(len(containing(whole, [label], [])))
 
@@ -96,53 +94,51 @@ def rows_of(table: pa.Table) -> Rows:
     return sorted((sorted(row["left"]), sorted(row["right"])) for row in table.to_pylist())
 
 
-def test_labels_as_text_as_numbers_of_numpy_and_from_a_file(whole: pipeline.Results, source: Path) -> None:
+def test_labels_as_text_as_numbers_of_numpy_and_from_a_file(whole: bq.Results, source: Path) -> None:
     left, right = some_row(whole)
     file = source.parent / "labels.txt"
     file.write_bytes("\ufeff".encode() + "\r\n".join([*map(str, left[1:2]), "", ""]).encode())
     expected = len(containing(whole, left[:2], right[:1]))
-    assert pipeline.count(source, containing_left=left[:2], containing_right=right[:1], **QUIET).count == expected
+    assert bq.count(source, containing_left=left[:2], containing_right=right[:1], **QUIET).count == expected
     for given in (np.array(left[:2]), set(map(str, left[:2])), [*left[:2], *left[:2]]):
-        found = pipeline.count(source, containing_left=given, containing_right=str(right[0]), **QUIET)
+        found = bq.count(source, containing_left=given, containing_right=str(right[0]), **QUIET)
         assert found.count == expected
     assert (
-        pipeline.count(
-            source, containing_left=left[:1], containing_left_from=file, containing_right=right[:1], **QUIET
-        ).count
+        bq.count(source, containing_left=left[:1], containing_left_from=file, containing_right=right[:1], **QUIET).count
         == expected
     )
 
 
 def test_a_run_as_source_is_not_read_again_and_what_comes_of_it_stands_alone(
-    source: Path, whole: pipeline.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    source: Path, whole: bq.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = shutil.copytree(whole.path, tmp_path / "first")
     label = some_row(whole)[1][0]
-    monkeypatch.setattr("pipeline.api.preparing.ingest_source", None)  # it would be called
-    found = pipeline.mine(first, tmp_path / "out", containing_right=[label], **MINE)
+    monkeypatch.setattr("bicliques.pipeline.api.preparing.ingest_source", None)  # it would be called
+    found = bq.mine(first, tmp_path / "out", containing_right=[label], **MINE)
     assert rows(found) == containing(whole, [], [label])
     options = json.loads((tmp_path / "out" / "options.json").read_text())["options"]
     assert options["source"] == str(first)
     assert options["search"]["containing_right"] == [label]
     assert found.manifest.input["digest"] == whole.manifest.input["digest"]
     assert found.manifest.input["from_run"] == str(first)
-    assert pipeline.count(first, containing_right=[label], **QUIET).count == len(found)
+    assert bq.count(first, containing_right=[label], **QUIET).count == len(found)
     shutil.rmtree(first)
-    assert pipeline.verify(tmp_path / "out").count == len(found)
+    assert bq.verify(tmp_path / "out").count == len(found)
     (tmp_path / "out" / "manifest.json").unlink()
-    assert pipeline.resume(tmp_path / "out", **MINE).complete
+    assert bq.resume(tmp_path / "out", **MINE).complete
     graph = next((tmp_path / "out" / "graph").glob("*.npy"))
     graph.write_bytes(b"damaged")
-    assert pipeline.resume(tmp_path / "out", **MINE).complete
-    assert pipeline.verify(tmp_path / "out").count == len(found)
+    assert bq.resume(tmp_path / "out", **MINE).complete
+    assert bq.verify(tmp_path / "out").count == len(found)
     (tmp_path / "out" / "edges" / "edges.parquet").unlink()
     with pytest.raises(InputError, match="cannot be read again"):
-        pipeline.resume(tmp_path / "out", **MINE)
+        bq.resume(tmp_path / "out", **MINE)
 
 
 @pytest.mark.parametrize("links", [True, False])
 def test_the_tables_of_the_input_are_shared_or_copied(
-    whole: pipeline.Results, tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
+    whole: bq.Results, tmp_path: Path, links: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not links:
 
@@ -150,84 +146,84 @@ def test_the_tables_of_the_input_are_shared_or_copied(
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
 
         monkeypatch.setattr(Path, "hardlink_to", other_file_system)
-    pipeline.mine(whole.path, tmp_path / "out", **MINE)
+    bq.mine(whole.path, tmp_path / "out", **MINE)
     for name in ("edges/edges.parquet", "labels/left.parquet", "labels/right.parquet"):
         ours, theirs = tmp_path / "out" / name, whole.path / name
         assert ours.samefile(theirs) == links
         assert ours.read_bytes() == theirs.read_bytes()
-    assert pipeline.open_run(tmp_path / "out").manifest.fingerprint == whole.manifest.fingerprint
+    assert bq.open_run(tmp_path / "out").manifest.fingerprint == whole.manifest.fingerprint
 
 
-def test_a_link_to_a_run_is_a_source_and_what_it_held_then_counts(whole: pipeline.Results, tmp_path: Path) -> None:
+def test_a_link_to_a_run_is_a_source_and_what_it_held_then_counts(whole: bq.Results, tmp_path: Path) -> None:
     (tmp_path / "latest").symlink_to(whole.path)
-    assert pipeline.count(tmp_path / "latest", **QUIET).count == len(whole)
-    pipeline.mine(tmp_path / "latest", tmp_path / "out", max_results=3, **MINE)
+    assert bq.count(tmp_path / "latest", **QUIET).count == len(whole)
+    bq.mine(tmp_path / "latest", tmp_path / "out", max_results=3, **MINE)
     other = write_edges(tmp_path / "other.parquet", EDGES[1:])
-    pipeline.mine(other, tmp_path / "other", **MINE)
+    bq.mine(other, tmp_path / "other", **MINE)
     (tmp_path / "latest").unlink()
     (tmp_path / "latest").symlink_to(tmp_path / "other")
     (tmp_path / "out" / "edges" / "edges.parquet").unlink()
     with pytest.raises(IncompleteError, match="does not give again what it gave"):
-        pipeline.resume(tmp_path / "out", max_results=None, **MINE)
+        bq.resume(tmp_path / "out", max_results=None, **MINE)
 
 
-def test_a_run_of_linked_tables_holds_files_of_its_own(whole: pipeline.Results, tmp_path: Path) -> None:
+def test_a_run_of_linked_tables_holds_files_of_its_own(whole: bq.Results, tmp_path: Path) -> None:
     linked = shutil.copytree(whole.path, tmp_path / "linked")
     for table in (*linked.glob("labels/*"), *linked.glob("edges/*")):
         table.symlink_to(table.rename(tmp_path / table.name))
-    found = pipeline.mine(linked, tmp_path / "new", **MINE)
+    found = bq.mine(linked, tmp_path / "new", **MINE)
     tables = [*found.path.glob("labels/*"), *found.path.glob("edges/*")]
     assert len(tables) == 3
     assert not any(table.is_symlink() for table in tables)
 
 
-def test_a_run_of_a_run_names_the_run_it_was_taken_from(whole: pipeline.Results, tmp_path: Path) -> None:
-    second = pipeline.mine(whole.path, tmp_path / "second", **MINE)
+def test_a_run_of_a_run_names_the_run_it_was_taken_from(whole: bq.Results, tmp_path: Path) -> None:
+    second = bq.mine(whole.path, tmp_path / "second", **MINE)
     rewrite_record(second.path / "steps" / "ingest.json", seconds=1e6)
-    third = pipeline.mine(second.path, tmp_path / "third", **MINE)
+    third = bq.mine(second.path, tmp_path / "third", **MINE)
     assert third.manifest.input["from_run"] == str(second.path)
     assert third.manifest.input["seconds"] < 1e6
 
 
 def test_a_source_run_that_is_damaged_or_not_read_is_refused(
-    whole: pipeline.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: bq.Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, out = shutil.copytree(whole.path, tmp_path / "first"), tmp_path / "out"
     labels = first / "labels" / "left.parquet"
     with monkeypatch.context() as owned:
-        owned.setattr("pipeline.ingest.from_run.os.access", lambda *_: False)
+        owned.setattr("bicliques.pipeline.ingest.from_run.os.access", lambda *_: False)
         with pytest.raises(InputError, match=r"left.parquet may not be read; ask its owner"):
             take_from_run(first, IngestOptions(), tmp_path)
     content = labels.read_bytes()
     labels.write_bytes(content[:-1] + b"!")
-    with pytest.raises(InputError, match=r"left.parquet is missing or damaged; mend it with: pipeline.resume"):
-        pipeline.mine(first, out, **MINE)
+    with pytest.raises(InputError, match=r"left.parquet is missing or damaged; mend it with: bicliques.resume"):
+        bq.mine(first, out, **MINE)
     labels.unlink()
     with pytest.raises(InputError, match=r"left.parquet is missing or damaged"):
-        pipeline.mine(first, out, **MINE)
+        bq.mine(first, out, **MINE)
     (first / "steps" / "ingest.json").unlink()
     with pytest.raises(InputError, match="cannot be taken as a source: step ingest of"):
-        pipeline.count(first, **QUIET)
+        bq.count(first, **QUIET)
     with pytest.raises(InputError, match="has read its input already; leave label_type out"):
-        pipeline.mine(whole.path, out, label_type="string", **MINE)
+        bq.mine(whole.path, out, label_type="string", **MINE)
     with pytest.raises(InputError, match="has read its input already; leave ingest_on out"):
-        pipeline.mine(whole.path, out, ingest_on="gpu", **MINE)
+        bq.mine(whole.path, out, ingest_on="gpu", **MINE)
     assert not out.exists()
 
 
-def test_stopped_and_resumed_it_is_the_same(source: Path, whole: pipeline.Results, tmp_path: Path) -> None:
+def test_stopped_and_resumed_it_is_the_same(source: Path, whole: bq.Results, tmp_path: Path) -> None:
     label, out = some_row(whole)[0][0], tmp_path / "out"
     expected = containing(whole, [label], [])
-    stopped = pipeline.mine(whole.path, out, containing_left=[label], max_results=4, **MINE)
+    stopped = bq.mine(whole.path, out, containing_left=[label], max_results=4, **MINE)
     assert (stopped.complete, len(stopped)) == (False, 4)
     shutil.rmtree(out / "graph")
-    found = pipeline.resume(out, max_results=None, **MINE | {"slice_seconds": 0.001})
+    found = bq.resume(out, max_results=None, **MINE | {"slice_seconds": 0.001})
     assert rows(found) == expected
 
 
-def test_the_facts_say_what_was_asked_for(source: Path, whole: pipeline.Results, tmp_path: Path) -> None:
+def test_the_facts_say_what_was_asked_for(source: Path, whole: bq.Results, tmp_path: Path) -> None:
     label = some_row(whole)[0][0]
-    found = pipeline.mine(source, tmp_path / "out", containing_left=[label], min_left=2, **QUIET)
+    found = bq.mine(source, tmp_path / "out", containing_left=[label], min_left=2, **QUIET)
     page = (tmp_path / "out" / "report.html").read_text()
     assert f"with at least 2 left members, on the left {label!r}" in page.replace("&#x27;", "'").replace("&#39;", "'")
     assert found.manifest.graph["profile"] == whole.manifest.graph["profile"], "the profile is of the whole input"
@@ -236,22 +232,22 @@ def test_the_facts_say_what_was_asked_for(source: Path, whole: pipeline.Results,
 def test_members_that_are_not_joined_give_none_and_say_which(words: Path, tmp_path: Path) -> None:
     u, v = next((u, v) for u in range(40) for v in range(30) if [u, v] not in EDGES.tolist())
     left, right = f"u{3 * u + 5}", f"thing {7 * v + 1}"
-    found = pipeline.mine(words, tmp_path / "out", containing_left=[left], containing_right=[right], **QUIET)
+    found = bq.mine(words, tmp_path / "out", containing_left=[left], containing_right=[right], **QUIET)
     assert (found.complete, len(found), found.manifest.fingerprint) == (True, 0, 0)
     reason = f"left {left!r} and right {right!r} are not joined by an edge"
     assert found.manifest.graph["nothing"] == reason
-    assert pipeline.verify(tmp_path / "out").count == 0
+    assert bq.verify(tmp_path / "out").count == 0
     joined = next(f"u{3 * a + 5}" for a, b in EDGES.tolist() if b == v)
-    more = pipeline.count(words, containing_left=[left, joined], containing_right=[right], **QUIET)
+    more = bq.count(words, containing_left=[left, joined], containing_right=[right], **QUIET)
     assert (more.count, more.graph["nothing"]) == (0, reason)
     apart = [f"thing {7 * b + 1}" for b in range(30) if [u, b] not in EDGES.tolist()]
-    many = pipeline.count(words, containing_left=[left], containing_right=apart, **QUIET)
+    many = bq.count(words, containing_left=[left], containing_right=apart, **QUIET)
     assert many.graph["nothing"].endswith(f", nor are {len(apart) - 1} other pairs of given members")
 
 
 def test_members_without_a_common_neighbour_give_none_and_say_so(words: Path) -> None:
     every = [f"u{3 * u + 5}" for u in range(40)]
-    found = pipeline.count(words, containing_left=every, **QUIET)
+    found = bq.count(words, containing_left=every, **QUIET)
     named = ", ".join(map(repr, sorted(every)[:3]))
     assert (found.count, found.complete) == (0, True)
     assert found.graph["nothing"] == f"no right vertex is joined to all of {named} and 37 more"
@@ -283,7 +279,7 @@ def test_labels_that_cannot_be_are_one_sentence_and_nothing_is_written(
     words: Path, tmp_path: Path, asked: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(InputError, match=sentence) as refused:
-        pipeline.mine(words, tmp_path / "out", **asked, **MINE)
+        bq.mine(words, tmp_path / "out", **asked, **MINE)
     assert "\n" not in str(refused.value)
     assert not (tmp_path / "out").exists()
 
@@ -305,7 +301,7 @@ def test_labels_that_cannot_be_are_one_sentence_and_nothing_is_written(
 def test_labels_of_numbers(tmp_path: Path, label: Any, sentence: str) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with pytest.raises(InputError, match=sentence):
-        pipeline.count(source, containing_left=[label], **QUIET)
+        bq.count(source, containing_left=[label], **QUIET)
 
 
 def test_a_file_of_labels_that_cannot_be_used(words: Path, tmp_path: Path) -> None:
@@ -313,7 +309,7 @@ def test_a_file_of_labels_that_cannot_be_used(words: Path, tmp_path: Path) -> No
     for content, sentence in ((b"\n\r\n", "holds no label"), (b"u5\n\xff\n", "line 2 of .* is not UTF-8")):
         file.write_bytes(content)
         with pytest.raises(InputError, match=sentence):
-            pipeline.count(words, containing_left_from=file, **QUIET)
+            bq.count(words, containing_left_from=file, **QUIET)
 
 
 def test_only_labels_of_a_usual_length_are_compared(tmp_path: Path) -> None:
@@ -323,7 +319,7 @@ def test_only_labels_of_a_usual_length_are_compared(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [long, long + "c", "b"], "b": ["x"] * 3}), source)
     for wrong, sentence in ((long[1:], f"near it are '{long}'; correct"), (long[1:] + "de", "no label is near it")):
         with pytest.raises(InputError, match=sentence):
-            pipeline.count(source, containing_left=[wrong], **QUIET)
+            bq.count(source, containing_left=[wrong], **QUIET)
 
 
 def test_near_labels_of_many_are_found_without_comparing_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,28 +343,28 @@ def test_near_labels_of_many_are_found_without_comparing_all(tmp_path: Path, mon
         ("01234", "person 01234 of somewhere"),
     ):
         with pytest.raises(InputError, match=f"near it are .*{meant}"):
-            pipeline.count(source, containing_left=[wrong], **QUIET)
+            bq.count(source, containing_left=[wrong], **QUIET)
     assert max(compared) < members.MANY
 
 
 def test_a_row_without_a_member_is_not_verified(words: Path, tmp_path: Path) -> None:
     """As when the graph was not restricted: all else about the rows is right."""
     out = tmp_path / "out"
-    pipeline.mine(words, out, **MINE)
+    bq.mine(words, out, **MINE)
     for name, asked in (("containing_left", ["u5"]), ("containing_right", ["thing 1"])):
         header = json.loads((out / "options.json").read_text())
         search = header["options"]["search"] | {"containing_left": [], "containing_right": [], name: asked}
         rewrite_record(out / "options.json", options=header["options"] | {"search": search})
         with pytest.raises(IncompleteError, match="lacks a member that was asked for"):
-            pipeline.verify(out)
+            bq.verify(out)
 
 
-def test_a_run_of_an_earlier_version_has_no_members(whole: pipeline.Results, tmp_path: Path) -> None:
+def test_a_run_of_an_earlier_version_has_no_members(whole: bq.Results, tmp_path: Path) -> None:
     out = shutil.copytree(whole.path, tmp_path / "out")
     options = json.loads((out / "options.json").read_text())["options"]
     search = {key: value for key, value in options["search"].items() if not key.startswith("containing")}
     rewrite_record(out / "options.json", options=options | {"search": search})
-    assert pipeline.verify(out).count == len(whole)
+    assert bq.verify(out).count == len(whole)
 
 
 def test_the_order_of_labels_does_not_matter_for_the_identity() -> None:
@@ -377,9 +373,9 @@ def test_the_order_of_labels_does_not_matter_for_the_identity() -> None:
     assert [type(label) for label in as_labels("x", np.array([7]))] == [int]
 
 
-def test_steps_one_by_one(words: Path, tmp_path: Path, whole: pipeline.Results) -> None:
+def test_steps_one_by_one(words: Path, tmp_path: Path, whole: bq.Results) -> None:
     """As a flow calls them."""
-    from pipeline.api.choices import Asked, with_engine
+    from bicliques.pipeline.api.choices import Asked, with_engine
 
     asked = Asked.of(words, {"containing_left": ["u5"]}, mode="list")
     out = tmp_path / "out"
@@ -387,4 +383,4 @@ def test_steps_one_by_one(words: Path, tmp_path: Path, whole: pipeline.Results) 
     steps.build(out, False)
     steps.plan(out, False)
     steps.mine(out, progress=False)
-    assert steps.prove(out, progress=False).count == pipeline.count(words, containing_left=["u5"], **QUIET).count
+    assert steps.prove(out, progress=False).count == bq.count(words, containing_left=["u5"], **QUIET).count

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.cli.cards import run_card
+import bicliques as bq
+from bicliques.pipeline.cli.cards import run_card
 from tests.support.emulated import runnable
 from tests.support.runs import random_edges, write_edges
 
@@ -36,9 +36,9 @@ def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(tmp_path: Pat
         ("with members", {"min_left": 20, "containing_right": ["thing 1"]}),
     ):
         out = tmp_path / name
-        found = pipeline.mine(words, out, engine=engine, **asked, **QUIET)  # type: ignore[arg-type]
+        found = bq.mine(words, out, engine=engine, **asked, **QUIET)  # type: ignore[arg-type]
         assert (found.complete, len(found), found.manifest.fingerprint) == (True, 0, 0)
-        assert pipeline.verify(out).count == 0
+        assert bq.verify(out).count == 0
         assert f"bicliques: none: {NONE[name]}" in run_card(found)
         assert found.to_arrow().num_rows == 0
-        assert pipeline.dry_run(words, engine=engine, sample_time=0.1, **asked, **QUIET).graph["merged_edges"] >= 0
+        assert bq.dry_run(words, engine=engine, sample_time=0.1, **asked, **QUIET).graph["merged_edges"] >= 0

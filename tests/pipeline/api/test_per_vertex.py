@@ -13,23 +13,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from kernels import engines
-from kernels.reference.engine import ReferenceEngine
-from pipeline.cli.main import main
-from pipeline.proof import vertices
-from pipeline.run.opened import Run
-from pipeline.slices.slice_search import SliceSearch
-from schemas.bicliques import Bicliques, row_hashes
-from schemas.emit import Emit, nowhere
-from schemas.errors import IncompleteError, InputError
-from schemas.graph import MiningGraph
-from schemas.hashes import vertex_hashes
-from schemas.jobs import job_of
-from schemas.options import BuildOptions
-from schemas.search import Limits, Search
-from schemas.totals import PerVertex
-from schemas.work import Slice, Subtrees
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.proof import vertices
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices.slice_search import SliceSearch
+from bicliques.schemas.bicliques import Bicliques, row_hashes
+from bicliques.schemas.emit import Emit, nowhere
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.hashes import vertex_hashes
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.totals import PerVertex
+from bicliques.schemas.work import Slice, Subtrees
 from tests.support.emulated import runnable
 from tests.support.oracles import graph_of, run
 from tests.support.runs import labels_of, random_edges, write_edges
@@ -96,10 +96,10 @@ def test_lists_and_counts_say_what_all_bicliques_say(
 ) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     truth, asked = expected(EDGES, **thresholds), {"engine": engine, "root_side": side} | thresholds
-    results = pipeline.mine(source, tmp_path / "out", per_vertex=True, **MINE, **asked)  # type: ignore[arg-type]
+    results = bq.mine(source, tmp_path / "out", per_vertex=True, **MINE, **asked)  # type: ignore[arg-type]
     assert tables(tmp_path / "out" / "vertices") == truth
-    assert pipeline.verify(tmp_path / "out").count == len(results)
-    counted = pipeline.count(source, per_vertex=tmp_path / "new" / "counted", **QUIET, **asked)  # type: ignore[arg-type]
+    assert bq.verify(tmp_path / "out").count == len(results)
+    counted = bq.count(source, per_vertex=tmp_path / "new" / "counted", **QUIET, **asked)  # type: ignore[arg-type]
     assert counted.count == len(results)
     assert tables(tmp_path / "new" / "counted") == truth
 
@@ -142,16 +142,16 @@ def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
 def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path: Path, workers: int) -> None:
     edges = random_edges(60, 40, 0.25, 5)
     source = write_edges(tmp_path / "g.parquet", edges)
-    whole = pipeline.mine(source, tmp_path / "whole", per_vertex=True, **MINE)
+    whole = bq.mine(source, tmp_path / "whole", per_vertex=True, **MINE)
     out = tmp_path / "out"
-    first = pipeline.mine(source, out, per_vertex=True, max_results=100, **MINE)
+    first = bq.mine(source, out, per_vertex=True, max_results=100, **MINE)
     assert not first.complete
     assert not (out / "vertices").exists()
     limit = 300
-    while not (found := pipeline.resume(out, max_results=limit, **MINE)).complete:
+    while not (found := bq.resume(out, max_results=limit, **MINE)).complete:
         limit = None if limit is None or limit > 1000 else 2 * limit  # type: ignore[assignment]
         if limit is None:
-            found = pipeline.resume(out, max_results=None, progress=False, report=False, workers=workers)
+            found = bq.resume(out, max_results=None, progress=False, report=False, workers=workers)
             break
     assert found.manifest.fingerprint == whole.manifest.fingerprint
     assert tables(out / "vertices") == tables(tmp_path / "whole" / "vertices")
@@ -161,15 +161,15 @@ def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path: Path, worker
 def test_engines_of_a_gpu(tmp_path: Path, name: str) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with runnable(name):
-        pipeline.mine(source, tmp_path / "out", engine=name, per_vertex=True, **MINE)
-        pipeline.count(source, engine=name, per_vertex=tmp_path / "counted", fingerprint=True, **QUIET)
+        bq.mine(source, tmp_path / "out", engine=name, per_vertex=True, **MINE)
+        bq.count(source, engine=name, per_vertex=tmp_path / "counted", fingerprint=True, **QUIET)
     assert tables(tmp_path / "out" / "vertices") == tables(tmp_path / "counted") == expected(EDGES)
 
 
 def test_with_given_members_and_dense_ids(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    pipeline.mine(source, tmp_path / "out", per_vertex=True, containing_left=[5], ids="dense", **MINE)
-    rows = pipeline.open_run(tmp_path / "out").to_arrow().to_pylist()
+    bq.mine(source, tmp_path / "out", per_vertex=True, containing_left=[5], ids="dense", **MINE)
+    rows = bq.open_run(tmp_path / "out").to_arrow().to_pylist()
     left, right = tables(tmp_path / "out" / "vertices")
     assert (left[0][0], left[0][2]) == (5, len(rows))
     assert [row[2] for row in right] == [sum(v in row["right"] for row in rows) for v in range(len(right))]
@@ -177,28 +177,28 @@ def test_with_given_members_and_dense_ids(tmp_path: Path) -> None:
 
 def test_damaged_tables_are_made_anew(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, per_vertex=True, count_only=True, **MINE)
+    bq.mine(source, out, per_vertex=True, count_only=True, **MINE)
     for damage in (lambda file: file.unlink(), lambda file: file.write_bytes(b"nothing")):
         damage(out / "vertices" / "right.parquet")
         assert vertices.why_damaged(Run.at(out)) is not None
-        pipeline.resume(out, **MINE)
+        bq.resume(out, **MINE)
         assert tables(out / "vertices") == expected(EDGES)
 
 
 def test_tables_of_other_rows_are_refused_by_verify(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, per_vertex=True, **MINE)
-    assert "the tables of vertices count the rows with each vertex" in pipeline.verify(out).proven
+    bq.mine(source, out, per_vertex=True, **MINE)
+    assert "the tables of vertices count the rows with each vertex" in bq.verify(out).proven
     file = out / "vertices" / "left.parquet"
     table = pq.read_table(file)
     pq.write_table(table.set_column(2, "bicliques", pc.add(table["bicliques"], 1)), file)
     with pytest.raises(IncompleteError, match=r"left.parquet is not of these rows; delete .*resume"):
-        pipeline.verify(out)
+        bq.verify(out)
     file.unlink()
     with pytest.raises(IncompleteError, match=r"left\.parquet cannot be read"):
-        pipeline.verify(out)
-    pipeline.resume(out, **MINE)
-    assert pipeline.verify(out).count == len(pipeline.open_run(out))
+        bq.verify(out)
+    bq.resume(out, **MINE)
+    assert bq.verify(out).count == len(bq.open_run(out))
 
 
 def test_rows_that_disagree_with_the_slices_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +210,7 @@ def test_rows_that_disagree_with_the_slices_are_refused(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(vertices, "write", with_one_more)
     with pytest.raises(IncompleteError, match="have other left members than the slices have counted; mine it again"):
-        pipeline.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", per_vertex=True, **MINE)
+        bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", per_vertex=True, **MINE)
     assert not (tmp_path / "out" / "manifest.json").exists()
     assert not (tmp_path / "out" / "vertices").exists()
 
@@ -221,9 +221,9 @@ def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_written(tmp_pat
     (tmp_path / "full" / "mine.txt").write_text("mine")
     for folder, said in ((tmp_path / "full", "is not empty"), (source, "is no folder"), ("s3://a/b", "is a URL")):
         with pytest.raises(InputError, match=said):
-            pipeline.count(source, per_vertex=folder, **QUIET)
+            bq.count(source, per_vertex=folder, **QUIET)
     with pytest.raises(InputError, match="leave one out"):
-        pipeline.mine(source, tmp_path / "out", per_vertex=True, write_on="gpu", **MINE)
+        bq.mine(source, tmp_path / "out", per_vertex=True, write_on="gpu", **MINE)
     with pytest.raises(InputError, match="leave one of both out"):  # as the flow may be asked to
         job_of(Search(largest=3, per_vertex=True))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "g.parquet"]

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import bicliques as bq
-from pipeline.api import python_words
-from pipeline.api.python_words import in_python, speaking_python
-from pipeline.process.interrupts import Interrupted
-from pipeline.run.resuming import how_to_resume
-from schemas.errors import IncompleteError, InputError
+from bicliques.pipeline.api import python_words
+from bicliques.pipeline.api.python_words import in_python, speaking_python
+from bicliques.pipeline.process.interrupts import Interrupted
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.schemas.errors import IncompleteError, InputError
 from tests.support.runs import ROOT, random_edges, write_edges
 
 SENTENCES = {
@@ -37,7 +37,7 @@ SENTENCES = {
     "the label '--left' is there twice": "the label '--left' is there twice",
     "my--left file.csv, a --- b": "my--left file.csv, a --- b",
     "lift it with --max-results none": "lift it with max_results=None",
-    "find the damage with: bicliques verify": "find the damage with: pipeline.verify",
+    "find the damage with: bicliques verify": "find the damage with: bicliques.verify",
 }
 
 
@@ -83,7 +83,7 @@ def test_an_interruption_keeps_what_there_is() -> None:
     def stopped() -> None:
         raise Interrupted("stopped; go on with: bicliques resume OUT", 7)
 
-    with pytest.raises(Interrupted, match=r"go on with: pipeline\.resume\('OUT'\)$") as raised:
+    with pytest.raises(Interrupted, match=r"go on with: bicliques\.resume\('OUT'\)$") as raised:
         speaking_python(stopped)()
     assert raised.value.so_far == 7
 

@@ -15,19 +15,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pipeline
-from kernels import engines
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.proof.selection import Largest, largest, rows_at, sampled
-from pipeline.results.binning import edges_of_bins, grid, round_numbers
-from pipeline.results.run_status import status
-from schemas.bicliques import biclique_schema
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.hashes import splitmix64
-from schemas.measures import measure
-from schemas.search import MEASURES, By
-from schemas.sizes import SizeCounts, SizedRows
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.proof.selection import Largest, largest, rows_at, sampled
+from bicliques.pipeline.results.binning import edges_of_bins, grid, round_numbers
+from bicliques.pipeline.results.run_status import status
+from bicliques.schemas.bicliques import biclique_schema
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.hashes import splitmix64
+from bicliques.schemas.measures import measure
+from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.sizes import SizeCounts, SizedRows
 from tests.support.engines import unable
 from tests.support.examples import examples
 from tests.support.runs import random_edges, rewrite_record, write_edges
@@ -43,26 +43,26 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def results(source: Path, tmp_path_factory: pytest.TempPathFactory) -> pipeline.Results:
-    return pipeline.mine(source, tmp_path_factory.mktemp("run") / "out", workers=0, progress=False, report=False)
+def results(source: Path, tmp_path_factory: pytest.TempPathFactory) -> bq.Results:
+    return bq.mine(source, tmp_path_factory.mktemp("run") / "out", workers=0, progress=False, report=False)
 
 
-def expected(results: pipeline.Results) -> SizeCounts:
+def expected(results: bq.Results) -> SizeCounts:
     frame = results.to_pandas(columns=["n_left", "n_right"])
     return SizeCounts.of(frame.n_left.to_numpy(), frame.n_right.to_numpy())
 
 
-def test_counts_by_size(source: Path, results: pipeline.Results) -> None:
+def test_counts_by_size(source: Path, results: bq.Results) -> None:
     assert results.sizes() == expected(results)
-    counted = pipeline.count(source, sizes=True, workers=0, progress=False)
+    counted = bq.count(source, sizes=True, workers=0, progress=False)
     assert counted.sizes == expected(results)
     assert counted.fingerprint is None
-    assert pipeline.count(source, workers=0, progress=False).sizes is None
+    assert bq.count(source, workers=0, progress=False).sizes is None
 
 
-def test_counts_by_size_survive_a_stop_and_a_resume(source: Path, results: pipeline.Results, tmp_path: Path) -> None:
+def test_counts_by_size_survive_a_stop_and_a_resume(source: Path, results: bq.Results, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    stopped = pipeline.mine(
+    stopped = bq.mine(
         source,
         out,
         count_only=True,
@@ -75,10 +75,10 @@ def test_counts_by_size_survive_a_stop_and_a_resume(source: Path, results: pipel
     )
     assert stopped.sizes().total == 1000
     for wanted in (2000, 3000):
-        assert pipeline.resume(out, max_results=wanted, workers=0, progress=False, report=False).sizes().total == wanted
+        assert bq.resume(out, max_results=wanted, workers=0, progress=False, report=False).sizes().total == wanted
     newest = max((out / "ledger").iterdir(), key=lambda file: int(file.stem))
     newest.unlink()  # as if it had been lost
-    resumed = pipeline.resume(out, max_results=None, workers=0, progress=False, report=False)
+    resumed = bq.resume(out, max_results=None, workers=0, progress=False, report=False)
     assert resumed.sizes() == expected(results)
     assert resumed.manifest.fingerprint == results.manifest.fingerprint
     assert status(out).slices > 1
@@ -86,7 +86,7 @@ def test_counts_by_size_survive_a_stop_and_a_resume(source: Path, results: pipel
 
 def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    before = pipeline.mine(source, out, count_only=True, sizes=True, workers=0, progress=False, report=False).sizes()
+    before = bq.mine(source, out, count_only=True, sizes=True, workers=0, progress=False, report=False).sizes()
     (out / "manifest.json").unlink()
     file = out / "ledger" / "0.json"
     sizes = json.loads(file.read_text())["sizes"]
@@ -94,15 +94,15 @@ def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: 
     rewrite_record(file, sizes=sizes)
     with pytest.raises(IncompleteError, match=r"cannot be used \(it found \d+ bicliques, and \d+ by size\); delete"):
         steps.prove(out, progress=False)
-    assert pipeline.resume(out, workers=0, progress=False, report=False).sizes() == before
+    assert bq.resume(out, workers=0, progress=False, report=False).sizes() == before
 
 
 def test_a_run_that_did_not_count_sizes_says_so(source: Path, tmp_path: Path) -> None:
-    counted = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
+    counted = bq.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
     with pytest.raises(InputError, match="only counted, and not by size; mine it again"):
         counted.sizes()
     with pytest.raises(InputError, match="has them in its files"):
-        pipeline.mine(source, tmp_path / "other", sizes=True)
+        bq.mine(source, tmp_path / "other", sizes=True)
     assert not (tmp_path / "other").exists()
 
 
@@ -110,14 +110,12 @@ def test_an_engine_that_cannot_count_sizes_is_passed_over(source: Path) -> None:
     cannot = "engine bitmatrix cannot run here: it does not count bicliques by size"
     with engines.registered(replace(unable("bitmatrix", None), counts_sizes=False)):
         with pytest.raises(ResourceError, match=cannot):
-            pipeline.count(source, sizes=True, engine="bitmatrix", workers=0, progress=False)
-        counted = pipeline.count(source, sizes=True, workers=0, progress=False)
+            bq.count(source, sizes=True, engine="bitmatrix", workers=0, progress=False)
+        counted = bq.count(source, sizes=True, workers=0, progress=False)
     assert counted.sizes is not None
 
 
-def test_the_commands(
-    source: Path, results: pipeline.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_commands(source: Path, results: bq.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def read(*words: str | Path) -> Any:
         assert main.main([*map(str, words), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
@@ -137,7 +135,7 @@ def test_the_commands(
     assert main.main(["sample", str(results.path), "-n", "0"]) == 2
 
 
-def test_a_sample_is_of_the_run_and_repeatable(results: pipeline.Results) -> None:
+def test_a_sample_is_of_the_run_and_repeatable(results: bq.Results) -> None:
     rows = results.sample(50, seed=1)
     assert rows.schema.equals(results.schema)
     keys = [(tuple(sorted(r["left"])), tuple(sorted(r["right"]))) for r in rows.to_pylist()]
@@ -184,7 +182,7 @@ FILES = [[5, 1, 30], [2], [64, 3]]
 
 @pytest.mark.parametrize("batch", [1, 3, 1 << 13])
 def test_rows_at_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
-    monkeypatch.setattr("pipeline.proof.selection.BATCH", batch)
+    monkeypatch.setattr("bicliques.pipeline.proof.selection.BATCH", batch)
     files, table = synthetic(tmp_path, FILES)
     places = [(0, 0, 0), (0, 0, 4), (0, 1, 0), (0, 2, 0), (0, 2, 29), (1, 0, 0), (1, 0, 1), (2, 0, 0), (2, 1, 2)]
     roots = [0, 4, 5, 6, 35, 36, 37, 38, 104]
@@ -234,8 +232,8 @@ def test_a_sample_of_many_files_is_that_of_all_rows_by_hash(tmp_path: Path) -> N
             assert rows_at(files, places, table.schema)["root"].to_pylist() == np.argsort(mixed)[:n].tolist()
 
 
-def test_every_row_is_as_likely_as_every_other(results: pipeline.Results, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.results.results.rows_at", lambda files, places, schema: places)
+def test_every_row_is_as_likely_as_every_other(results: bq.Results, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bicliques.pipeline.results.results.rows_at", lambda files, places, schema: places)
     rows = np.array([place[2] for seed in range(200) for place in results.sample(100, seed)])
     hits = np.bincount(rows * 20 // len(results), minlength=20)
     assert abs(hits - 1000).max() < 150, "five standard deviations"
@@ -250,13 +248,13 @@ OTHERWISE: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", OTHERWISE, ids=str)
 def test_runs_that_found_the_same_answer_alike(
-    source: Path, results: pipeline.Results, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    source: Path, results: bq.Results, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However their rows came about: the same sample, and the same order of bicliques of equal size."""
-    other = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
+    other = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
     labels = {side: pq.read_table(tmp_path / "out" / "labels" / f"{side}.parquet")["label"] for side in SIDES}
 
-    def rows(run: pipeline.Results, table: pa.Table) -> list[tuple[tuple[int, ...], ...]]:
+    def rows(run: bq.Results, table: pa.Table) -> list[tuple[tuple[int, ...], ...]]:
         dense = run is other and options.get("ids") == "dense"
         sides = [[labels[s].take(pa.array(r)).to_pylist() if dense else r for r in table[s].to_pylist()] for s in SIDES]
         return [tuple(tuple(sorted(side)) for side in row) for row in zip(*sides, strict=True)]
@@ -271,7 +269,7 @@ def test_runs_that_found_the_same_answer_alike(
         )
         assert rows(other, other.top(60, by)) == expected
         with monkeypatch.context() as patch:
-            patch.setattr("pipeline.results.results.read_largest", lambda *_: None)
+            patch.setattr("bicliques.pipeline.results.results.read_largest", lambda *_: None)
             assert rows(other, other.top(60, by)) == expected, "from the rows"
 
 

@@ -16,26 +16,26 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import pipeline
-from kernels import engines
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes
-from kernels.reference.engine import closed_pairs
-from pipeline.output import part_writer, stretch
-from pipeline.run import checksums
-from pipeline.slices.worker import SliceTask
-from pipeline.workers.pool import InProcess
-from schemas.bicliques import SCHEMA_VERSION
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes
+from bicliques.kernels.reference.engine import closed_pairs
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.run import checksums
+from bicliques.pipeline.slices.worker import SliceTask
+from bicliques.pipeline.workers.pool import InProcess
+from bicliques.schemas.bicliques import SCHEMA_VERSION
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.engines import kind_of
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
 SMALL = random_edges(14, 11, 0.4, 2)
-STEPS = {"build": "pipeline.api.preparing.build_graph", "mine": "pipeline.mining.driver.mine_run"}
+STEPS = {"build": "bicliques.pipeline.api.preparing.build_graph", "mine": "bicliques.pipeline.mining.driver.mine_run"}
 
 
-def rows_of(results: pipeline.Results) -> set[tuple[frozenset[Any], frozenset[Any]]]:
+def rows_of(results: bq.Results) -> set[tuple[frozenset[Any], frozenset[Any]]]:
     table = results.to_arrow(columns=["left", "right"]).to_pydict()
     rows = [(frozenset(a), frozenset(b)) for a, b in zip(table["left"], table["right"], strict=True)]
     assert len(rows) == len(set(rows)) == len(results)
@@ -45,7 +45,7 @@ def rows_of(results: pipeline.Results) -> set[tuple[frozenset[Any], frozenset[An
 @pytest.mark.parametrize("strings", [False, True])
 def test_the_rows_are_the_maximal_bicliques_in_the_users_labels(tmp_path: Path, strings: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL, strings)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     names = (lambda x: f"u{x}", lambda x: f"thing {x}") if strings else (int, int)
     expected = {
         (frozenset(names[0](u * 3 + 5) for u in left), frozenset(names[1](v * 7 + 1) for v in right))
@@ -65,8 +65,8 @@ def test_the_rows_are_the_maximal_bicliques_in_the_users_labels(tmp_path: Path, 
 
 def test_dense_ids_are_rows_of_the_label_tables(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL, strings=True)
-    dense = pipeline.mine(source, tmp_path / "dense", ids="dense", workers=0, progress=False, report=False)
-    named = pipeline.mine(source, tmp_path / "named", workers=0, progress=False, report=False)
+    dense = bq.mine(source, tmp_path / "dense", ids="dense", workers=0, progress=False, report=False)
+    named = bq.mine(source, tmp_path / "named", workers=0, progress=False, report=False)
     assert dense.manifest.fingerprint == named.manifest.fingerprint
     left, right = (
         pd.read_parquet(tmp_path / "dense" / "labels" / f"{side}.parquet").label for side in ("left", "right")
@@ -91,14 +91,14 @@ def test_dense_ids_are_rows_of_the_label_tables(tmp_path: Path) -> None:
 )
 def test_nothing_changes_the_answer(tmp_path: Path, options: dict[str, Any]) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
     assert manifest_pair(tmp_path / "out") == answer(EDGES)
 
 
 def test_the_reference_engine_gives_the_same(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
     for engine in ("reference", "cpu"):
-        results = pipeline.mine(source, tmp_path / engine, engine=engine, workers=0, progress=False, report=False)
+        results = bq.mine(source, tmp_path / engine, engine=engine, workers=0, progress=False, report=False)
         assert (len(results), results.manifest.fingerprint) == answer(SMALL)
         assert results.manifest.options["engine"] == engine
 
@@ -111,11 +111,11 @@ def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypa
     monkeypatch.setattr(part_writer, "PART_BYTES", 30_000)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with engines.registered(kind_of("cpu", lambda halvings: CpuEngine(tiny))):
-        results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False, report=False)
+        results = bq.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert len(load_ledger(tmp_path / "out").entries) > 5
     assert len(results.files) > 5
-    pipeline.verify(tmp_path / "out", progress=False)
+    bq.verify(tmp_path / "out", progress=False)
 
 
 @pytest.mark.parametrize(
@@ -132,41 +132,41 @@ def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path: Path, monkeypa
 )
 def test_thresholds_prune_and_filter_the_maximal_bicliques(tmp_path: Path, search: dict[str, int]) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
-    every = rows_of(pipeline.mine(source, tmp_path / "all", workers=0, progress=False, report=False))
-    some = pipeline.mine(source, tmp_path / "some", workers=0, progress=False, report=False, **search)
+    every = rows_of(bq.mine(source, tmp_path / "all", workers=0, progress=False, report=False))
+    some = bq.mine(source, tmp_path / "some", workers=0, progress=False, report=False, **search)
 
     def wanted(side: str, size: int) -> bool:
         return search.get(f"min_{side}", 1) <= size <= search.get(f"max_{side}", size)
 
     assert rows_of(some) == {(a, b) for a, b in every if wanted("left", len(a)) and wanted("right", len(b))}
-    assert pipeline.count(source, workers=0, progress=False, **search).count == len(some) < len(every)
-    pipeline.verify(tmp_path / "some", progress=False)
+    assert bq.count(source, workers=0, progress=False, **search).count == len(some) < len(every)
+    bq.verify(tmp_path / "some", progress=False)
 
 
 def test_thresholds_that_leave_nothing_are_a_complete_answer(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
-    results = pipeline.mine(source, tmp_path / "out", min_left=15, workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", min_left=15, workers=0, progress=False, report=False)
     assert results.complete
     assert len(results) == len(results.to_pandas()) == results.top().num_rows == 0
     assert list(results.to_pandas().columns) == ["id", "left", "right", "n_left", "n_right", "root"]
-    assert pipeline.verify(tmp_path / "out", progress=False).count == 0
-    assert pipeline.count(source, min_left=15, workers=0, progress=False).count == 0
-    assert pipeline.dry_run(source, min_left=15, progress=False).estimate is None
+    assert bq.verify(tmp_path / "out", progress=False).count == 0
+    assert bq.count(source, min_left=15, workers=0, progress=False).count == 0
+    assert bq.dry_run(source, min_left=15, progress=False).estimate is None
 
 
 @pytest.mark.parametrize("most", [1, 10, 1500])
 def test_max_results_is_exact_and_the_run_goes_on_from_there(tmp_path: Path, most: int) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     out = tmp_path / "out"
-    results = pipeline.mine(source, out, max_results=most, workers=0, slice_seconds=0.02, progress=False, report=False)
+    results = bq.mine(source, out, max_results=most, workers=0, slice_seconds=0.02, progress=False, report=False)
     assert len(results) == len(results.to_pandas()) == most
     assert results.outcome == "max_results"
     assert not (out / "manifest.json").exists()
-    again = pipeline.resume(out, workers=0, progress=False, report=False)
+    again = bq.resume(out, workers=0, progress=False, report=False)
     assert (len(again), again.outcome) == (most, "max_results")
-    more = pipeline.resume(out, max_results=most + 5, workers=0, progress=False, report=False)
+    more = bq.resume(out, max_results=most + 5, workers=0, progress=False, report=False)
     assert len(more) == most + 5
-    whole = pipeline.resume(out, max_results=None, workers=0, progress=False, report=False)
+    whole = bq.resume(out, max_results=None, workers=0, progress=False, report=False)
     assert (len(whole), whole.manifest.fingerprint) == answer(EDGES)
     assert len(rows_of(whole)) == len(whole)
 
@@ -174,20 +174,18 @@ def test_max_results_is_exact_and_the_run_goes_on_from_there(tmp_path: Path, mos
 def test_as_many_results_as_there_are_is_complete(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
     count, _ = answer(SMALL)
-    assert pipeline.mine(
-        source, tmp_path / "out", max_results=count + 1, workers=0, progress=False, report=False
-    ).complete
+    assert bq.mine(source, tmp_path / "out", max_results=count + 1, workers=0, progress=False, report=False).complete
 
 
 def test_a_time_limit_stops_and_leaves_a_resumable_run(tmp_path: Path) -> None:
     edges = random_edges(300, 90, 0.35, 7)
     source = write_edges(tmp_path / "g.parquet", edges)
     out = tmp_path / "out"
-    results = pipeline.mine(source, out, time_limit=0.3, workers=0, progress=False, report=False)
+    results = bq.mine(source, out, time_limit=0.3, workers=0, progress=False, report=False)
     assert results.outcome == "time_limit"
     assert 0 < len(results) < 4_000_000
     assert len(results) == sum(len(results.to_arrow(columns=["root"])[name]) for name in ["root"])
-    again = pipeline.resume(out, time_limit=0.2, workers=0, progress=False, report=False)
+    again = bq.resume(out, time_limit=0.2, workers=0, progress=False, report=False)
     assert len(again) > len(results)
     sessions = json.loads((out / "steps" / "mine.json").read_text())["sessions"]
     assert [session["outcome"] for session in sessions] == ["time_limit", "time_limit"]
@@ -204,7 +202,7 @@ def test_no_slice_is_given_more_time_than_is_left(tmp_path: Path, monkeypatch: p
 
     monkeypatch.setattr(InProcess, "submit", watched)
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 90, 0.35, 7))
-    results = pipeline.mine(source, tmp_path / "out", time_limit=0.1, workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", time_limit=0.1, workers=0, progress=False, report=False)
     assert results.outcome == "time_limit"
     assert 0 < max(given) <= 0.1
 
@@ -214,9 +212,9 @@ def test_what_is_removed_afterwards_is_not_forced_to_the_disk(tmp_path: Path, mo
     forced: list[int] = []
     monkeypatch.setattr("os.fsync", forced.append)
     source = write_edges(tmp_path / "g.parquet", random_edges(20, 20, 0.4, 3))
-    assert pipeline.count(source, workers=0, progress=False).complete
+    assert bq.count(source, workers=0, progress=False).complete
     assert forced == []
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     assert forced  # a run is to survive a loss of power
 
 
@@ -224,52 +222,52 @@ def test_count_counts_and_leaves_nothing(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     (tmp_path / "scratch").mkdir()
     count, fingerprint = answer(EDGES)
-    found = pipeline.count(source, workers=0, folder=tmp_path / "scratch", progress=False)
+    found = bq.count(source, workers=0, folder=tmp_path / "scratch", progress=False)
     assert (found.count, found.complete, found.fingerprint) == (count, True, None)
-    proved = pipeline.count(source, fingerprint=True, root_side="left", workers=0, progress=False)
+    proved = bq.count(source, fingerprint=True, root_side="left", workers=0, progress=False)
     assert proved.fingerprint == fingerprint
-    stopped = pipeline.count(source, max_results=5, workers=0, progress=False)
+    stopped = bq.count(source, max_results=5, workers=0, progress=False)
     assert (stopped.count, stopped.complete, stopped.outcome) == (5, False, "max_results")
     assert list((tmp_path / "scratch").iterdir()) == []
 
 
 def test_a_run_that_only_counted_says_so_when_asked_for_rows(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
-    results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
     assert len(results) == answer(SMALL)[0]
     assert results.manifest.proven_rows == 0
-    for ask in (results.to_pandas, results.top, lambda: pipeline.verify(tmp_path / "out")):
+    for ask in (results.to_pandas, results.top, lambda: bq.verify(tmp_path / "out")):
         with pytest.raises(InputError, match="holds no bicliques"):
             ask()
 
 
 def test_objects_are_sources_too(tmp_path: Path) -> None:
     table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
-    results = pipeline.mine(table, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(table, tmp_path / "out", workers=0, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES, is_dense=True)
 
 
 @pytest.mark.parametrize("source", [None, 7, len, b"x.csv"], ids=str)
 def test_other_objects_are_refused(tmp_path: Path, source: Any) -> None:
     with pytest.raises(InputError, match=r"no source|is not a graph"):
-        pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+        bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_complete_run_is_left_alone_by_resume(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False)
     before = {path: path.stat().st_mtime_ns for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()}
-    assert pipeline.resume(tmp_path / "out").complete
+    assert bq.resume(tmp_path / "out").complete
     after = {path: path.stat().st_mtime_ns for path in sorted((tmp_path / "out").rglob("*")) if path.is_file()}
     assert before == after
 
 
 def test_resume_makes_the_page_that_a_full_disk_kept_from_a_complete_run(tmp_path: Path) -> None:
     source, page = write_edges(tmp_path / "g.parquet", SMALL), tmp_path / "out" / "report.html"
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     assert not page.exists()
-    pipeline.resume(tmp_path / "out", progress=False)
+    bq.resume(tmp_path / "out", progress=False)
     assert page.exists()
 
 
@@ -291,11 +289,11 @@ def test_a_fresh_run_takes_its_lock_once_and_sums_each_file_once(
     monkeypatch.setattr(fcntl, "flock", lock)
     monkeypatch.setattr(checksums, "_of_piece", counted)
     source = write_edges(tmp_path / "g.parquet", SMALL)
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     assert len(locks) == 1
     assert set(summed.values()) == {1}, "what was just written is not read again"
     assert {"edges.parquet", "roots.npy"} <= summed.keys()
-    pipeline.resume(tmp_path / "out", workers=0, progress=False, report=False)
+    bq.resume(tmp_path / "out", workers=0, progress=False, report=False)
     assert summed["edges.parquet"] == 2, "a run that was left is checked"
 
 
@@ -309,17 +307,15 @@ def test_an_error_after_the_input_is_read_leaves_a_run_to_go_on_with(
     source, out = write_edges(tmp_path / "g.parquet", SMALL), tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(STEPS[step], fail)
-        with pytest.raises(ResourceError, match="the disk is full, then continue with: pipeline"):
-            pipeline.mine(source, out, workers=0, progress=False, report=False)
-    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+        with pytest.raises(ResourceError, match="the disk is full, then continue with: bicliques"):
+            bq.mine(source, out, workers=0, progress=False, report=False)
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
 
 
 def test_the_manifest_is_the_run_card(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     # so much time that even on a busy machine some roots are timed
-    manifest = pipeline.mine(
-        source, tmp_path / "out", workers=0, slice_seconds=1000.0, progress=False, report=False
-    ).manifest
+    manifest = bq.mine(source, tmp_path / "out", workers=0, slice_seconds=1000.0, progress=False, report=False).manifest
     assert manifest.input["n_edges"] == len(EDGES)
     assert len(manifest.input["digest"]) == 64
     assert manifest.proven_rows == manifest.count
@@ -336,7 +332,7 @@ def test_the_manifest_is_the_run_card(tmp_path: Path) -> None:
 def test_progress_grows_and_ends_with_everything(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     seen: list[Any] = []
-    results = pipeline.mine(source, tmp_path / "out", workers=0, slice_seconds=0.02, progress=seen.append)
+    results = bq.mine(source, tmp_path / "out", workers=0, slice_seconds=0.02, progress=seen.append)
     steps = list(dict.fromkeys(moment.step for moment in seen))
     assert steps == ["ingest", "build", "plan", "mine", "prove", "report"]
     mining = [moment for moment in seen if moment.step == "mine"]
@@ -350,14 +346,14 @@ def test_workers_that_an_engine_cannot_have_are_refused_before_anything_is_read_
     call: str, tmp_path: Path
 ) -> None:
     source = write_edges(tmp_path / "g.parquet", SMALL)
-    pipeline.mine(source, tmp_path / "run", engine="reference", max_results=2, workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "run", engine="reference", max_results=2, workers=0, progress=False, report=False)
     (tmp_path / "run" / "steps" / "plan.json").unlink()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     asked: dict[str, Callable[[], object]] = {
-        "mine": lambda: pipeline.mine(tmp_path / "not there", tmp_path / "new", engine="cpu", devices=(0,)),
-        "count": lambda: pipeline.count(tmp_path / "not there", engine="cpu", devices=(0,)),
-        "dry_run": lambda: pipeline.dry_run(tmp_path / "not there", engine="cpu", devices=(0,)),
-        "resume": lambda: pipeline.resume(tmp_path / "run", max_results=3, devices=(0,)),
+        "mine": lambda: bq.mine(tmp_path / "not there", tmp_path / "new", engine="cpu", devices=(0,)),
+        "count": lambda: bq.count(tmp_path / "not there", engine="cpu", devices=(0,)),
+        "dry_run": lambda: bq.dry_run(tmp_path / "not there", engine="cpu", devices=(0,)),
+        "resume": lambda: bq.resume(tmp_path / "run", max_results=3, devices=(0,)),
     }
     with pytest.raises(InputError, match="works on processor cores: leave devices, rmm_pool and spill out"):
         asked[call]()

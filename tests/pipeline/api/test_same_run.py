@@ -12,14 +12,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import pipeline
-from pipeline.api import complete, same_run, steps
-from pipeline.cli.main import main
-from pipeline.run import lock
-from pipeline.run.lock import locked, open_lock
-from pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, STAGING
-from pipeline.run.opened import Run
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.api import complete, same_run, steps
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.run import lock
+from bicliques.pipeline.run.lock import locked, open_lock
+from bicliques.pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, STAGING
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(20, 15, 0.4, 1)
@@ -38,10 +38,10 @@ def files(folder: Path) -> dict[str, int]:
 
 
 def identity(folder: Path) -> str:
-    return pipeline.open_run(folder)._run.identity
+    return bq.open_run(folder)._run.identity
 
 
-@pytest.mark.parametrize("call", [pipeline.mine, pipeline.largest])
+@pytest.mark.parametrize("call", [bq.mine, bq.largest])
 def test_a_finished_run_is_returned_and_left_alone(call: Callable[..., Any], source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = call(source, out, min_left=2, **QUIET)
@@ -68,7 +68,7 @@ def complete_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, 
     """The source of a complete run, its folder, and the options of the call that made it."""
     folder = tmp_path_factory.mktemp("complete")
     given, options = write_edges(folder / "g.parquet", EDGES), {"per_vertex": True} | QUIET
-    pipeline.mine(given, folder / "out", **options)
+    bq.mine(given, folder / "out", **options)
     return given, folder / "out", options
 
 
@@ -76,12 +76,12 @@ def test_a_finished_run_that_cannot_be_locked_is_returned(
     complete_run: tuple[Path, Path, dict[str, Any]], request: pytest.FixtureRequest
 ) -> None:
     given, out, options = complete_run
-    count, before = len(pipeline.open_run(out)), files(out)
+    count, before = len(bq.open_run(out)), files(out)
     request.getfixturevalue("read_only")
-    for again in (pipeline.mine(given, out, **options), pipeline.resume(out, **QUIET)):
+    for again in (bq.mine(given, out, **options), bq.resume(out, **QUIET)):
         assert (len(again), again.complete) == (count, True)
     with pytest.raises(ResourceError, match=r"cannot write .*run\.lock \(Permission denied\)"):
-        pipeline.mine(given, out, overwrite=True, **options)
+        bq.mine(given, out, overwrite=True, **options)
     assert files(out) == before
 
 
@@ -102,7 +102,7 @@ def test_a_run_that_has_to_be_mended_is_locked(
         next(out.glob(damaged)).unlink()
     request.getfixturevalue("read_only")
     with pytest.raises(ResourceError, match=r"cannot write .*run\.lock \(Permission denied\)"):
-        pipeline.resume(out, **QUIET)
+        bq.resume(out, **QUIET)
 
 
 def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(
@@ -110,7 +110,7 @@ def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(
 ) -> None:
     out = Path(shutil.copytree(complete_run[1], tmp_path / "out"))
     with locked(out / LOCK_FILE), pytest.raises(InputError, match="is being worked on by"):
-        pipeline.resume(out, **QUIET)
+        bq.resume(out, **QUIET)
     assert complete.is_complete_as_it_is(Run.at(out))
     look = complete.why_not_whole
 
@@ -125,18 +125,18 @@ def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(
 
 def test_an_unfinished_run_goes_on_with_the_limits_of_the_call(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    wanted = pipeline.count(source, fingerprint=True, workers=0, progress=False)
-    assert len(pipeline.mine(source, out, max_results=5, **QUIET)) == 5
+    wanted = bq.count(source, fingerprint=True, workers=0, progress=False)
+    assert len(bq.mine(source, out, max_results=5, **QUIET)) == 5
     run = identity(out)
-    assert len(pipeline.mine(source, out, max_results=20, **QUIET)) == 20
-    done = pipeline.mine(source, out, **QUIET)
+    assert len(bq.mine(source, out, max_results=20, **QUIET)) == 20
+    done = bq.mine(source, out, **QUIET)
     assert (len(done), done.manifest.fingerprint, identity(out)) == (wanted.count, wanted.fingerprint, run)
 
 
 def test_a_page_that_is_missing_is_made(source: Path, tmp_path: Path) -> None:
-    pipeline.mine(source, tmp_path / "out", **QUIET)
+    bq.mine(source, tmp_path / "out", **QUIET)
     assert not (tmp_path / "out" / "report.html").exists()
-    pipeline.mine(source, tmp_path / "out", **QUIET | {"report": True})
+    bq.mine(source, tmp_path / "out", **QUIET | {"report": True})
     assert (tmp_path / "out" / "report.html").exists()
 
 
@@ -150,25 +150,25 @@ OBJECTS: list[Any] = [
 @pytest.mark.parametrize("given", OBJECTS, ids=lambda given: type(given).__name__)
 def test_an_object_in_memory_is_compared_by_its_edges(given: Any, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.mine(given, out, **QUIET)
+    bq.mine(given, out, **QUIET)
     run = identity(out)
-    pipeline.mine(given, out, **QUIET)
+    bq.mine(given, out, **QUIET)
     assert identity(out) == run
     other = given | {3: {"c"}} if isinstance(given, dict) else given[:2]
     with pytest.raises(InputError, match=r"has changed since .*out read it; name another output folder"):
-        pipeline.mine(other, out, **QUIET)
+        bq.mine(other, out, **QUIET)
     assert identity(out) == run
 
 
 @pytest.mark.parametrize("kind", [list, iter, pd.DataFrame])
 def test_an_object_in_memory_is_read_if_the_run_was_killed_before_it_had_read_it(kind: Any, tmp_path: Path) -> None:
     edges, out = [(1, "a"), (1, "b"), (2, "a")], tmp_path / "out"
-    pipeline.mine(kind(edges), tmp_path / "whole", **QUIET)
+    bq.mine(kind(edges), tmp_path / "whole", **QUIET)
     out.mkdir()
     shutil.copy(tmp_path / "whole" / OPTIONS_FILE, out)  # all that a run has until its input is read
     with pytest.raises(InputError, match="cannot be read again"):
-        pipeline.resume(out, **QUIET)
-    assert len(pipeline.mine(kind(edges), out, **QUIET)) == 2
+        bq.resume(out, **QUIET)
+    assert len(bq.mine(kind(edges), out, **QUIET)) == 2
     assert identity(out) == identity(tmp_path / "whole"), "it goes on, and no other is begun"
 
 
@@ -183,20 +183,20 @@ def test_another_run_is_refused_with_what_is_different(
     options: dict[str, Any], reason: str, source: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    pipeline.mine(source, out, **QUIET)
+    bq.mine(source, out, **QUIET)
     before = files(out)
     with pytest.raises(
         InputError, match=f"{reason}; name another output folder, .* begin anew there with overwrite=True"
     ):
-        pipeline.mine(source, out, **options, **QUIET)
+        bq.mine(source, out, **options, **QUIET)
     assert files(out) == before
 
 
 def test_input_that_has_changed_is_refused(source: Path, tmp_path: Path) -> None:
-    pipeline.mine(source, tmp_path / "out", **QUIET)
+    bq.mine(source, tmp_path / "out", **QUIET)
     write_edges(source, EDGES[1:])
     with pytest.raises(InputError, match=r"g\.parquet has changed since .*out read it"):
-        pipeline.mine(source, tmp_path / "out", **QUIET)
+        bq.mine(source, tmp_path / "out", **QUIET)
 
 
 def test_standard_input_is_not_taken_for_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,24 +212,24 @@ def test_standard_input_is_not_taken_for_the_same(tmp_path: Path, monkeypatch: p
 
 def test_overwrite_begins_anew(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.mine(source, out, overwrite=True, **QUIET)  # nothing is there yet
+    bq.mine(source, out, overwrite=True, **QUIET)  # nothing is there yet
     run = identity(out)
-    pipeline.mine(source, out, overwrite=True, **QUIET)
+    bq.mine(source, out, overwrite=True, **QUIET)
     assert identity(out) != run
-    few = pipeline.mine(source, out, overwrite=True, min_left=3, **QUIET)
-    assert (few.complete, len(few)) == (True, pipeline.count(source, min_left=3, workers=0, progress=False).count)
+    few = bq.mine(source, out, overwrite=True, min_left=3, **QUIET)
+    assert (few.complete, len(few)) == (True, bq.count(source, min_left=3, workers=0, progress=False).count)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "out"]
 
 
 @pytest.mark.parametrize("wrong", ["source", "label"])
 def test_a_run_stays_if_the_one_that_should_replace_it_cannot_begin(wrong: str, source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.mine(source, out, **QUIET)
+    bq.mine(source, out, **QUIET)
     before = files(out)
     given = tmp_path / "nothing.csv" if wrong == "source" else source
     labels = ["12345"] if wrong == "label" else []
     with pytest.raises(InputError):
-        pipeline.mine(given, out, overwrite=True, containing_left=labels, **QUIET)
+        bq.mine(given, out, overwrite=True, containing_left=labels, **QUIET)
     assert files(out) == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "out"]
 
@@ -238,7 +238,7 @@ def test_a_run_that_fails_later_replaces_the_old_one_and_can_be_resumed(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
-    pipeline.mine(source, out, **QUIET)
+    bq.mine(source, out, **QUIET)
     run = identity(out)
 
     def fail(*_: Any) -> None:
@@ -247,10 +247,10 @@ def test_a_run_that_fails_later_replaces_the_old_one_and_can_be_resumed(
     with monkeypatch.context() as patched:
         patched.setattr(steps, "complete_run", fail)
         with pytest.raises(ResourceError, match="no room"):
-            pipeline.mine(source, out, overwrite=True, **QUIET)
+            bq.mine(source, out, overwrite=True, **QUIET)
     assert identity(out) != run
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "out"]
-    assert pipeline.resume(out, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
 
 
 def test_files_of_others_and_runs_at_work_are_not_overwritten(source: Path, tmp_path: Path) -> None:
@@ -258,24 +258,24 @@ def test_files_of_others_and_runs_at_work_are_not_overwritten(source: Path, tmp_
     full.mkdir()
     (full / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="is not empty; name another one"):
-        pipeline.mine(source, full, overwrite=True, **QUIET)
+        bq.mine(source, full, overwrite=True, **QUIET)
     out = tmp_path / "out"
-    pipeline.mine(source, out, **QUIET)
+    bq.mine(source, out, **QUIET)
     (out / "note.txt").write_text("mine")
     with pytest.raises(InputError, match=r"note\.txt is not of the run, so the run stays"):
-        pipeline.mine(source, out, overwrite=True, **QUIET)
+        bq.mine(source, out, overwrite=True, **QUIET)
     (out / "note.txt").unlink()
     with locked(out / LOCK_FILE), pytest.raises(InputError, match="is being worked on by"):
-        pipeline.mine(source, out, overwrite=True, **QUIET)
-    assert pipeline.open_run(out).complete
+        bq.mine(source, out, overwrite=True, **QUIET)
+    assert bq.open_run(out).complete
 
 
 def test_a_damaged_run_is_not_gone_on_with(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    pipeline.mine(source, out, **QUIET)
+    bq.mine(source, out, **QUIET)
     (out / "options.json").write_text("{")
     with pytest.raises(InputError, match="is not empty; name another one"):
-        pipeline.mine(source, out, **QUIET)
+        bq.mine(source, out, **QUIET)
 
 
 def test_the_command_does_the_same(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -291,15 +291,15 @@ def test_the_command_does_the_same(source: Path, tmp_path: Path, capsys: pytest.
 
 
 def test_a_run_as_source_is_compared_by_what_it_has_read(source: Path, tmp_path: Path) -> None:
-    pipeline.mine(source, tmp_path / "whole", **QUIET)
-    some = pipeline.mine(tmp_path / "whole", tmp_path / "some", min_left=3, **QUIET)
-    assert len(pipeline.mine(tmp_path / "whole", tmp_path / "some", min_left=3, **QUIET)) == len(some)
+    bq.mine(source, tmp_path / "whole", **QUIET)
+    some = bq.mine(tmp_path / "whole", tmp_path / "some", min_left=3, **QUIET)
+    assert len(bq.mine(tmp_path / "whole", tmp_path / "some", min_left=3, **QUIET)) == len(some)
     with pytest.raises(InputError, match="is the source and the output"):
-        pipeline.mine(tmp_path / "some", tmp_path / "some", overwrite=True, **QUIET)
+        bq.mine(tmp_path / "some", tmp_path / "some", overwrite=True, **QUIET)
     (tmp_path / "link").symlink_to(tmp_path / "some")
     for another_spelling in (tmp_path / "link", tmp_path / "whole" / ".." / "some"):
         with pytest.raises(InputError, match="some is the source and the output; name another output folder"):
-            pipeline.mine(another_spelling, tmp_path / "some", overwrite=True, **QUIET)
-    assert pipeline.open_run(tmp_path / "some").complete
+            bq.mine(another_spelling, tmp_path / "some", overwrite=True, **QUIET)
+    assert bq.open_run(tmp_path / "some").complete
     assert same_run.is_there_already(tmp_path / "nothing", some._run.options, source) is False
     assert os.listdir(tmp_path / "some" / "bicliques")  # noqa: PTH208

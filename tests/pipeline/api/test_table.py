@@ -11,14 +11,14 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-import pipeline
-from pipeline.api import keywords
-from pipeline.api.table import RECORDS, TABLE, entries_of, record
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import InputError
-from schemas.option import GROUPS, Call, option_of
-from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
-from schemas.search import Search
+import bicliques as bq
+from bicliques.pipeline.api import keywords
+from bicliques.pipeline.api.table import RECORDS, TABLE, entries_of, record
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.option import GROUPS, Call, option_of
+from bicliques.schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
+from bicliques.schemas.search import Search
 from tests import options
 
 CALLS: dict[str, type] = {
@@ -45,7 +45,7 @@ def test_a_type_checker_sees_the_keywords_of_the_table(call: Any) -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_signature_shows_every_option_and_its_default(call: Any) -> None:
-    parameters = inspect.signature(getattr(pipeline, call)).parameters
+    parameters = inspect.signature(getattr(bq, call)).parameters
     options = {name: each.default for name, each in parameters.items() if each.kind is each.KEYWORD_ONLY}
     rest = [name for name in options if name in OF_A_CALL]
     assert list(options) == [entry.name for entry in entries_of(call)] + rest
@@ -55,7 +55,7 @@ def test_a_signature_shows_every_option_and_its_default(call: Any) -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_the_docstring_of_a_call_tells_of_every_option(call: Any) -> None:
-    told = getattr(pipeline, call).__doc__
+    told = getattr(bq, call).__doc__
     assert "{options}" not in told
     for entry in entries_of(call):
         assert f"\n    {entry.name} : {entry.annotation}\n        " in told
@@ -114,7 +114,7 @@ def test_numbers_of_numpy_become_those_of_python() -> None:
 @pytest.mark.parametrize("wrong", [True, np.bool_(True), np.float64(3), 3.0, "3"])
 def test_what_is_no_whole_number_is_refused(wrong: object) -> None:
     with pytest.raises(InputError, match="min_left must be a whole number"):
-        pipeline.count([(1, 2)], min_left=wrong, progress=False)  # type: ignore[arg-type]
+        bq.count([(1, 2)], min_left=wrong, progress=False)  # type: ignore[arg-type]
 
 
 def test_limits_may_stay_as_they_were() -> None:
@@ -128,7 +128,7 @@ def test_a_misspelt_keyword_is_an_error_that_knows_the_right_one(call: Any, tmp_
     wrong, right = ("time_limits", "time_limit") if call == "resume" else ("skip_line", "skip_lines")
     says = rf"^{call}\(\) got an unexpected keyword argument '{wrong}'. Did you mean '{right}'\?$"
     with pytest.raises(TypeError, match=says):
-        getattr(pipeline, call)(*where, **{wrong: 1})
+        getattr(bq, call)(*where, **{wrong: 1})
     with pytest.raises(TypeError, match="argument 'rootside'"):
-        getattr(pipeline, call)(*where, rootside=1)
+        getattr(bq, call)(*where, rootside=1)
     assert list(tmp_path.iterdir()) == []

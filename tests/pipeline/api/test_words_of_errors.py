@@ -13,15 +13,14 @@ from typing import Any
 import pytest
 
 import bicliques as bq
-import pipeline
-from pipeline.api.python_words import in_python
-from pipeline.api.table import TABLE, entries_of
-from pipeline.cli.main import main
-from schemas.errors import BicliqueError
-from schemas.option import Call, as_option
+from bicliques.pipeline.api.python_words import in_python
+from bicliques.pipeline.api.table import TABLE, entries_of
+from bicliques.pipeline.cli.main import main
+from bicliques.schemas.errors import BicliqueError
+from bicliques.schemas.option import Call, as_option
 from tests.support.runs import ROOT, random_edges, write_edges
 
-KEYWORDS = {entry.name for entry in TABLE} | set(inspect.signature(pipeline.generate).parameters) - {"output"}
+KEYWORDS = {entry.name for entry in TABLE} | set(inspect.signature(bq.generate).parameters) - {"output"}
 #: Names that no plain word of a sentence is.
 ODD = sorted(name for name in KEYWORDS if "_" in name)
 AN_OPTION = re.compile(r"(?<![\w'-])--[a-z]")
@@ -79,10 +78,10 @@ WRONG: list[dict[str, Any]] = [
 #: Options that only say what is written, and have no wrong value.
 NEVER_WRONG = {"all", "overwrite", "report", "fingerprint", "skip_bad_lines", "strict"}
 CALLS: dict[Call, Callable[..., Any]] = {
-    "mine": lambda source, **options: pipeline.mine(source, "OUT", **options),
-    "largest": lambda source, **options: pipeline.largest(source, "OUT", **options),
-    "count": pipeline.count,
-    "dry_run": pipeline.dry_run,
+    "mine": lambda source, **options: bq.mine(source, "OUT", **options),
+    "largest": lambda source, **options: bq.largest(source, "OUT", **options),
+    "count": bq.count,
+    "dry_run": bq.dry_run,
 }
 COMMANDS: dict[Call, list[str]] = {
     "mine": ["mine", "SOURCE", "--output", "OUT"],
@@ -149,10 +148,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def make_runs(folder: Path) -> None:
-    pipeline.mine("g.parquet", "RUN", workers=0, progress=False, report=False)
-    pipeline.mine("g.parquet", "SHORT", workers=0, progress=False, report=False, max_results=3)
-    pipeline.mine("g.parquet", "COUNTED", workers=0, progress=False, report=False, count_only=True)
-    pipeline.generate("GRAPH", n_left=5, n_right=5, edges=9, progress=False)
+    bq.mine("g.parquet", "RUN", workers=0, progress=False, report=False)
+    bq.mine("g.parquet", "SHORT", workers=0, progress=False, report=False, max_results=3)
+    bq.mine("g.parquet", "COUNTED", workers=0, progress=False, report=False, count_only=True)
+    bq.generate("GRAPH", n_left=5, n_right=5, edges=9, progress=False)
     (folder / "FULL").mkdir()
     (folder / "FULL" / "file").touch()
     (folder / "x.csv").write_text("a,b\n1,2\n3\n")
@@ -160,35 +159,35 @@ def make_runs(folder: Path) -> None:
 
 def other_calls() -> dict[str, Callable[[], Any]]:
     """Calls that are refused because of what is in a folder, or of an option that is not in the table."""
-    counted = pipeline.open_run("COUNTED")
+    counted = bq.open_run("COUNTED")
     own = {"workers": 0, "progress": False}
     return {
-        "other options": lambda: pipeline.mine("g.parquet", "RUN", min_left=2, **own),
-        "other switch": lambda: pipeline.mine("g.parquet", "RUN", per_vertex=True, **own),
-        "only counted": lambda: pipeline.mine("g.parquet", "RUN", count_only=True, **own),
-        "the largest": lambda: pipeline.largest("g.parquet", "RUN", **own),
-        "given members": lambda: pipeline.mine("g.parquet", "RUN", containing_left=["u5"], **own),
-        "lines": lambda: pipeline.count("x.csv", **own),
-        "an iterator": lambda: next(pipeline.maximal_bicliques("x.csv", **own)),
-        "vertices": lambda: pipeline.count("g.parquet", per_vertex="FULL", **own),
-        "both limits": lambda: pipeline.maximal_bicliques("g.parquet", max_results=0),
-        "not complete": lambda: pipeline.verify("SHORT"),
-        "not to compare": lambda: pipeline.diff("RUN", "SHORT", "CHANGES"),
-        "nothing to compare": lambda: pipeline.diff("RUN", "COUNTED", "CHANGES"),
-        "nothing to verify": lambda: pipeline.verify("COUNTED"),
-        "no run": lambda: pipeline.open_run("FULL"),
-        "no status": lambda: pipeline.status("FULL"),
-        "no report": lambda: pipeline.report("FULL"),
-        "a limit": lambda: pipeline.resume("SHORT", max_results=0),
-        "prune": lambda: pipeline.prune("RUN", keep=-1),
-        "no manifest": lambda: pipeline.open_run("SHORT").manifest,
+        "other options": lambda: bq.mine("g.parquet", "RUN", min_left=2, **own),
+        "other switch": lambda: bq.mine("g.parquet", "RUN", per_vertex=True, **own),
+        "only counted": lambda: bq.mine("g.parquet", "RUN", count_only=True, **own),
+        "the largest": lambda: bq.largest("g.parquet", "RUN", **own),
+        "given members": lambda: bq.mine("g.parquet", "RUN", containing_left=["u5"], **own),
+        "lines": lambda: bq.count("x.csv", **own),
+        "an iterator": lambda: next(bq.maximal_bicliques("x.csv", **own)),
+        "vertices": lambda: bq.count("g.parquet", per_vertex="FULL", **own),
+        "both limits": lambda: bq.maximal_bicliques("g.parquet", max_results=0),
+        "not complete": lambda: bq.verify("SHORT"),
+        "not to compare": lambda: bq.diff("RUN", "SHORT", "CHANGES"),
+        "nothing to compare": lambda: bq.diff("RUN", "COUNTED", "CHANGES"),
+        "nothing to verify": lambda: bq.verify("COUNTED"),
+        "no run": lambda: bq.open_run("FULL"),
+        "no status": lambda: bq.status("FULL"),
+        "no report": lambda: bq.report("FULL"),
+        "a limit": lambda: bq.resume("SHORT", max_results=0),
+        "prune": lambda: bq.prune("RUN", keep=-1),
+        "no manifest": lambda: bq.open_run("SHORT").manifest,
         "no sizes": lambda: counted.sizes(),
         "no rows": lambda: counted.head(),
-        "another graph": lambda: pipeline.generate("GRAPH", n_left=6, n_right=5, edges=9, progress=False),
-        "no graph": lambda: pipeline.generate("NEW", n_left=0, n_right=5, edges=9),
-        "parts": lambda: pipeline.generate("NEW", n_left=5, n_right=5, edges=9, part_edges=0),
-        "labels": lambda: pipeline.generate("NEW", n_left=5, n_right=5, edges=9, labels="bytes"),
-        "noise": lambda: pipeline.generate("NEW", n_left=5, n_right=5, edges=9, noise=2),
+        "another graph": lambda: bq.generate("GRAPH", n_left=6, n_right=5, edges=9, progress=False),
+        "no graph": lambda: bq.generate("NEW", n_left=0, n_right=5, edges=9),
+        "parts": lambda: bq.generate("NEW", n_left=5, n_right=5, edges=9, part_edges=0),
+        "labels": lambda: bq.generate("NEW", n_left=5, n_right=5, edges=9, labels="bytes"),
+        "noise": lambda: bq.generate("NEW", n_left=5, n_right=5, edges=9, noise=2),
     }
 
 
@@ -255,9 +254,8 @@ def test_every_option_of_a_call_becomes_its_keyword() -> None:
 
 
 def test_calls_are_found_by_pickle_and_say_where_they_belong() -> None:
-    for package in (pipeline, bq):
-        for name in package.__all__:
-            call = getattr(package, name)
-            if inspect.isfunction(call):
-                assert call.__module__ == package.__name__
-                assert pickle.loads(pickle.dumps(call)) is call
+    for name in bq.__all__:
+        call = getattr(bq, name)
+        if inspect.isfunction(call):
+            assert call.__module__ == "bicliques"
+            assert pickle.loads(pickle.dumps(call)) is call

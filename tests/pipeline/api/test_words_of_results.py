@@ -7,7 +7,6 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pyarrow.dataset as ds
@@ -15,11 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
-import pipeline
-from pipeline.api.python_words import _speaking_class
-from pipeline.cli.main import main
-from pipeline.results.results import Results, open_results
-from schemas.errors import BicliqueError, IncompleteError, InputError
+from bicliques.pipeline.api.python_words import _speaking_class
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.results.results import Results, open_results
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(20, 15, 0.4, 3)
@@ -57,7 +55,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("reader", READERS)
 def test_a_missing_part_is_mended_with_a_call_or_a_command(reader: str, run: Path) -> None:
-    objects = {"bicliques": bq.open_run(run), "pipeline": pipeline.open_run(run), "": open_results(run)}
+    objects = {"bicliques": bq.open_run(run), "": open_results(run)}
     (part,) = objects[""].files
     part.unlink()
     for package, results in objects.items():
@@ -86,13 +84,12 @@ def test_what_is_wrong_with_a_filter_is_no_damage(run: Path) -> None:
         results.batches(["size"])
 
 
-@pytest.mark.parametrize("package", [bq, pipeline], ids=["bicliques", "pipeline"])
-def test_other_files_and_calls_are_named_in_words_of_python(package: ModuleType, run: Path) -> None:
-    results = package.open_run(run)
+def test_other_files_and_calls_are_named_in_words_of_python(run: Path) -> None:
+    results = bq.open_run(run)
     id = results[0].id
     for file in ("edges/edges.parquet", "summary/left.parquet"):
         (run / file).rename(run / "away")
-        with pytest.raises(IncompleteError, match=rf"mend it with: {package.__name__}\.resume\('OUT'\)$"):
+        with pytest.raises(IncompleteError, match=r"mend it with: bicliques\.resume\('OUT'\)$"):
             results.explain(id)
         (run / "away").rename(run / file)
 
@@ -101,7 +98,7 @@ def test_a_status_names_calls(run: Path, capsys: pytest.CaptureFixture[str]) -> 
     source = run.parent / "g.parquet"
     bq.mine(source, "SHORT", workers=0, progress=False, report=False, max_results=3)
     assert bq.status("SHORT").go_on == "bicliques.resume('SHORT', max_results=None)"
-    assert pipeline.status("SHORT").go_on == "pipeline.resume('SHORT', max_results=None)"
+    assert bq.status("SHORT").go_on == "bicliques.resume('SHORT', max_results=None)"
     open_results(run).files[0].unlink()
     assert bq.status(run).go_on == "bicliques.resume('OUT')"
     assert main(["status", "SHORT"]) == 3
@@ -110,8 +107,8 @@ def test_a_status_names_calls(run: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_results_in_words_of_python_are_results(run: Path) -> None:
     results = bq.open_run(run)
-    assert isinstance(results, pipeline.Results)
-    assert (type(results).__name__, type(results).__module__) == ("Results", "pipeline.results.results")
+    assert isinstance(results, bq.Results)
+    assert (type(results).__name__, type(results).__module__) == ("Results", "bicliques.pipeline.results.results")
     assert inspect.signature(results.top) == inspect.signature(open_results(run).top)
     assert inspect.getdoc(results.top) == inspect.getdoc(Results.top)
     assert inspect.getdoc(type(results).manifest) == inspect.getdoc(Results.manifest)

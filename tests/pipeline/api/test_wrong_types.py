@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 
 import bicliques as bq
-from pipeline.api.table import entries_of
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
-from schemas.values import as_path, share, whole
+from bicliques.pipeline.api.table import entries_of
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.values import as_path, share, whole
 
 EDGES = [("a", "x"), ("b", "x"), ("b", "y")]
 OWN: dict[str, Any] = {"workers": 0, "progress": False}

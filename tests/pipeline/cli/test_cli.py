@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.cli.commands import parser
-from pipeline.run.version import __version__
+from bicliques.pipeline.cli.commands import parser
+from bicliques.pipeline.run.version import __version__
 from tests.support.commands import run
 from tests.support.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges, write_edges
 
@@ -133,7 +133,7 @@ def test_limits_end_with_3_and_say_how_to_go_on(
 def test_a_result_that_cannot_be_printed_is_a_failure_in_one_sentence() -> None:
     with Path("/dev/full").open("w") as full:
         ended = subprocess.run(
-            [sys.executable, "-m", "pipeline", "formats"],
+            [sys.executable, "-m", "bicliques", "formats"],
             cwd=ROOT,
             env=environment(),
             stdout=full,

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.cli import main
-from pipeline.cli.commands import parser
-from pipeline.cli.completion import SHELLS, script
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.cli.commands import parser
+from bicliques.pipeline.cli.completion import SHELLS, script
 
 #: Words up to where the key is pressed, and what has to be offered.
 CASES = {

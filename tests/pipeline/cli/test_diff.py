@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.cli.comparing import share_of
-from pipeline.cli.main import main
+import bicliques as bq
+from bicliques.pipeline.cli.comparing import share_of
+from bicliques.pipeline.cli.main import main
 from tests.support.compared import maximal_bicliques, night
 
 #: One edge of user "c" goes, and user "e" comes.
@@ -65,7 +65,7 @@ def test_json(nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureF
     assert main(["diff", *map(str, nights), "--output", str(tmp_path / "diff"), "--json", "--quiet"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["gone"]["count"], told["new"]["count"], told["unchanged"], told["share"]) == (1, 2, 1, 0.75)
-    assert int(told["old_run"]["found"]["fingerprint"]) == pipeline.open_run(nights[0]).manifest.fingerprint
+    assert int(told["old_run"]["found"]["fingerprint"]) == bq.open_run(nights[0]).manifest.fingerprint
     assert told["old_run"]["folder"] == str(nights[0])
     assert [row["left"] for row in told["largest_new"]] == [["a", "b", "c", "d", "e"], ["e"]]
     assert told["most_changed"][0] == {"side": "right", "label": "x", "before": 2, "after": 3, "gone": 1, "new": 2}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
+import bicliques as bq
+from bicliques.pipeline.cli import main
 
 GRAPH = "--n-left 300 --n-right 200 --edges 3000 --seed 1 --plant 9x12 --plant 20x5".split()
 
@@ -21,7 +21,7 @@ def test_it_writes_a_graph_that_can_be_mined(tmp_path: Path, capsys: pytest.Capt
     assert "3,000 edges in 1 file\n" in said.out
     assert "planted: 9 x 12, 108 edges" in said.out
     assert f"bicliques mine '{place}' --output OUT" in said.out
-    same = pipeline.generate(tmp_path / "h", n_left=300, n_right=200, edges=3000, seed=1, plant=[(9, 12), (20, 5)])
+    same = bq.generate(tmp_path / "h", n_left=300, n_right=200, edges=3000, seed=1, plant=[(9, 12), (20, 5)])
     assert f"fingerprint: {same.fingerprint}" in said.out
     assert main.main(["count", str(place), "--min-left", "9", "--min-right", "12", "--quiet", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["count"] == 1

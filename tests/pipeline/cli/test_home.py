@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
-from pipeline.api.table import RECORDS
-from pipeline.cli import main
-from pipeline.cli.commands import parser
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
-from schemas.options import LabelFiles
-from schemas.values import at_home
+from bicliques.pipeline.api.table import RECORDS
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.cli.commands import parser
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import LabelFiles
+from bicliques.schemas.values import at_home
 from tests.support.commands import run
 
 NEW = [("new1", "p"), ("new2", "p"), ("new2", "q"), ("new3", "q"), ("new3", "r")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
+import bicliques as bq
 from tests.support.commands import run
 from tests.support.runs import random_edges, write_edges
 
@@ -25,7 +25,7 @@ def source(tmp_path: Path) -> Path:
 def test_labels_may_be_given_one_by_one_together_and_in_files(
     source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    expected = pipeline.count(source, containing_left=[5, 8], containing_right=[RIGHT], workers=0, progress=False)
+    expected = bq.count(source, containing_left=[5, 8], containing_right=[RIGHT], workers=0, progress=False)
     assert expected.count > 0
     (tmp_path / "right.txt").write_text(f"{RIGHT}\n")
     right = ("--containing-right-from", tmp_path / "right.txt")

@@ -9,20 +9,20 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.api.table import entries_of
-from pipeline.cli import main, settings
-from pipeline.cli.commands import COMMANDS, parser
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.api.table import entries_of
+from bicliques.pipeline.cli import main, settings
+from bicliques.pipeline.cli.commands import COMMANDS, parser
+from bicliques.schemas.errors import InputError
 from tests.support.runs import random_edges, write_edges
 
 #: The words before an option, the Python function that it has to reach, and the options that say nothing of the run.
 CALLS: dict[str, tuple[list[str], str, set[str]]] = {
-    "mine": (["mine", "X", "--output", "OUT"], "pipeline.api.runs.mine", {"output", "dry_run"}),
-    "dry_run": (["mine", "X", "--dry-run"], "pipeline.api.dry_running.dry_run", {"output", "dry_run"}),
-    "count": (["count", "X"], "pipeline.api.counting.count", set()),
-    "resume": (["resume", "OUT"], "pipeline.api.runs.resume", set()),
-    "demo": (["demo"], "pipeline.api.runs.mine", {"output"}),
+    "mine": (["mine", "X", "--output", "OUT"], "bicliques.pipeline.api.runs.mine", {"output", "dry_run"}),
+    "dry_run": (["mine", "X", "--dry-run"], "bicliques.pipeline.api.dry_running.dry_run", {"output", "dry_run"}),
+    "count": (["count", "X"], "bicliques.pipeline.api.counting.count", set()),
+    "resume": (["resume", "OUT"], "bicliques.pipeline.api.runs.resume", set()),
+    "demo": (["demo"], "bicliques.pipeline.api.runs.mine", {"output"}),
 }
 #: Of every command: how to print.
 PLAIN = {"help", "json", "quiet", "log"}
@@ -109,7 +109,7 @@ class Noting(argparse.Namespace):
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
     source = write_edges(folder / "g.parquet", random_edges(12, 9, 0.4, 1))
-    pipeline.mine(source, folder / "out", workers=0, progress=False, report=False)
+    bq.mine(source, folder / "out", workers=0, progress=False, report=False)
     return folder / "out"
 
 
@@ -132,4 +132,4 @@ def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsy
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 def test_what_a_command_imports_before_it_starts_is_there(command: Any) -> None:
     for module in command.imports:
-        assert importlib.util.find_spec(f"pipeline.{module}") is not None, module
+        assert importlib.util.find_spec(f"bicliques.pipeline.{module}") is not None, module

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from pipeline.api.table import TABLE, entries_of
-from pipeline.cli import main, settings
-from pipeline.cli.commands import parser
-from schemas.errors import InputError
+from bicliques.pipeline.api.table import TABLE, entries_of
+from bicliques.pipeline.cli import main, settings
+from bicliques.pipeline.cli.commands import parser
+from bicliques.schemas.errors import InputError
 from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 

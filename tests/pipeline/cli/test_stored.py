@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.remote.objects import objects_at
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.remote.objects import objects_at
 from tests.support.stored import PREFIX, Machines, machines_with_a_bucket, source_in
 
 
@@ -37,7 +37,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
     with pytest.MonkeyPatch.context() as patch, machines_with_a_bucket(top, patch) as machines:
         source = source_in(elsewhere)
         for place in (elsewhere / "night", machines.url):
-            pipeline.mine(source, place, workers=0, progress=False, per_vertex=True)
+            bq.mine(source, place, workers=0, progress=False, per_vertex=True)
         machines.change()
         yield Kept(machines, elsewhere / "night")
 
@@ -136,8 +136,8 @@ def test_a_run_is_published_from_a_store(kept: Kept, tmp_path: Path, capsys: pyt
     code, text = said(capsys, "publish", kept.machines.url, str(copy), "--quiet", "--json")
     assert (code, json.loads(text)["written"]) == (0, 0)
     (copy / sorted(parts)[0]).write_bytes(b"damaged")
-    assert pipeline.publish(kept.machines.url, copy, progress=False).written == 1
-    assert pipeline.publish(kept.machines.url, kept.machines.bucket.url("copies"), progress=False).written > 9
+    assert bq.publish(kept.machines.url, copy, progress=False).written == 1
+    assert bq.publish(kept.machines.url, kept.machines.bucket.url("copies"), progress=False).written > 9
     for place in (kept.machines.url, kept.machines.url.replace("?", "/below?")):
         code, text = said(capsys, "publish", kept.machines.url, place, "--quiet")
         assert (code, "is the folder of the run, or lies in it" in text, kept.cache in text) == (2, True, False)
@@ -147,7 +147,7 @@ def test_a_run_is_published_from_a_store(kept: Kept, tmp_path: Path, capsys: pyt
 def test_sentences_name_the_address(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
     """Also those about a run that is damaged or not complete, and what a notebook shows."""
     machines, there = kept.machines, kept.machines.there()
-    results = pipeline.open_run(machines.url)
+    results = bq.open_run(machines.url)
     told = [repr(results), results._repr_html_(), repr(results.explain(results.top(1)["id"][0].as_py()))]
     with pytest.raises(KeyError) as unknown:
         results.members(1)

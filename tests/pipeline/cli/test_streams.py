@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
+import bicliques as bq
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
-CODE = "from pipeline.cli.main import program; program()"
+CODE = "from bicliques.pipeline.cli.main import program; program()"
 
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", "<&- >&- 2>&-", "2> >(true)"])
@@ -21,7 +21,7 @@ def test_a_run_does_not_end_because_stderr_fails(tmp_path: Path, streams: str) -
     words = [sys.executable, "-c", CODE, "mine", source, "-o", tmp_path / "out", "--workers", "0", "--no-report"]
     ended = subprocess.run(["bash", "-c", f'"$@" {streams}', "bash", *words], capture_output=True, check=False)
     assert ended.returncode == 0
-    assert pipeline.open_run(tmp_path / "out").complete
+    assert bq.open_run(tmp_path / "out").complete
 
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-"])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.cli.cards import threshold_table, time_words
-from pipeline.estimate.table import Cell, Guess, guess
+from bicliques.pipeline.cli.cards import threshold_table, time_words
+from bicliques.pipeline.estimate.table import Cell, Guess, guess
 
 
 def cell(left: int, right: int, count: float, seconds: float, exact: bool = False) -> Cell:

@@ -14,16 +14,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.cli import cards
-from pipeline.compare.difference import Changed
-from pipeline.process.interrupts import Interrupted
-from pipeline.results import listing
-from pipeline.run.progress import Progress
-from pipeline.run.version import __version__
-from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.cli import cards
+from bicliques.pipeline.compare.difference import Changed
+from bicliques.pipeline.process.interrupts import Interrupted
+from bicliques.pipeline.results import listing
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.workers import opening
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import InputError
 from tests.support.commands import run
 from tests.support.pools import FakePool
 from tests.support.runs import answer, bicliques, random_edges, write_edges
@@ -102,9 +103,9 @@ def test_one_of_a_kind_is_told_in_the_singular(tmp_path: Path, capsys: pytest.Ca
     _, told, _ = run(capsys, "mine", tmp_path / "one.csv", *words)
     assert ", 1 edge, 1 duplicate removed, 1 bad line left out, 1 edge below the smallest weight left out\n" in told
     assert ", 1 root\n" in told
-    assert repr(pipeline.open_run(tmp_path / "out")).startswith("<1 maximal biclique in ")
+    assert repr(bq.open_run(tmp_path / "out")).startswith("<1 maximal biclique in ")
     assert repr(Changed(tmp_path / "gone.parquet", 1)).startswith("<1 maximal biclique in ")
-    graph = pipeline.generate(tmp_path / "graph", n_left=1, n_right=1, edges=1, progress=False)
+    graph = bq.generate(tmp_path / "graph", n_left=1, n_right=1, edges=1, progress=False)
     assert repr(graph).startswith("<generated graph of 1 edge in ")
     _, told, _ = run(capsys, "verify", tmp_path / "out", "--quiet")
     assert told.startswith("verified: 1 biclique, ")
@@ -158,8 +159,8 @@ def test_a_misspelt_option_is_named_with_the_one_that_is_meant(
 
 
 def test_a_dry_run_tells_of_the_workers_that_are_asked_for(source: Path) -> None:
-    one, four = (pipeline.dry_run(source, workers=n, sample_time=0.5, progress=False) for n in (1, 4))
-    none, here = (pipeline.dry_run(source, workers=n, sample_time=0.5, progress=False) for n in (None, 0))
+    one, four = (bq.dry_run(source, workers=n, sample_time=0.5, progress=False) for n in (1, 4))
+    none, here = (bq.dry_run(source, workers=n, sample_time=0.5, progress=False) for n in (None, 0))
     assert one.total_memory == one.memory.total(1)
     assert four.total_memory == four.memory.total(4)
     assert none.total_memory is None
@@ -176,7 +177,7 @@ def test_a_dry_run_tells_of_the_workers_that_are_asked_for(source: Path) -> None
 def test_a_dry_run_asks_the_workers_of_a_scheduler(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"tcp://far:7": {"bitmatrix": "it is night", "cpu": None, "cumbe": None, "reference": None}}
     monkeypatch.setattr(DaskPool, "connect", lambda *_: FakePool(5, reasons=answers))
-    found = pipeline.dry_run(source, scheduler="tcp://far:1", sample_time=0.5, progress=False)
+    found = bq.dry_run(source, scheduler="tcp://far:1", sample_time=0.5, progress=False)
     assert found.workers == 5
     assert "worker tcp://far:7 says: it is night" in found.engine.reason
 
@@ -213,7 +214,7 @@ def test_an_engine_that_is_passed_over_is_told_once_the_input_is_good(source: Pa
     for words in (["count", "nothing.csv"], ["mine", "nothing.csv", "-o", "OUT"]):
         assert "engine cpu" not in bicliques(*words).stderr
     notes: list[str] = []
-    pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
+    bq.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert any(note.startswith("engine cpu: the fastest that can run here") for note in notes)
 
 
@@ -229,7 +230,7 @@ def test_count_tells_what_mine_tells(capsys: pytest.CaptureFixture[str], source:
     assert told["options"]["search"]["min_left"] == 2
     assert told["fingerprint"] is None
     assert told["peak_rss"]["driver"] > 50 << 20
-    stopped = pipeline.count(source, max_results=3, workers=0, progress=False)
+    stopped = bq.count(source, max_results=3, workers=0, progress=False)
     assert list(stopped.seconds) == ["startup", "ingest", "build", "plan", "mine"]
     assert stopped.options["engine"] == "cpu"
 
@@ -249,15 +250,15 @@ class CtrlC:
 def test_ctrl_c_is_an_exception_after_the_commit(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", LARGE), tmp_path / "out"
     options: dict[str, Any] = {"workers": 0, "slice_seconds": 0.05}
-    with pytest.raises(KeyboardInterrupt, match="go on with: pipeline") as caught:
-        pipeline.mine(source, out, progress=CtrlC(), **options)
+    with pytest.raises(KeyboardInterrupt, match="go on with: bicliques") as caught:
+        bq.mine(source, out, progress=CtrlC(), **options)
     assert isinstance(caught.value, Interrupted)
-    assert len(caught.value.so_far) == len(pipeline.open_run(out)) > 0
-    assert pipeline.status(out).why == "it was stopped by Ctrl-C"
+    assert len(caught.value.so_far) == len(bq.open_run(out)) > 0
+    assert bq.status(out).why == "it was stopped by Ctrl-C"
     with pytest.raises(KeyboardInterrupt):
-        pipeline.resume(out, progress=CtrlC(), **options)
+        bq.resume(out, progress=CtrlC(), **options)
     with pytest.raises(KeyboardInterrupt, match="nothing is kept") as caught:
-        pipeline.count(source, progress=CtrlC(), **options)
+        bq.count(source, progress=CtrlC(), **options)
     assert 0 < caught.value.so_far.count <= answer(LARGE)[0]  # type: ignore[attr-defined]
 
 
@@ -268,9 +269,7 @@ def test_an_event_of_the_caller_stops_with_what_there_is(tmp_path: Path) -> None
         if moment.bicliques:
             stop.set()
 
-    results = pipeline.mine(
-        source, tmp_path / "out", workers=0, slice_seconds=0.05, progress=watch, report=False, stop=stop
-    )
+    results = bq.mine(source, tmp_path / "out", workers=0, slice_seconds=0.05, progress=watch, report=False, stop=stop)
     assert (results.outcome, results.complete) == ("interrupted", False)
 
 
@@ -281,7 +280,7 @@ def test_ctrl_c_of_the_command_line_prints_what_there_is(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     source = write_edges(tmp_path / "g.parquet", LARGE)
-    monkeypatch.setattr("pipeline.cli.mining.progress", lambda arguments: CtrlC())
+    monkeypatch.setattr("bicliques.pipeline.cli.mining.progress", lambda arguments: CtrlC())
     code, output, error = run(capsys, "mine", source, "-o", tmp_path / "out", "--slice-seconds", "0.05", *QUIET)
     assert code == 130
     assert "so far; not complete: it was stopped" in output
@@ -289,7 +288,7 @@ def test_ctrl_c_of_the_command_line_prints_what_there_is(
     code, output, _ = run(capsys, "count", source, "--slice-seconds", "0.05", *QUIET)
     assert code == 130
     assert "bicliques: at least " in output
-    with caplog.at_level(logging.INFO, "pipeline"):
+    with caplog.at_level(logging.INFO, "bicliques"):
         code, _, _ = run(capsys, "resume", tmp_path / "out", "--slice-seconds", "0.05", "--log", "json", *QUIET)
     assert code == 130
     (stopped,) = [record for record in caplog.records if getattr(record, "event", "") == "stopped"]
@@ -299,7 +298,7 @@ def test_ctrl_c_of_the_command_line_prints_what_there_is(
 def test_letters_that_a_terminal_lacks_are_printed_as_escapes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     table, out = pa.table({"l": ["Käse", "東京"], "r": ["x", "x"]}), tmp_path / "out"
-    pipeline.mine(table, out, workers=0, progress=False, report=False)
+    bq.mine(table, out, workers=0, progress=False, report=False)
     ended = bicliques("show", out, "--full")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert r"K\xe4se" in ended.stdout
@@ -308,7 +307,7 @@ def test_letters_that_a_terminal_lacks_are_printed_as_escapes(tmp_path: Path, mo
 
 def test_a_folder_whose_name_is_no_text_is_told_of_all_the_same(source: Path, tmp_path: Path) -> None:
     out = tmp_path / os.fsdecode(b"runs-\xff")
-    pipeline.mine(source, tmp_path / "out", max_results=3, workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "out", max_results=3, workers=0, progress=False, report=False)
     shutil.copytree(tmp_path / "out", out)
     ended = bicliques("status", out)
     assert (ended.returncode, ended.stderr) == (3, "")
@@ -320,7 +319,7 @@ def test_gpus_are_named_as_on_the_command_line_or_as_numbers(devices: Any, monke
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,7")
     expected = {"0": ["4"], "0,1": ["4", "7"], "[0, 1]": ["4", "7"], "(1,)": ["7"]}
     WorkerOptions(devices=devices)
-    found = pipeline.workers.opening.choose_devices(devices, None)  # type: ignore[attr-defined]
+    found = opening.choose_devices(devices, None)
     assert found == expected.get(str(devices), ["4"] if devices == 0 else ["4", "7"])
 
 

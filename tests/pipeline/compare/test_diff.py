@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.compare import partition
-from pipeline.output import part_writer, stretch
-from pipeline.proof import read_back
-from schemas.bicliques import stated
+import bicliques as bq
+from bicliques.pipeline.compare import partition
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.proof import read_back
+from bicliques.schemas.bicliques import stated
 from tests.support.compared import QUIET, changes, maximal_bicliques, night, rows_of
 from tests.support.examples import examples
 from tests.support.runs import ROOT, random_edges
@@ -22,9 +22,9 @@ from tests.support.runs import ROOT, random_edges
 Edges = set[tuple[Any, Any]]
 
 
-def check(old: Path, new: Path, was: set[Any], now: set[Any], place: Path) -> pipeline.Difference:
+def check(old: Path, new: Path, was: set[Any], now: set[Any], place: Path) -> bq.Difference:
     """The difference is that of the sets, for rows, numbers, fingerprints and vertices."""
-    found = pipeline.diff(old, new, place, progress=False)
+    found = bq.diff(old, new, place, progress=False)
     assert rows_of(found.gone) == was - now
     assert rows_of(found.new) == now - was
     assert (len(found.gone), len(found.new), found.unchanged) == (len(was - now), len(now - was), len(was & now))
@@ -55,7 +55,7 @@ def test_pairs_of_random_graphs_one_by_one(tmp_path: Path) -> None:
             edges = {(int(a), int(b)) for a, b in random_edges(n_left, n_right, rng.random(), k)}
         edges = changed(edges, rng, int(rng.integers(0, 4)), n_left, n_right)
         now = night(tmp_path / f"run{k}", edges), maximal_bicliques(edges)
-        assert rows_of(pipeline.open_run(now[0])) == now[1]
+        assert rows_of(bq.open_run(now[0])) == now[1]
         if last is not None:
             check(last[0], now[0], last[1], now[1], tmp_path / f"diff{k}")
         last = now
@@ -90,7 +90,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[Any, Any]
     pairs = list(zip(*(column.to_pylist() for column in table.columns), strict=True))
     left, right = table.column_names
     old = night(tmp_path_factory.mktemp("real") / "old", set(pairs), (left, right))
-    return pairs, (left, right), old, rows_of(pipeline.open_run(old))
+    return pairs, (left, right), old, rows_of(bq.open_run(old))
 
 
 @pytest.mark.exhaustive  # thousands of pairs at once: see above
@@ -103,7 +103,7 @@ def test_a_real_graph_with_changed_edges(real: Any, tmp_path: Path, n: int) -> N
     while len(edges) < len(pairs) - n // 2 + (n + 1) // 2:
         edges.add((pairs[rng.integers(len(pairs))][0], rights[rng.integers(len(rights))]))
     new = night(tmp_path / "new", edges, names)
-    found = check(old, new, was, rows_of(pipeline.open_run(new)), tmp_path / "diff")
+    found = check(old, new, was, rows_of(bq.open_run(new)), tmp_path / "diff")
     assert len(found.new) > 0
     assert found.record.notes == ()
 
@@ -119,7 +119,7 @@ def test_files_have_the_layout_of_parts(tmp_path: Path, monkeypatch: pytest.Monk
     less = set(sorted(edges)[:-40])
     old, new = night(tmp_path / "old", edges), night(tmp_path / "new", less)
     found = check(old, new, maximal_bicliques(edges), maximal_bicliques(less), tmp_path / "diff")
-    part, *others = pipeline.open_run(new).files
+    part, *others = bq.open_run(new).files
     assert len(others) > 1, "rows are numbered through several parts"
     for rows, path in ((found.gone, old), (found.new, new)):
         assert rows.schema.equals(pq.read_schema(part))
@@ -154,7 +154,7 @@ def test_runs_without_bicliques(tmp_path: Path) -> None:
     found = check(none, some, set(), maximal_bicliques(edges), tmp_path / "diff")
     assert "min_right was 2 and is 1" in found.record.notes[0]
     check(none, none, set(), set(), tmp_path / "nothing")
-    assert pipeline.diff(none, none, tmp_path / "again", progress=False).share == 0.0
+    assert bq.diff(none, none, tmp_path / "again", progress=False).share == 0.0
 
 
 def test_dense_ids_are_written_as_labels(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_labels_that_grow_beyond_32_bits(tmp_path: Path) -> None:
     old, new = tmp_path / "old.csv", tmp_path / "new.parquet"
     edges = {(1, 5), (2, 5), (2, 6)}
     old.write_text("user,film\n" + "".join(f"{a},{b}\n" for a, b in sorted(edges)))
-    runs = [pipeline.mine(old, tmp_path / "old", **QUIET).path]
+    runs = [bq.mine(old, tmp_path / "old", **QUIET).path]
     more = edges | {(2**40, 6), (3, 5)}
     runs.append(night(tmp_path / "new", more))
     assert new.exists()

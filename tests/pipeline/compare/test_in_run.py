@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.compare.in_run import changes_since_the_run_before, new_doubts
-from pipeline.run.names import stranger_in
-from pipeline.series.runs import run_before
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import InputError
-from schemas.options import RunLimits, RunOptions
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.compare.in_run import changes_since_the_run_before, new_doubts
+from bicliques.pipeline.run.names import stranger_in
+from bicliques.pipeline.series.runs import run_before
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import RunLimits, RunOptions
 from tests.support.compared import QUIET, maximal_bicliques, night, noted_comparisons, rows_of
 from tests.support.runs import random_edges, rewrite_record
 
@@ -85,7 +85,7 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 def test_a_run_of_an_object_in_memory_has_none_before_it(tmp_path: Path) -> None:
     for name in ("2026-01-01", "2026-01-02"):
-        pipeline.mine(sorted(EDGES), tmp_path / name, **QUIET)
+        bq.mine(sorted(EDGES), tmp_path / name, **QUIET)
     assert changes_since_the_run_before(tmp_path / "2026-01-02") is None
 
 
@@ -95,7 +95,7 @@ def test_a_pruned_run_takes_its_changes_with_it(tmp_path: Path) -> None:
     runs = [of_series(tmp_path, f"2026-01-0{day}", edges) for day, edges in ((1, EDGES), (2, LESS), (3, EDGES))]
     for run in runs:
         changes_since_the_run_before(run)
-    pipeline.prune(tmp_path / "runs", keep=1, remove=True)
+    bq.prune(tmp_path / "runs", keep=1, remove=True)
     assert sorted((tmp_path / "runs").iterdir()) == [runs[2]]
 
 
@@ -110,6 +110,6 @@ def test_a_doubt_is_new_if_the_run_before_had_none_of_its_kind(tmp_path: Path) -
     text = "there is only one user label, '1'; are user and film the columns you mean? "
     text += "name them with --left and --right"
     assert [new_doubts(run) for run in (first, second, third, fourth, fifth)] == [[], [], [text], [], []]
-    manifest = pipeline.open_run(second).manifest
+    manifest = bq.open_run(second).manifest
     rewrite_record(second / "manifest.json", input={k: v for k, v in manifest.input.items() if k != "reading"})
     assert new_doubts(third) == [], "an earlier version kept no kinds"

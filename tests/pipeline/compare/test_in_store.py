@@ -7,21 +7,21 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.compare.difference import Difference
-from pipeline.compare.in_run import changes_since_the_run_before
-from pipeline.remote.objects import Objects
-from pipeline.results.report.before import before
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import driven
-from pipeline.run.names import CHANGES_FILES
-from pipeline.run.stored import address_of
-from pipeline.series.runs import run_after, run_before
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import ResourceError
-from schemas.options import CallOptions, RunLimits, RunOptions
-from schemas.search import Search
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.compare.difference import Difference
+from bicliques.pipeline.compare.in_run import changes_since_the_run_before
+from bicliques.pipeline.remote.objects import Objects
+from bicliques.pipeline.results.report.before import before
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import driven
+from bicliques.pipeline.run.names import CHANGES_FILES
+from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.series.runs import run_after, run_before
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
+from bicliques.schemas.search import Search
 from tests.support.bucket import Asked
 from tests.support.compared import maximal_bicliques, night, noted_comparisons, rows_of
 from tests.support.runs import random_edges
@@ -112,7 +112,7 @@ def test_every_machine_knows_it_until_a_run_is_another(machines: Machines, monke
     assert len(made) == 2
     machines.change()
     machines.bucket.listed = {}  # whoever begins anew knows the names
-    assert pipeline.mine(sorted(EDGES), last, workers=0, progress=False, report=False, overwrite=True).complete
+    assert bq.mine(sorted(EDGES), last, workers=0, progress=False, report=False, overwrite=True).complete
     assert changes_in(machines, "2026-01-03") == {}
 
 
@@ -157,32 +157,32 @@ def test_a_comparison_that_is_replaced_while_it_is_read_is_none(machines: Machin
             machines.bucket.put("ü 1/2026-01-02/changes/diff.json", record + b"\n")
 
     machines.bucket.fault = replaced
-    pipeline.publish(last, machines.top / "copy")
+    bq.publish(last, machines.top / "copy")
     assert not (machines.top / "copy" / "changes").exists()
     machines.bucket.well()
-    pipeline.publish(last, machines.top / "copy")
+    bq.publish(last, machines.top / "copy")
     assert {file.name for file in (machines.top / "copy" / "changes").iterdir()} == set(CHANGES_FILES)
 
 
 def test_readers_get_it(machines: Machines) -> None:
     """A copy has it, and the page names the run before, with a link to its page."""
     first = of_series(machines, "2026-01-01", EDGES)
-    pipeline.report(first)
+    bq.report(first)
     last = of_series(machines, "2026-01-02", LESS)
     assert compared(last) is not None
     machines.change()
-    pipeline.publish(last, machines.top / "copy")
+    bq.publish(last, machines.top / "copy")
     copied = {file.name: file.read_bytes() for file in (machines.top / "copy" / "changes").iterdir()}
     assert copied == changes_in(machines, "2026-01-02")
     machines.change()
-    results = pipeline.open_run(last)
+    results = bq.open_run(last)
     told = before(RunFolder(results.path), results.manifest, results.sizes(), {})
     assert told is not None
     assert (told.day, told.page) == ("2026-01-01", "../2026-01-01/report.html")
     assert "most edges" in [change.what for change in told.changes]
     assert told.difference is not None
     assert rows_of(told.difference.gone) == maximal_bicliques(EDGES) - maximal_bicliques(LESS)
-    assert "../2026-01-01/report.html" in pipeline.report(last).read_text()
+    assert "../2026-01-01/report.html" in bq.report(last).read_text()
 
 
 def test_a_listing_that_lags_finds_an_older_run_or_none(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:

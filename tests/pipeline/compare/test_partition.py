@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.compare import partition, rows
-from pipeline.compare.partition import Partition, divide
-from pipeline.compare.rows import Marks
-from pipeline.run import labels
-from schemas.errors import IncompleteError, ResourceError
-from schemas.hashes import vertex_hashes
+import bicliques as bq
+from bicliques.pipeline.compare import partition, rows
+from bicliques.pipeline.compare.partition import Partition, divide
+from bicliques.pipeline.compare.rows import Marks
+from bicliques.pipeline.run import labels
+from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.schemas.hashes import vertex_hashes
 from tests.support.compared import maximal_bicliques, night, rows_of
 from tests.support.runs import random_edges
 
@@ -107,11 +107,11 @@ def test_equal_ids_with_other_members_are_told_apart(
     edges = {(int(a), int(b)) for a, b in random_edges(10, 10, 0.5, 3)}
     less = edges - set(sorted(edges)[::9])
     old, new = night(tmp_path / "old", edges), night(tmp_path / "new", less)
-    ids = [set(pipeline.open_run(path).to_arrow(columns=["id"])["id"].to_pylist()) for path in (old, new)]
+    ids = [set(bq.open_run(path).to_arrow(columns=["id"])["id"].to_pylist()) for path in (old, new)]
     was, now = maximal_bicliques(edges), maximal_bicliques(less)
     assert len(ids[0]) < len(was) - 3, "ids do not collide"
     assert len(ids[0] - ids[1]) < len(was - now), "nothing that is gone has the id of something that is there"
-    found = pipeline.diff(old, new, tmp_path / "diff", progress=False)
+    found = bq.diff(old, new, tmp_path / "diff", progress=False)
     assert (rows_of(found.gone), rows_of(found.new)) == (was - now, now - was)
 
 
@@ -121,11 +121,11 @@ def test_second_hashes_that_collide_do_no_harm_where_ids_do_not(
     def few(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (left % 2).view(np.uint64), (right % 2).view(np.uint64)
 
-    monkeypatch.setattr("pipeline.compare.diffing.second_hashes", few)
+    monkeypatch.setattr("bicliques.pipeline.compare.diffing.second_hashes", few)
     edges = {(int(a), int(b)) for a, b in random_edges(10, 10, 0.5, 3)}
     less = edges - {max(edges)}
     runs = night(tmp_path / "old", edges), night(tmp_path / "new", less)
-    found = pipeline.diff(*runs, tmp_path / "diff", progress=False)
+    found = bq.diff(*runs, tmp_path / "diff", progress=False)
     was, now = maximal_bicliques(edges), maximal_bicliques(less)
     assert (rows_of(found.gone), rows_of(found.new)) == (was - now, now - was)
 

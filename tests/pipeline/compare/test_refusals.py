@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.compare import diffing, rows_file
-from pipeline.compare.partition import Changed, Partition
-from pipeline.run.names import stranger_in
-from pipeline.run.tables import LOCAL
-from schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.compare import diffing, rows_file
+from bicliques.pipeline.compare.partition import Changed, Partition
+from bicliques.pipeline.run.names import stranger_in
+from bicliques.pipeline.run.tables import LOCAL
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
 from tests.support.compared import QUIET, maximal_bicliques, night, rows_of
 from tests.support.runs import random_edges, rewrite_record
 
@@ -42,7 +42,7 @@ def refused(old: Path, new: Path, place: Path, error: type[BicliqueError], *word
     """The comparison fails with one sentence that has these words, and nothing is left of it."""
     before = sorted(place.parent.glob("*"))
     with pytest.raises(error) as ended:
-        pipeline.diff(old, new, place, progress=False)
+        bq.diff(old, new, place, progress=False)
     for word in words:
         assert word in str(ended.value)
     assert "\n" not in str(ended.value)
@@ -56,9 +56,9 @@ def test_runs_that_are_no_runs(nights: tuple[Path, Path], tmp_path: Path) -> Non
 
 def test_runs_that_do_not_hold_all_bicliques(nights: tuple[Path, Path], tmp_path: Path) -> None:
     source = nights[0].with_suffix(".parquet")
-    counted = pipeline.mine(source, tmp_path / "counted", count_only=True, **QUIET).path
-    largest = pipeline.largest(source, tmp_path / "largest", top=3, **QUIET).path
-    stopped = pipeline.mine(source, tmp_path / "stopped", max_results=3, **QUIET).path
+    counted = bq.mine(source, tmp_path / "counted", count_only=True, **QUIET).path
+    largest = bq.largest(source, tmp_path / "largest", top=3, **QUIET).path
+    stopped = bq.mine(source, tmp_path / "stopped", max_results=3, **QUIET).path
     for k in (0, 1):
         for path, error, words in (
             (counted, InputError, "was mined with count_only=True and holds no bicliques; mine it again without"),
@@ -66,7 +66,7 @@ def test_runs_that_do_not_hold_all_bicliques(nights: tuple[Path, Path], tmp_path
             (
                 stopped,
                 IncompleteError,
-                f"is not complete; continue with: pipeline.resume('{stopped}', max_results=None)",
+                f"is not complete; continue with: bicliques.resume('{stopped}', max_results=None)",
             ),
         ):
             runs = (path, nights[1]) if k == 0 else (nights[0], path)
@@ -94,21 +94,21 @@ def test_sides_that_are_the_other_way_round(nights: tuple[Path, Path], tmp_path:
 def test_other_names_and_thresholds_are_noted(nights: tuple[Path, Path], tmp_path: Path) -> None:
     options = {"min_left": 2, "max_right": 4, "containing_right": [min(EDGES)[1]]}
     renamed = night(tmp_path / "renamed", EDGES, ("user", "movie"), **options)
-    found = pipeline.diff(nights[0], renamed, tmp_path / "diff", progress=False)
+    found = bq.diff(nights[0], renamed, tmp_path / "diff", progress=False)
     assert found.record.notes == (
         "The right side was called film, and is called movie.",
         "The thresholds differ, so bicliques may be gone or new although no edge has changed: min_left was 1 and is 2; "
         f"max_right was any and is 4; containing_right was any and is {min(EDGES)[1]}.",
     )
-    assert rows_of(found.gone) == maximal_bicliques(EDGES) - rows_of(pipeline.open_run(renamed))
+    assert rows_of(found.gone) == maximal_bicliques(EDGES) - rows_of(bq.open_run(renamed))
 
 
 def test_the_same_members_in_another_order_are_no_note(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    given = [int(label) for label in pipeline.open_run(nights[0]).top(1)["left"][0].as_py()[:2]]
+    given = [int(label) for label in bq.open_run(nights[0]).top(1)["left"][0].as_py()[:2]]
     as_text = [str(label) for label in given[::-1]]
     runs = [night(tmp_path / str(k), EDGES, containing_left=some) for k, some in enumerate((given, as_text))]
     assert len(set(given)) == 2
-    assert pipeline.diff(*runs, tmp_path / "diff", progress=False).record.notes == ()
+    assert bq.diff(*runs, tmp_path / "diff", progress=False).record.notes == ()
 
 
 def test_a_comparison_that_does_not_lead_from_one_run_to_the_other_is_refused(
@@ -130,12 +130,12 @@ def test_output_folders_that_cannot_be_used(nights: tuple[Path, Path], tmp_path:
     ):
         refused(*nights, tmp_path / name, InputError, words)
     assert (tmp_path / "full" / "letter").read_text() == "mine"
-    pipeline.diff(*nights, tmp_path / "diff", progress=False)
+    bq.diff(*nights, tmp_path / "diff", progress=False)
     before = {path.name: path.read_bytes() for path in (tmp_path / "diff").iterdir()}
     refused(*nights, tmp_path / "diff", InputError, "holds a comparison already; name another one, or delete it")
     assert {path.name: path.read_bytes() for path in (tmp_path / "diff").iterdir()} == before
     with pytest.raises(InputError, match="s3://bucket/diff is a URL"):
-        pipeline.diff(*nights, "s3://bucket/diff", progress=False)
+        bq.diff(*nights, "s3://bucket/diff", progress=False)
 
 
 def test_what_a_killed_comparison_left_is_replaced(nights: tuple[Path, Path], tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_what_a_killed_comparison_left_is_replaced(nights: tuple[Path, Path], tm
     place.mkdir()
     for name in ("gone.parquet", ".new.parquet.tmp", ".diff.json.tmp"):
         (place / name).write_text("half")
-    found = pipeline.diff(*nights, place, progress=False)
+    found = bq.diff(*nights, place, progress=False)
     assert rows_of(found.gone) == maximal_bicliques(EDGES) - maximal_bicliques(LESS)
     assert len(list(place.iterdir())) == 5
 
@@ -182,8 +182,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "the summary is damaged": (_changed("summary/left.parquet"), "cannot be read"),
     "the summary is of other rows": (_another_summary, "is not in as many bicliques as the rows say"),
     "labels are missing": (_without("graph/left_labels.arrow"), "cannot be read"),
-    "the manifest is missing": (_without("manifest.json"), "is not complete; continue with: pipeline.resume"),
-    "the manifest is damaged": (_changed("manifest.json"), "mend it with: pipeline.resume"),
+    "the manifest is missing": (_without("manifest.json"), "is not complete; continue with: bicliques.resume"),
+    "the manifest is damaged": (_changed("manifest.json"), "mend it with: bicliques.resume"),
     "the manifest is of other rows": (_another_fingerprint, "but its manifest says"),
 }
 
@@ -198,10 +198,10 @@ def test_damaged_runs(both: tuple[Path, Path], tmp_path: Path, which: int, damag
 
 @pytest.mark.parametrize("name", ["gone.parquet", "new.parquet", "vertices_left.parquet", "diff.json"])
 def test_a_damaged_comparison(nights: tuple[Path, Path], tmp_path: Path, name: str) -> None:
-    pipeline.diff(*nights, tmp_path / "diff", progress=False)
+    bq.diff(*nights, tmp_path / "diff", progress=False)
 
     def look() -> None:
-        found = pipeline.Difference(tmp_path / "diff")
+        found = bq.Difference(tmp_path / "diff")
         found.gone.top(2), found.new.top(2), found.most_changed()
 
     look()
@@ -218,7 +218,7 @@ def test_a_damaged_comparison(nights: tuple[Path, Path], tmp_path: Path, name: s
 def test_a_full_disk_leaves_nothing(
     nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, there: bool
 ) -> None:
-    from pipeline.run import files
+    from bicliques.pipeline.run import files
 
     create = files.create
 
@@ -236,9 +236,7 @@ def test_a_full_disk_leaves_nothing(
     refused(*nights, place, ResourceError, "No space left on device", "make room")
     assert not there or list(place.iterdir()) == []
     monkeypatch.undo()
-    assert rows_of(pipeline.diff(*nights, place, progress=False).gone) == maximal_bicliques(EDGES) - maximal_bicliques(
-        LESS
-    )
+    assert rows_of(bq.diff(*nights, place, progress=False).gone) == maximal_bicliques(EDGES) - maximal_bicliques(LESS)
 
 
 @pytest.mark.parametrize("lost", ["row", "vertex"])
@@ -262,5 +260,5 @@ def test_what_disagrees_is_an_error(
 
 def test_a_comparison_in_the_folder_of_a_run_is_left_to_its_owner(both: tuple[Path, Path]) -> None:
     """Nothing of it is taken for a file of the run."""
-    pipeline.diff(*both, both[1] / "diff", progress=False)
+    bq.diff(*both, both[1] / "diff", progress=False)
     assert stranger_in(both[1]) == both[1] / "diff"

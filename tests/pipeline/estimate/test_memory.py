@@ -12,19 +12,19 @@ import distributed
 import numpy as np
 import pytest
 
-import pipeline
-from kernels import engines
-from pipeline.api import steps
-from pipeline.cli.cards import dry_run_card
-from pipeline.estimate.memory import PROCESS_BYTES, memory_bound, preparing_bound
-from pipeline.prepare.weights import weights_of
-from pipeline.run.accounts import peak_rss
-from pipeline.run.opened import Run
-from pipeline.run.progress import size
-from pipeline.slices import worker
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Search
-from schemas.work import Subtrees
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli.cards import dry_run_card
+from bicliques.pipeline.estimate.memory import PROCESS_BYTES, memory_bound, preparing_bound
+from bicliques.pipeline.prepare.weights import weights_of
+from bicliques.pipeline.run.accounts import peak_rss
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import size
+from bicliques.pipeline.slices import worker
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Search
+from bicliques.schemas.work import Subtrees
 from tests.support.emulated import runnable
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.own_memory import PROCESS_FILES
@@ -36,10 +36,11 @@ ROWS = 4_884_077
 LISTS_BYTES = 500 << 20
 
 PROGRAM = """
-import sys, pipeline
+import sys
+import bicliques as bq
 import pyarrow as pa
-from kernels import engines
-from pipeline.api import runs
+from bicliques.kernels import engines
+from bicliques.pipeline.api import runs
 from tests.support.own_memory import OwnMemory
 peaks = {}
 def watch(progress):
@@ -49,7 +50,7 @@ engines.compile_proof()
 pa.array([1])  # imports pandas
 memory = OwnMemory()
 before = memory.peak()
-results = pipeline.mine(sys.argv[1], sys.argv[2], max_results=int(sys.argv[3]), engine="cpu", workers=0, progress=watch)
+results = bq.mine(sys.argv[1], sys.argv[2], max_results=int(sys.argv[3]), engine="cpu", workers=0, progress=watch)
 print(len(results), before, peaks["mine"], memory.peak())
 """
 
@@ -130,7 +131,7 @@ def test_a_dry_run_tells_of_threads_that_share_slices(tmp_path: Path) -> None:
         with distributed.LocalCluster(
             1, threads_per_worker=threads, processes=False, dashboard_address="127.0.0.1:0"
         ) as theirs:
-            dry = pipeline.dry_run(source, engine="cpu", scheduler=theirs, sample_time=0.1, progress=False)
+            dry = bq.dry_run(source, engine="cpu", scheduler=theirs, sample_time=0.1, progress=False)
         told[threads] = (dry.workers, dry.memory.worker)
     assert (told[1][0], told[2][0]) == (1, 2)
     assert told[2][1] - told[1][1] == dry.memory.weights > 0
@@ -140,7 +141,7 @@ def test_a_dry_run_tells_of_threads_that_share_slices(tmp_path: Path) -> None:
 def test_what_is_told_of_a_device_fits_into_what_is_free(tmp_path: Path, free: int) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
-        dry = pipeline.dry_run(source, engine="bitmatrix", workers=0, sample_time=0.1, progress=False)
+        dry = bq.dry_run(source, engine="bitmatrix", workers=0, sample_time=0.1, progress=False)
         worker.forget()
     told = dry.memory
     assert 1 << 20 < told.device < free
@@ -157,8 +158,8 @@ def test_device_memory_is_told_before_a_run_and_recorded_after_it(
 ) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     with runnable(engine):
-        dry = pipeline.dry_run(source, engine=engine, workers=0, sample_time=0.1, progress=False)
-        results = pipeline.mine(source, tmp_path / "out", engine=engine, workers=0, report=False, progress=False)
+        dry = bq.dry_run(source, engine=engine, workers=0, sample_time=0.1, progress=False)
+        results = bq.mine(source, tmp_path / "out", engine=engine, workers=0, report=False, progress=False)
     assert (dry.memory.device > 0) == ("GPU memory: " in dry_run_card(dry)) == has_device
     assert ("; reading and building may take all that is free\n" in dry_run_card(dry)) == has_device
     most = max(dry.preparing.reading, dry.preparing.building)

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from kernels import engines
-from pipeline.estimate import memory
-from pipeline.run.folder import RunFolder
-from pipeline.slices import worker
-from schemas.errors import ResourceError
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.pipeline.estimate import memory
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.slices import worker
+from bicliques.schemas.errors import ResourceError
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.runs import random_edges, write_edges
 
@@ -23,9 +23,9 @@ SENTENCE = (
     r"MB are free there; raise min_left and min_right, or begin anew with engine='cpu'"
 )
 CALLS: dict[str, Callable[..., Any]] = {
-    "mine": lambda source, out, **options: pipeline.mine(source, out, report=False, **options),
-    "count": lambda source, _, **options: pipeline.count(source, **options),
-    "dry_run": lambda source, _, **options: pipeline.dry_run(source, sample_time=0.01, **options),
+    "mine": lambda source, out, **options: bq.mine(source, out, report=False, **options),
+    "count": lambda source, _, **options: bq.count(source, **options),
+    "dry_run": lambda source, _, **options: bq.dry_run(source, sample_time=0.01, **options),
 }
 
 
@@ -54,5 +54,5 @@ def test_no_device_is_asked_about_a_small_graph(tmp_path: Path) -> None:
 
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=ask))):
-        pipeline.count(source, engine="bitmatrix", workers=0, progress=False)
+        bq.count(source, engine="bitmatrix", workers=0, progress=False)
         worker.forget()

@@ -10,23 +10,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pipeline
-from kernels import engines
-from kernels.cpu.engine import CpuEngine
-from pipeline.api import steps
-from pipeline.estimate.sample import Estimate, estimate
-from pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
-from pipeline.estimate.walk import Grid, Walk, Walker
-from pipeline.output.part_writer import PartWriter
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from schemas.bicliques import Bicliques
-from schemas.emit import Emit
-from schemas.graph import MiningGraph
-from schemas.options import RunLimits, RunOptions
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.work import Slice, Subtrees
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.estimate.sample import Estimate, estimate
+from bicliques.pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
+from bicliques.pipeline.estimate.walk import Grid, Walk, Walker
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.work import Slice, Subtrees
 from tests.support.engines import kind_of
 from tests.support.runs import random_edges, write_edges
 
@@ -40,7 +40,7 @@ def planned(tmp_path: Path, edges: np.ndarray, engine: str = "cpu", **search: An
 
 
 def sizes_of(edges: np.ndarray, tmp_path: Path) -> SizeCounts:
-    counted = pipeline.count(
+    counted = bq.count(
         write_edges(tmp_path / "truth.parquet", edges), sizes=True, engine="cpu", workers=0, progress=False
     )
     assert counted.sizes is not None
@@ -77,7 +77,7 @@ def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyP
     near = [at_least(sizes, cell) / 3 <= cell.bicliques.value <= 3 * at_least(sizes, cell) for cell in found.table]
     assert sum(near) >= 0.9 * len(near)
     assert found.bicliques.low <= sizes.total <= found.bicliques.high
-    results = pipeline.resume(run.path, workers=0, progress=False, report=False)
+    results = bq.resume(run.path, workers=0, progress=False, report=False)
     assert 0.4 * results.manifest.bytes < found.bytes.value < 2.5 * results.manifest.bytes
 
 
@@ -95,7 +95,7 @@ def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path: Path, m
     found = estimate(run, budget_s=1000.0)
     assert sum(batches) == found.bicliques.value
     assert len(batches) < 10
-    results = pipeline.resume(run.path, workers=0, progress=False, report=False)
+    results = bq.resume(run.path, workers=0, progress=False, report=False)
     assert found.bytes.value == pytest.approx(results.manifest.bytes, rel=0.02)
 
 
@@ -159,7 +159,7 @@ def test_the_time_is_that_of_the_engine_of_the_run(tmp_path: Path, monkeypatch: 
     """The counting engine takes no time by this clock, and the engine of the run half a second per biclique."""
     edges, clock = random_edges(40, 30, 0.3, 4), [0.0]
     run = planned(tmp_path, edges, engine="bitmatrix", mode="count")
-    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: clock[0])
+    monkeypatch.setattr("bicliques.pipeline.estimate.sample.time.perf_counter", lambda: clock[0])
     with engines.registered(kind_of("bitmatrix", lambda _: Slow(clock))):
         found = estimate(run, budget_s=1000.0)
     assert found.seconds.value == pytest.approx(0.5 * sizes_of(edges, tmp_path).total)
@@ -177,8 +177,8 @@ def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path: Path, mo
 
     run = planned(tmp_path, random_edges(20, 10, 0.3, 9))
     monkeypatch.setattr(CpuEngine, "mine", mine)
-    monkeypatch.setattr("pipeline.estimate.walk.time.thread_time", lambda: now[0])
-    monkeypatch.setattr("pipeline.estimate.sample.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("bicliques.pipeline.estimate.walk.time.thread_time", lambda: now[0])
+    monkeypatch.setattr("bicliques.pipeline.estimate.sample.time.perf_counter", lambda: now[0])
     found = estimate(run, budget_s=30.0)
     assert found.exact
     assert found.seconds.high < 1
@@ -201,7 +201,7 @@ def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeyp
     edges, now = random_edges(60, 40, 0.3, 1), [0.0]
     run = planned(tmp_path, edges, mode="count")
     never_whole(monkeypatch)
-    monkeypatch.setattr("pipeline.estimate.walk.time.thread_time", lambda: now[0])
+    monkeypatch.setattr("bicliques.pipeline.estimate.walk.time.thread_time", lambda: now[0])
     with engines.registered(kind_of("cpu", lambda _: Known(now))):
         found = estimate(run, budget_s=2.0)
     assert found.seconds.value == pytest.approx(found.bicliques.value / 1000, rel=0.25)
@@ -274,7 +274,7 @@ def test_a_guess_has_a_range_of_factors() -> None:
 
 def test_json_has_the_table(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 1))
-    dry = pipeline.dry_run(source, sample_time=1, progress=False)
+    dry = bq.dry_run(source, sample_time=1, progress=False)
     assert isinstance(dry.estimate, Estimate)
     told = dry.to_json()["estimate"]
     assert told["exact"] is True

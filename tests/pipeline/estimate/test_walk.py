@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.reference.engine import ReferenceEngine
-from pipeline.estimate.walk import Grid, Walk, Walker, drawn_of
-from pipeline.prepare.weights import RootWeights
-from schemas.emit import Emit
-from schemas.graph import MiningGraph
-from schemas.search import Limits, Search
-from schemas.sizes import SizeCounts
-from schemas.work import Slice, Subtrees
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.pipeline.estimate.walk import Grid, Walk, Walker, drawn_of
+from bicliques.pipeline.prepare.weights import RootWeights
+from bicliques.schemas.emit import Emit
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
+from bicliques.schemas.work import Slice, Subtrees
 from tests.support.examples import examples
 from tests.support.oracles import graph_of, random_edges, run
 

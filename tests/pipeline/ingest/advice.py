@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 import bicliques as bq
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 
 #: Options without a value, and what they mean.
 _SWITCHES: dict[str, tuple[str, Any]] = {
@@ -39,7 +39,7 @@ _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 _COMMAND = re.compile(
     r"\b(?:unzip|cut|sed|tail|grep|iconv|tr|awk)\b.*?\| *bicliques \w+ -(?: --[a-z-]+(?: [^\s`;),]+)?)*"
 )
-_CODE = re.compile(r"(?<![\w.'])(?:bq|bicliques|pipeline|pandas|pd|frame|table)(?=[.\[(]| [><])")
+_CODE = re.compile(r"(?<![\w.'])(?:bq|bicliques|pandas|pd|frame|table)(?=[.\[(]| [><])")
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Advice:
         """
         if not self.code:
             return source, {**options, **self.options}
-        names: dict[str, Any] = {"bq": bq, "bicliques": bq, "pipeline": bq, "pandas": pd, "pd": pd}
+        names: dict[str, Any] = {"bq": bq, "bicliques": bq, "pandas": pd, "pd": pd}
         if not isinstance(source, str | Path):
             names |= {"frame": source, "table": source}
         try:

@@ -18,10 +18,10 @@ from unittest import mock
 
 import pyarrow as pa
 
-from pipeline.ingest import step
-from pipeline.ingest.table.normalise import EdgeTable, Labels
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest import step
+from bicliques.pipeline.ingest.table.normalise import EdgeTable, Labels
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.pipeline.ingest import dialect_edges, dialect_objects, dialect_tables
 from tests.pipeline.ingest.advice import advised
 from tests.pipeline.ingest.dialect_graphs import DIALECTS, Case, case_of

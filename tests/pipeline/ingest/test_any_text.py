@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.ingest.step import ingest
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 
 WORDS = [
     *("1", "2", "0", "-1", "1e3", "nan", "a", "b c", "X", ".", "yes", "", " ", ",", ";", "\t", "|", "::", '"', "{}"),

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.ingest.readers import blocks, open_source
-from pipeline.ingest.readers.blocks import Block
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import blocks, open_source
+from bicliques.pipeline.ingest.readers.blocks import Block
+from bicliques.schemas.options import IngestOptions
 from tests.support.text_files import edges_of
 
 LINES = 300_000

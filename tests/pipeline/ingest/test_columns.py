@@ -17,16 +17,16 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
-import pipeline
-from pipeline.cli import main
-from pipeline.ingest import doubts
-from pipeline.ingest.readers import open_source
-from pipeline.ingest.step import IngestSummary, ingest
-from pipeline.proof.read_back import read_part
-from pipeline.results.facts import input_words
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.ingest import doubts
+from bicliques.pipeline.ingest.readers import open_source
+from bicliques.pipeline.ingest.step import IngestSummary, ingest
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.pipeline.results.facts import input_words
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.host_arrays import HostArrays
 
 COLUMNS = {"user": [1, 2, 2], "item": [7, 7, 8], "when": [3, 4, 5]}
@@ -77,8 +77,8 @@ def test_the_two_columns_are_named(store: Any, tmp_path: Path) -> None:
 
 
 def test_a_device_gives_the_same_names_and_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
-    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
+    monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
     columns = {"user": ["Ann", "ann", "b", "b", "b", "b"], "item": ["1.0"] * 6}
     for name in FILES:
         source = stored(name, columns, tmp_path)
@@ -148,7 +148,7 @@ def test_the_column_names_are_on_the_card_page_manifest_and_parts(
     assert "2 user (left), 2 item (right), 3 edges" in capsys.readouterr().out
     manifest = json.loads((out / "manifest.json").read_text())
     assert (manifest["input"]["left_name"], manifest["input"]["right_name"]) == ("user", "item")
-    results = pipeline.open_run(out)
+    results = bq.open_run(out)
     wanted = {b"bicliques.left": b"user", b"bicliques.right": b"item"}
     for file in results.files:
         assert wanted.items() <= pq.ParquetFile(file).metadata.metadata.items()
@@ -161,13 +161,13 @@ def test_the_column_names_are_on_the_card_page_manifest_and_parts(
 
 def test_parts_with_other_metadata_are_read(tmp_path: Path) -> None:
     """The facts of a run of an earlier version have no names."""
-    results = pipeline.mine(pa.table(COLUMNS), tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(pa.table(COLUMNS), tmp_path / "out", workers=0, progress=False, report=False)
     (part,) = results.files
     rows = pq.read_table(part)
     pq.write_table(rows.replace_schema_metadata({"bicliques.schema": "2"}), part)
     batches = list(read_part(part, (pa.array([1, 2]), pa.array([7, 8]))))
     assert sum(map(len, batches)) == len(results) == 2
-    assert len(pipeline.open_run(tmp_path / "out").to_arrow()) == 2
+    assert len(bq.open_run(tmp_path / "out").to_arrow()) == 2
     facts = RunFolder(tmp_path / "out").step_file("ingest")
     old = {
         key: value
@@ -175,7 +175,7 @@ def test_parts_with_other_metadata_are_read(tmp_path: Path) -> None:
         if "_name" not in key and key not in ("notes", "crc32")
     }
     facts.write_text(json.dumps(old))
-    assert pipeline.open_run(tmp_path / "out").schema.metadata[b"bicliques.left"] == b"left"
+    assert bq.open_run(tmp_path / "out").schema.metadata[b"bicliques.left"] == b"left"
 
 
 # --- a pair that is not the first two ---
@@ -228,7 +228,7 @@ def test_columns_that_no_option_can_name_are_given_by_position() -> None:
 
 
 def test_the_documentation_lists_the_pairs() -> None:
-    from pipeline.ingest.readers.columns import _PAIRS
+    from bicliques.pipeline.ingest.readers.columns import _PAIRS
 
     documented = (Path(__file__).parents[3] / "docs" / "formats.md").read_text()
     assert all(f"{left}/{right}" in documented for left, right in _PAIRS)
@@ -297,7 +297,7 @@ def test_more_than_half_duplicates_is_doubted(store: Any, tmp_path: Path, caplog
     assert note == (
         "998 of 1,000 rows are duplicates; are rating and shop the columns you mean? name them with --left and --right"
     )
-    assert caplog.record_tuples == [("pipeline.ingest.step", logging.WARNING, f"{summary.source}: {note}")]
+    assert caplog.record_tuples == [("bicliques.pipeline.ingest.step", logging.WARNING, f"{summary.source}: {note}")]
     named = summary_of(store(columns), tmp_path / "out", left="rating", right="shop")
     assert named.notes == ("998 of 1,000 rows are duplicates",)
     assert summary_of(store({"a": [1, 2, 1, 2], "b": [1, 2, 1, 2]}), tmp_path / "out").notes == (), "half is not more"

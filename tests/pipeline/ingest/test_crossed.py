@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.ingest.step import ingest
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.inputs import read_edges, write
 
 ONLY_FLAGS = "1 0\n0 1\n1 1\n0 0\n1 0\n"

@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from pipeline.ingest import step as ingesting
-from pipeline.ingest.gpu import edge_table, reading, text
-from pipeline.ingest.gpu import ingest_on as gpu_ingest
-from pipeline.ingest.step import ingest
-from pipeline.ingest.table import normalise
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from schemas.errors import InputError, ResourceError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest import step as ingesting
+from bicliques.pipeline.ingest.gpu import edge_table, reading, text
+from bicliques.pipeline.ingest.gpu import ingest_on as gpu_ingest
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.ingest.table import normalise
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.options import IngestOptions
 from tests.support.examples import examples
 from tests.support.host_arrays import HostArrays
 from tests.support.texts import NOT_PLAIN, PLAIN, any_text
@@ -46,8 +46,8 @@ def outcome(source: Any, options: IngestOptions, folder: Path, on: str) -> objec
 @pytest.fixture
 def arrays(monkeypatch: pytest.MonkeyPatch) -> HostArrays:
     made = HostArrays()
-    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
-    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", lambda: made)
+    monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", lambda: made)
     return made
 
 
@@ -265,8 +265,8 @@ def test_device_and_host_read_any_text_alike(
     folder = tmp_path_factory.mktemp("any")
     (folder / file).write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
-        patch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
+        patch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+        patch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
         patch.setattr(text, "PIECE_BYTES", 8)
         same(folder / file, folder, **options)
 
@@ -283,7 +283,7 @@ def test_a_gpu_reads_large_files_if_there_is_one(
     assert choose("gpu", 4) == (arrays, "gpu")
     monkeypatch.setattr(gpu_ingest, "WORTH_BYTES", 3)
     assert choose("auto", 4) == (arrays, "gpu")
-    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: "no CUDA device answers")
+    monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: "no CUDA device answers")
     assert choose("auto", 4) == (None, "cpu: no CUDA device answers")
     with pytest.raises(ResourceError, match=r"cannot be read on a GPU: no CUDA device answers; choose --ingest-on cpu"):
         choose("gpu", 4)
@@ -337,7 +337,7 @@ def test_without_memory_on_a_device_that_nobody_asked_for_the_host_reads_and_say
     host = outcome(tmp_path / "x.el", options, tmp_path / "host", "cpu")
     monkeypatch.setattr(gpu_ingest, "WORTH_BYTES", 3)
     monkeypatch.setattr(HostArrays, method, full)
-    monkeypatch.setattr("kernels.gpu.device.release_memory", lambda: released.append(1))
+    monkeypatch.setattr("bicliques.kernels.gpu.device.release_memory", lambda: released.append(1))
     assert outcome(tmp_path / "x.el", options, tmp_path / "auto", "auto") == host
     assert (len(tried), len(released)) == (1, 1)
     (tmp_path / "again").mkdir()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import bicliques as bq
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 from tests.pipeline.ingest.dialect_graphs import DIALECTS, Case, case_of, number_of_bicliques
 from tests.pipeline.ingest.dialects import REFUSED, RIGHT, WRONG, judge, only_reading, trapped
 from tests.support.oracles import all_pairs

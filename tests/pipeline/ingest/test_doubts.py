@@ -13,10 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from pipeline.ingest import doubts
-from pipeline.ingest.readers.base import EdgeStream
-from schemas.errors import InputError
-from schemas.reading import Doubt, Reading
+from bicliques.pipeline.ingest import doubts
+from bicliques.pipeline.ingest.readers.base import EdgeStream
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.reading import Doubt, Reading
 from tests.support.inputs import read_edges
 
 STREAM: Any = SimpleNamespace(
@@ -154,7 +154,7 @@ def test_labels_that_differ_in_what_nobody_sees_are_variants(letter: str) -> Non
 
 def test_doubts_of_the_reader_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     late = property(lambda stream: [Doubt("late", "a line was odd")])
-    monkeypatch.setattr("pipeline.ingest.readers.delimited.Delimited.late_doubts", late)
+    monkeypatch.setattr("bicliques.pipeline.ingest.readers.delimited.Delimited.late_doubts", late)
     assert read(tmp_path, CASES["flags"][0])[0] == ("late", "a line was odd")
     assert EdgeStream.late_doubts.__get__(object()) == []
 

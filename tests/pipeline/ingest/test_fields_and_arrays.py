@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from schemas.errors import InputError
+from bicliques.schemas.errors import InputError
 from tests.support.inputs import read_edges
 
 ORDERS = pa.table(

@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 import pytest
 from blake3 import blake3
 
-from pipeline.ingest.step import ingest
-from pipeline.ingest.table import normalise
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from schemas.edges import EDGES, label_schema
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.ingest.table import normalise
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.schemas.edges import EDGES, label_schema
+from bicliques.schemas.options import IngestOptions
 from tests.support.children import MEMORY, in_child
 from tests.support.inputs import read_edges, write
 
@@ -187,9 +187,9 @@ def test_no_library_is_imported_for_a_file_or_an_unknown_object(tmp_path):
     (tmp_path / "x.csv").write_text("1,2\n")
     code = """
 import sys, pathlib
-from pipeline.ingest.step import ingest
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 ingest("x.csv", IngestOptions(), pathlib.Path("."))
 try:
     ingest(object(), IngestOptions(), pathlib.Path("."))

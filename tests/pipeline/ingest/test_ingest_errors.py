@@ -12,13 +12,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import pipeline.ingest.step
-from pipeline.ingest.readers import blocks
-from pipeline.ingest.readers.base import shorten
-from pipeline.ingest.step import ingest
-from pipeline.ingest.table import normalise, numbering
-from schemas.errors import InputError, ResourceError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest import step
+from bicliques.pipeline.ingest.readers import blocks
+from bicliques.pipeline.ingest.readers.base import shorten
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.ingest.table import normalise, numbering
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.options import IngestOptions
 from tests.support.inputs import untouched_run, write
 
 BANNER = "%%MatrixMarket matrix coordinate real general\n3 3 2\n"
@@ -342,7 +342,7 @@ def test_a_failure_while_moving(tmp_path, monkeypatch):
     replace = Path.replace
 
     def fail_on_edges(self, target):
-        if Path(target).name == pipeline.ingest.step.EDGES_FILE.name:
+        if Path(target).name == step.EDGES_FILE.name:
             raise OSError(5, "Input/output error")
         return replace(self, target)
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipeline.cli import main
-from pipeline.ingest.readers import opening
-from pipeline.ingest.step import ingest
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.ingest.readers import opening
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.inputs import untouched_run, write
 
 

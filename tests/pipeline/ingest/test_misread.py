@@ -18,9 +18,9 @@ import pytest
 import scipy.io
 
 import bicliques as bq
-from pipeline.api.counting import count as count_in_room
-from pipeline.cli.main import main
-from schemas.errors import InputError
+from bicliques.pipeline.api.counting import count as count_in_room
+from bicliques.pipeline.cli.main import main
+from bicliques.schemas.errors import InputError
 from tests.pipeline.ingest.advice import Advice, advised
 from tests.pipeline.ingest.dialect_graphs import number_of_bicliques
 

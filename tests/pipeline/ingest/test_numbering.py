@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.ingest.table.numbering import Integers, Texts
-from pipeline.ingest.table.text_parts import TextParts
-from schemas.errors import ResourceError
+from bicliques.pipeline.ingest.table.numbering import Integers, Texts
+from bicliques.pipeline.ingest.table.text_parts import TextParts
+from bicliques.schemas.errors import ResourceError
 from tests.support.children import in_child
 
 BLOCKS = st.lists(st.lists(st.lists(st.integers(0, 40), min_size=1, max_size=9, unique=True), max_size=4), max_size=5)
@@ -68,7 +68,7 @@ def test_labels_of_a_part_are_sorted_by_their_bytes_and_share_the_work() -> None
 
 
 def test_text_of_all_parts_together_has_to_fit_into_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.ingest.table.numbering.MAX_TEXT", 60)
+    monkeypatch.setattr("bicliques.pipeline.ingest.table.numbering.MAX_TEXT", 60)
     numbering = TextParts("left", 4)
     numbering.numbers_of([pa.array([f"label-{k}" for k in range(7)], pa.large_string())])
     with pytest.raises(ResourceError, match="the left labels have 63 bytes of text together, and 60 are the most"):
@@ -77,7 +77,7 @@ def test_text_of_all_parts_together_has_to_fit_into_a_table(monkeypatch: pytest.
 
 MEMORY = """
 import numpy as np, pyarrow as pa
-from pipeline.ingest.table.numbering import Integers
+from bicliques.pipeline.ingest.table.numbering import Integers
 from tests.support.own_memory import OwnMemory
 numbering = Integers("left")
 labels = np.random.default_rng(1).permutation(2_000_000) * 3

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-from pipeline.cli import main
-from pipeline.ingest.sources.at_hand import digest_of
-from pipeline.ingest.sources.names import n_bytes_of, recorded
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
-from schemas.options import IngestOptions
-from schemas.where import Condition
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.ingest.sources.at_hand import digest_of
+from bicliques.pipeline.ingest.sources.names import n_bytes_of, recorded
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.where import Condition
 from tests.support.inputs import read_edges, write
 
 

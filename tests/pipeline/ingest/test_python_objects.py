@@ -18,11 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
-import pipeline
-from pipeline.ingest.readers import in_memory, open_source
-from pipeline.ingest.step import ingest
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import in_memory, open_source
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.inputs import read_edges
 
 EDGES = [("ann", 1), ("ann", 2), ("bob", 2)]
@@ -344,6 +343,6 @@ def test_options_that_an_object_cannot_use_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_calls_take_them(tmp_path: Path) -> None:
-    results = pipeline.mine(EDGES, tmp_path / "out", progress=False, report=False)
+    results = bq.mine(EDGES, tmp_path / "out", progress=False, report=False)
     assert sorted(results.to_pandas()["left"].map(list)) == [["ann"], ["ann", "bob"]]
-    assert pipeline.count({1: {2, 3}, 4: {3}}, progress=False).count == 2
+    assert bq.count({1: {2, 3}, 4: {3}}, progress=False).count == 2

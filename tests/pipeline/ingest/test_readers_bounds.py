@@ -11,15 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.ingest.gpu import reading, text
-from pipeline.ingest.readers import blocks, columnar, fimi, look, open_source, sieve
-from pipeline.ingest.readers import text as text_reader
-from pipeline.ingest.step import ingest
-from pipeline.ingest.table import normalise, numbering
-from pipeline.ingest.table.normalise import EdgeTable, Labels
-from pipeline.run.names import LEFT_LABELS_FILE
-from schemas.errors import InputError, ResourceError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.gpu import reading, text
+from bicliques.pipeline.ingest.readers import blocks, columnar, fimi, look, open_source, sieve
+from bicliques.pipeline.ingest.readers import text as text_reader
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.ingest.table import normalise, numbering
+from bicliques.pipeline.ingest.table.normalise import EdgeTable, Labels
+from bicliques.pipeline.run.names import LEFT_LABELS_FILE
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.options import IngestOptions
 from tests.support.children import MEMORY, in_child
 from tests.support.host_arrays import HostArrays
 
@@ -56,8 +56,8 @@ def test_the_longest_line_is_read_and_a_longer_one_refused(
     monkeypatch.setattr(blocks, "LOOK", 7)
     monkeypatch.setattr(text, "BLOCK_BYTES", block)
     monkeypatch.setattr(text, "DECOMPRESSED_BYTES", block)
-    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
-    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
+    monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
     for length, end in itertools.product((99, 100, 101, 102, 230), ("\n", "", "\nc,d\n")):
         content = "a,b\n" * 20 + "x" * (length - 2) + ",y" + end + "e,f\n" * 20 * bool(end)
         path = tmp_path / name
@@ -266,8 +266,8 @@ def test_more_text_than_a_label_table_holds_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str
 ) -> None:
     monkeypatch.setattr(numbering, "MAX_TEXT", 11)
-    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
-    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
+    monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
     (tmp_path / "x.csv").write_text("abcdef,1\nghijkl,1\nabcdef,2\n")
     (tmp_path / "out").mkdir()
     with pytest.raises(ResourceError, match=r"the left labels have 12 bytes of text together, and 11 are the most; sh"):

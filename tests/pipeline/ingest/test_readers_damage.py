@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.ingest.readers import open_source
-from pipeline.ingest.step import ingest
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import open_source
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.runs import ROOT, environment
 
 ROWS = 60

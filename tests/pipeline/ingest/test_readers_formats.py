@@ -23,11 +23,11 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import formats, infer
-from pipeline.ingest.readers.opening import COMPRESSIONS
-from pipeline.ingest.step import ingest
-from pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import formats, infer
+from bicliques.pipeline.ingest.readers.opening import COMPRESSIONS
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.schemas.options import IngestOptions
 from tests.support.examples import examples
 
 FORMATS = Path(__file__).parents[2] / "data" / "formats"

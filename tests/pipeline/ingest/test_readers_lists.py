@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import columnar, open_source, sieve, tables
-from pipeline.ingest.step import ingest
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import columnar, open_source, sieve, tables
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.examples import examples
 from tests.support.inputs import read_edges, write
 

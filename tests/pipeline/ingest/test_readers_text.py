@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import blocks, infer, open_source, text
-from pipeline.ingest.readers.text import TextStream, tidy
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import blocks, infer, open_source, text
+from bicliques.pipeline.ingest.readers.text import TextStream, tidy
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.examples import examples
 from tests.support.text_files import SEPARATORS, edges_of, files, outcome
 

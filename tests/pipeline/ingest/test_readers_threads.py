@@ -15,11 +15,11 @@ from blake3 import blake3
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipeline.ingest.readers import blocks, fimi, open_source, opening, text
-from pipeline.ingest.readers.text import TextStream, plain_integers
-from pipeline.process.in_order import in_order
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.ingest.readers import blocks, fimi, open_source, opening, text
+from bicliques.pipeline.ingest.readers.text import TextStream, plain_integers
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.examples import examples
 from tests.support.text_files import SEPARATORS, files, outcome
 

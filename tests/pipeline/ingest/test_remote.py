@@ -17,17 +17,17 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow.fs import FileSystem
 
-import pipeline
-from pipeline.cli import main
-from pipeline.ingest.readers.files import find
-from pipeline.ingest.sources.at_hand import digest_of
-from pipeline.ingest.sources.names import is_there, recorded
-from pipeline.ingest.step import ingest
-from pipeline.remote.systems import file_system
-from pipeline.remote.urls import without_secrets
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.ingest.readers.files import find
+from bicliques.pipeline.ingest.sources.at_hand import digest_of
+from bicliques.pipeline.ingest.sources.names import is_there, recorded
+from bicliques.pipeline.ingest.step import ingest
+from bicliques.pipeline.remote.systems import file_system
+from bicliques.pipeline.remote.urls import without_secrets
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.inputs import read_edges
 from tests.support.servers import Server, bucket_server, file_server
 
@@ -301,10 +301,10 @@ def test_no_secret_is_in_an_exception_of_python(tmp_path: Path, bucket: str) -> 
         f"http://{USER}:geheim/word@[bad/x.csv?sig={KEY}",
     ):
         with pytest.raises(InputError) as caught:
-            pipeline.count(url, progress=False)
+            bq.count(url, progress=False)
         text = "".join(traceback.format_exception(caught.value))
         for secret in (USER, "geheim", KEY):
-            assert secret not in text.partition("pipeline.count(url")[2] + str(caught.value), url
+            assert secret not in text.partition("bicliques.count(url")[2] + str(caught.value), url
 
 
 def test_a_password_is_not_sent_to_where_a_server_leads(server: Server, tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.schemas.errors import InputError
 from tests.support.bucket import Bucket, bucket_of_moto
 from tests.support.runs import random_edges, write_edges
 
@@ -31,9 +31,9 @@ ARE_ROWS = (
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     top = tmp_path_factory.mktemp("runs")
     source = write_edges(top / "g.parquet", random_edges(6, 5, 0.5, 1))
-    pipeline.mine(source, top / "OUT", workers=0, progress=False, report=False)
-    pipeline.publish(top / "OUT", top / "published", progress=False)
-    pipeline.open_run(top / "OUT").export("csv", top / "rows.csv")
+    bq.mine(source, top / "OUT", workers=0, progress=False, report=False)
+    bq.publish(top / "OUT", top / "published", progress=False)
+    bq.open_run(top / "OUT").export("csv", top / "rows.csv")
     return top
 
 
@@ -59,23 +59,21 @@ SOURCES: dict[str, tuple[Callable[[Path], Any], str]] = {
 def test_a_run_is_no_list_of_edges(runs: Path, tmp_path: Path, named: str) -> None:
     source, said = SOURCES[named]
     with pytest.raises(InputError, match=said) as caught:
-        pipeline.mine(source(runs), tmp_path / "new", workers=0, progress=False, report=False)
+        bq.mine(source(runs), tmp_path / "new", workers=0, progress=False, report=False)
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "new").exists()
 
 
 def test_the_folder_of_a_run_alone_is_its_input(runs: Path) -> None:
-    count = pipeline.count(runs / "OUT", workers=0, progress=False).count
-    assert count == pipeline.count(runs / "g.parquet", workers=0, progress=False).count
+    count = bq.count(runs / "OUT", workers=0, progress=False).count
+    assert count == bq.count(runs / "g.parquet", workers=0, progress=False).count
 
 
 def test_rows_are_edges_where_columns_are_named(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Bicliques, and the vertices that are in them."""
     rows = runs / "OUT" / "bicliques"
     expected = sum(pd.read_parquet(rows)["n_left"])
-    found = pipeline.mine(
-        rows, runs / "joined", left="id", right="left", label_type="string", workers=0, progress=False
-    )
+    found = bq.mine(rows, runs / "joined", left="id", right="left", label_type="string", workers=0, progress=False)
     assert found.manifest is not None
     assert found.manifest.input["n_edges"] == expected
     assert main.main(["count", str(rows)]) == 2
@@ -90,5 +88,5 @@ def test_a_run_in_a_bucket_is_not_copied(runs: Path, bucket: Bucket) -> None:
     bucket.asked.clear()
     for key, said in (("night", IS_RUN), ("copy", IS_PUBLISHED)):
         with pytest.raises(InputError, match=rf"^s3://lake/{key}\?\*\*\* {said}"):
-            pipeline.count(bucket.url(key), workers=0, progress=False)
+            bq.count(bucket.url(key), workers=0, progress=False)
     assert bucket.whats("get") == []

@@ -18,16 +18,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pipeline
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.ingest.readers import columnar, open_source, several
-from pipeline.ingest.readers.files import find
-from pipeline.ingest.sources.at_hand import digest_of
-from pipeline.ingest.sources.names import recorded
-from pipeline.run.folder import RunFolder
-from schemas.errors import InputError
-from schemas.options import IngestOptions, RunLimits, RunOptions
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.ingest.readers import columnar, open_source, several
+from bicliques.pipeline.ingest.readers.files import find
+from bicliques.pipeline.ingest.sources.at_hand import digest_of
+from bicliques.pipeline.ingest.sources.names import recorded
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions, RunLimits, RunOptions
 from tests.support.examples import examples
 from tests.support.inputs import read_edges, write
 
@@ -311,7 +311,7 @@ def test_several_files_on_the_command_line(tmp_path: Path, capsys: pytest.Captur
     assert json.loads(RunFolder(out).options().source) == words
     assert main.main(["count", str(folder), "--quiet"]) == 0
     assert capsys.readouterr().out.startswith("bicliques: 2\n")
-    assert pipeline.count(words, progress=False).count == 2
+    assert bq.count(words, progress=False).count == 2
 
 
 def test_a_run_killed_before_it_read_goes_on_with_all_its_files(

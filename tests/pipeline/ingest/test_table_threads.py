@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels.graph.threads
-from pipeline.ingest.table import in_place, normalise
-from pipeline.ingest.table.normalise import EdgeTable
-from schemas.errors import ResourceError
+from bicliques.kernels.graph import threads as graph_threads
+from bicliques.pipeline.ingest.table import in_place, normalise
+from bicliques.pipeline.ingest.table.normalise import EdgeTable
+from bicliques.schemas.errors import ResourceError
 from tests.support.examples import examples
 
 THREADS = (1, 2, 7)
@@ -55,7 +55,7 @@ def test_a_table_is_the_same_on_any_number_of_threads(
     for threads in THREADS:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(in_place, "PIECE", piece)
-            patch.setattr(kernels.graph.threads, "LEAST", piece)
+            patch.setattr(graph_threads, "LEAST", piece)
             patch.setattr(in_place, "SMALL", small)
             patch.setattr(normalise, "SLICE", piece)
             patch.setattr(normalise, "MANY_TEXTS", 3)
@@ -84,10 +84,10 @@ def test_a_table_is_the_same_on_any_number_of_threads(
 @pytest.mark.parametrize("most", [1, 2, 5, 1 << 60])
 @pytest.mark.parametrize("n", [0, 1, 15, 17, 100, 1000])
 def test_words_are_sorted_in_place(n: int, most: int, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels.graph.threads, "LEAST", 16)
+    monkeypatch.setattr(graph_threads, "LEAST", 16)
     words = np.random.default_rng(n).integers(0, most, n)
     expected = np.sort(words)
-    kernels.graph.threads.sort(words, threads)
+    graph_threads.sort(words, threads)
     assert words.tolist() == expected.tolist()
 
 
@@ -121,7 +121,7 @@ def test_labels_are_ranked_at_the_same_time(most: int, n_labels: int, monkeypatc
 
 
 def test_more_integers_than_ids_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.ingest.table.numbering.MAX_VERTICES", 3)
+    monkeypatch.setattr("bicliques.pipeline.ingest.table.numbering.MAX_VERTICES", 3)
     table = EdgeTable((pa.int64(), pa.int64()))
     table.add(pa.record_batch([pa.array([1, 2, 3, 4]), pa.array([1, 1, 1, 1])], names=["left", "right"]))
     with pytest.raises(ResourceError, match="4 left labels are more than the 3 that 32-bit ids can number"):

@@ -18,10 +18,10 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.cli import main
-from pipeline.ingest.readers import blocks, in_memory, tables, text
-from schemas.errors import InputError
-from schemas.options import IngestOptions
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.ingest.readers import blocks, in_memory, tables, text
+from bicliques.schemas.errors import InputError
+from bicliques.schemas.options import IngestOptions
 from tests.support.examples import examples
 from tests.support.inputs import read_edges, write
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipeline.mining.instructions import Finish, Policy, Start
-from pipeline.mining.schedule import Scheduler
-from schemas.manifest import PLAN
+from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.schemas.manifest import PLAN
 
 
 @pytest.mark.parametrize("slots", [1, 3])

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from pipeline.mining import driver
-from pipeline.mining.driver import mine_run
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.run.plan import Plan
-from pipeline.workers.pool import InProcess, Pool, Result
-from schemas.errors import ResourceError
-from schemas.options import RunLimits
-from schemas.work import Subtrees
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.mining.driver import mine_run
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.plan import Plan
+from bicliques.pipeline.workers.pool import InProcess, Pool, Result
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.work import Subtrees
 from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from kernels.gpu.cuda import CUDA
-from pipeline.mining import energy
-from pipeline.mining.energy import energy_facts
-from pipeline.slices.power import COUNTERS
-from schemas.manifest import LedgerEntry
-from schemas.platform import CORES
-from schemas.stats import SliceStats
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.mining import energy
+from bicliques.pipeline.mining.energy import energy_facts
+from bicliques.pipeline.slices.power import COUNTERS
+from bicliques.schemas.manifest import LedgerEntry
+from bicliques.schemas.platform import CORES
+from bicliques.schemas.stats import SliceStats
 from tests.support.engines import TOY_GPU, fake_gpu
 from tests.support.runs import ledger_entry, mined_in_threads, prepared_run, random_edges
 

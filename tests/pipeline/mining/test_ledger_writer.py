@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.mining.ledger_writer import Commits
-from schemas.errors import ResourceError
+from bicliques.pipeline.mining.ledger_writer import Commits
+from bicliques.schemas.errors import ResourceError
 
 
 class Disk:

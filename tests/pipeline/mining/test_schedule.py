@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.mining.instructions import Finish, Policy, Start
-from pipeline.mining.schedule import Scheduler, Source
-from schemas.manifest import PLAN, Outcome
+from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.pipeline.mining.schedule import Scheduler, Source
+from bicliques.schemas.manifest import PLAN, Outcome
 from tests.support.examples import examples
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.simulate import RECORDED, draw
 from benchmarks.simulation import Nodes, World, simulate, simulate_apart
-from pipeline.mining.instructions import Policy
-from pipeline.mining.schedule import Scheduler
-from schemas.manifest import PLAN
+from bicliques.pipeline.mining.instructions import Policy
+from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.schemas.manifest import PLAN
 
 RECORDINGS = json.loads(RECORDED.read_text())
 

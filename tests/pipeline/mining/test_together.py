@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pipeline
-from kernels.cpu.engine import CpuEngine
-from pipeline.mining import driver, together
-from pipeline.mining.instructions import Policy
-from pipeline.mining.schedule import Scheduler
-from pipeline.mining.together import mine_together
-from pipeline.output.part_writer import PartWriter
-from pipeline.proof import proving
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.slices import crew, ending, worker
-from pipeline.slices.left_over import unpacked
-from pipeline.slices.slice_search import SliceSearch
-from pipeline.slices.worker import SliceDone, SliceTask
-from pipeline.workers.pool import InProcess
-from schemas.emit import nowhere
-from schemas.errors import ResourceError
-from schemas.manifest import PLAN
-from schemas.options import RunLimits
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+import bicliques as bq
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.pipeline.mining import driver, together
+from bicliques.pipeline.mining.instructions import Policy
+from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.pipeline.mining.together import mine_together
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices import crew, ending, worker
+from bicliques.pipeline.slices.left_over import unpacked
+from bicliques.pipeline.slices.slice_search import SliceSearch
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask
+from bicliques.pipeline.workers.pool import InProcess
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.manifest import PLAN
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.support.pools import SharedInProcess
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
@@ -96,7 +96,7 @@ def test_threads_that_share_slices_find_everything(tmp_path: Path, slice_seconds
     entries = load_ledger(run.path).entries.values()
     assert {entry.result.stats.threads for entry in entries} == {THREADS}
     assert {entry.result.worker for entry in entries} == {worker.identity()}
-    assert pipeline.verify(run.path, progress=False).fingerprint == manifest.fingerprint
+    assert bq.verify(run.path, progress=False).fingerprint == manifest.fingerprint
 
 
 @pytest.mark.parametrize(

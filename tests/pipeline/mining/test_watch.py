@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.mining import watch
-from pipeline.mining.instructions import Start
-from pipeline.mining.watch import Watch
-from pipeline.run.progress import Progress
-from pipeline.workers import dask_pool
-from pipeline.workers.pool import InProcess
+import bicliques as bq
+from bicliques.pipeline.mining import watch
+from bicliques.pipeline.mining.instructions import Start
+from bicliques.pipeline.mining.watch import Watch
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.workers import dask_pool
+from bicliques.pipeline.workers.pool import InProcess
 from tests.support.runs import answer, bicliques, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -71,8 +71,8 @@ def test_errors_are_lines_of_the_log_too(source: Path, tmp_path: Path) -> None:
 
 
 def test_log_records_have_the_facts_of_slices(source: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, "pipeline"):
-        results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False)
+    with caplog.at_level(logging.INFO, "bicliques"):
+        results = bq.mine(source, tmp_path / "out", workers=0, progress=False)
     facts = [record.facts for record in caplog.records if getattr(record, "event", "") == "slice"]  # type: ignore[attr-defined]
     assert sum(fact["rows"] for fact in facts) == len(results)
 
@@ -92,7 +92,7 @@ def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
             with urllib.request.urlopen(address.replace("/status", "/health"), timeout=300) as page:
                 seen.append(f"{page.status} {address}")
 
-    pipeline.mine(source, tmp_path / "out", workers=1, progress=look, report=False, max_results=1000)
+    bq.mine(source, tmp_path / "out", workers=1, progress=look, report=False, max_results=1000)
     assert len(seen) == has_bokeh
     assert all(page.startswith("200 http://") and page.endswith("/status") for page in seen)
 
@@ -108,7 +108,7 @@ def test_a_stuck_worker_is_named_and_then_a_dead_one(
 
     def stop_one_then_kill_it(progress: Progress) -> None:
         if progress.bicliques and not stuck:
-            stuck.append(pipeline.status(out).workers[0].name)
+            stuck.append(bq.status(out).workers[0].name)
             os.kill(int(stuck[0].rpartition(":")[2]), signal.SIGSTOP)
         if stuck and "killed" not in stuck and told("late", f"is still with worker {stuck[0]} after"):
             os.kill(int(stuck[0].rpartition(":")[2]), signal.SIGKILL)
@@ -117,8 +117,8 @@ def test_a_stuck_worker_is_named_and_then_a_dead_one(
     def told(event: str, words: str) -> bool:
         return any(getattr(r, "event", "") == event and words in r.getMessage() for r in caplog.records)
 
-    with caplog.at_level(logging.INFO, "pipeline"):
-        results = pipeline.mine(
+    with caplog.at_level(logging.INFO, "bicliques"):
+        results = bq.mine(
             source, out, workers=2, slice_seconds=0.1, progress=stop_one_then_kill_it, report=False, count_only=True
         )
     assert results.manifest.count == answer(LARGE)[0]
@@ -136,7 +136,7 @@ def test_a_stuck_worker_is_named_again_after_twice_the_time(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr("pipeline.mining.watch.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("bicliques.pipeline.mining.watch.time.monotonic", lambda: now[0])
     seen = Watch(Silent(), lambda progress: None)
     seen.started(Start(3, 0, (), 10.0, None), 10.0)
     told = []

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.output import device_writer
-from pipeline.output.device_writer import DeviceWriter
-from pipeline.proof.read_back import read_part
-from schemas.bicliques import Bicliques
-from schemas.errors import DeviceMemoryError, ResourceError
+from bicliques.pipeline.output import device_writer
+from bicliques.pipeline.output.device_writer import DeviceWriter
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.errors import DeviceMemoryError, ResourceError
 from tests.support.batches import LABELS, some
 from tests.support.host_backend import Host, HostFile
 

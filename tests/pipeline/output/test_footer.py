@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.output.footer import amend
+from bicliques.pipeline.output.footer import amend
 
 TABLE = pa.table({"id": [5, 6, 7], "left": [[1, 2], [3], [4]], "n_left": [2, 1, 1], "n_right": [1, 9, 3]})
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from schemas.errors import BicliqueError
+import bicliques as bq
+from bicliques.schemas.errors import BicliqueError
 from tests.support.runs import random_edges, rewrite_record
 
 SOME = random_edges(18, 14, 0.4, 5)
@@ -33,7 +33,7 @@ def table_of(edges: np.ndarray, kind: str) -> pa.Table:
 
 def ids_of(source: Any, folder: Path, **options: Any) -> dict[Members, int]:
     """The id of every row, by its members."""
-    results = pipeline.mine(source, folder, workers=0, report=False, progress=False, **options)
+    results = bq.mine(source, folder, workers=0, report=False, progress=False, **options)
     rows = results.to_arrow().to_pylist()
     found = {(tuple(row["left"]), tuple(row["right"])): row["id"] for row in rows}
     assert len(found) == len(rows) == len(set(found.values()))
@@ -68,7 +68,7 @@ def test_a_biclique_that_is_still_there_keeps_its_id(tmp_path: Path, kind: str) 
     assert {row: before[row] for row in kept} == {row: after[row] for row in kept}
     assert not {before[row] for row in before.keys() - kept} & set(after.values())
     gone, new = (sum(one[row] for row in one.keys() - kept) for one in (before, after))
-    fingerprints = [pipeline.open_run(tmp_path / name).manifest.fingerprint for name in ("before", "after")]
+    fingerprints = [bq.open_run(tmp_path / name).manifest.fingerprint for name in ("before", "after")]
     assert (fingerprints[0] - gone + new - fingerprints[1]) % 2**64 == 0
 
 
@@ -122,11 +122,11 @@ def test_the_largest_and_their_ties_are_the_same_by_any_engine(tmp_path: Path, h
     found = []
     for number, (side, engine) in enumerate(itertools.product(sides, engines)):
         out = tmp_path / str(number)
-        mine = pipeline.largest if how else pipeline.mine
+        mine = bq.largest if how else bq.mine
         options = {"top": 30} if how else {}
         results = mine(source, output=out, root_side=side, engine=engine, workers=0, progress=False, **options)
         found.append(results.top(30)["id"].to_pylist())
-        pipeline.verify(out, progress=False)
+        bq.verify(out, progress=False)
     assert len(found[0]) == 30
     assert found == [found[0]] * 4
 
@@ -135,5 +135,5 @@ def test_a_run_of_schema_1_is_refused_in_a_sentence(tmp_path: Path) -> None:
     ids_of(table_of(SOME, "numbers"), tmp_path / "out")
     rewrite_record(tmp_path / "out" / "options.json", schema_version=1)
     with pytest.raises(BicliqueError, match=r"schema version 1, .* mine again") as told:
-        pipeline.open_run(tmp_path / "out")
+        bq.open_run(tmp_path / "out")
     assert "\n" not in str(told.value)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.output import part_writer, stretch
-from pipeline.output.parallel_writer import ParallelWriter
-from pipeline.output.part_writer import PartWriter
-from pipeline.proof.read_back import read_part
-from schemas.bicliques import Bicliques
-from schemas.errors import ResourceError
-from schemas.manifest import Part
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.output.parallel_writer import ParallelWriter
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.manifest import Part
 from tests.support.batches import LABELS, some
 
 

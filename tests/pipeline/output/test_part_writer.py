@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import pipeline
-from pipeline.output import part_writer, stretch, writers
-from pipeline.output.parallel_writer import ParallelWriter
-from pipeline.output.part_writer import PartWriter, to_batch, writer_bytes
-from pipeline.proof.read_back import read_part
-from schemas.bicliques import Bicliques, Provenance
-from schemas.errors import IncompleteError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.output import part_writer, stretch, writers
+from bicliques.pipeline.output.parallel_writer import ParallelWriter
+from bicliques.pipeline.output.part_writer import PartWriter, to_batch, writer_bytes
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.schemas.bicliques import Bicliques, Provenance
+from bicliques.schemas.errors import IncompleteError, ResourceError
 from tests.support.batches import LABELS, some
 from tests.support.examples import examples
 from tests.support.runs import random_edges, write_edges
@@ -208,7 +208,7 @@ def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeyp
     monkeypatch.setattr(writers, "PartWriter", DroppingWriter)
     source = write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 2))
     with pytest.raises(IncompleteError, match=r"slice 0 found \d+ bicliques, but \d+ were written"):
-        pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+        bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     assert list((tmp_path / "out" / "bicliques").iterdir()) == []
     assert list((tmp_path / "out" / "ledger").iterdir()) == []
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.output.row_groups import write_row_groups
-from pipeline.output.thrift import read_struct, written
-from schemas.edges import EDGES, label_schema
+from bicliques.pipeline.output.row_groups import write_row_groups
+from bicliques.pipeline.output.thrift import read_struct, written
+from bicliques.schemas.edges import EDGES, label_schema
 
 PLAIN = {"compression": "zstd", "use_dictionary": False}
 

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from kernels.gpu.cuda import CUDA
-from pipeline.output import writers
-from pipeline.output.device_writer import DeviceWriter
-from pipeline.output.parallel_writer import ParallelWriter, writing_threads
-from pipeline.output.part_writer import PartWriter
-from pipeline.output.writers import open_writer
-from pipeline.process import cores
-from schemas.errors import ResourceError
-from schemas.platform import CORES
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.output import writers
+from bicliques.pipeline.output.device_writer import DeviceWriter
+from bicliques.pipeline.output.parallel_writer import ParallelWriter, writing_threads
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.output.writers import open_writer
+from bicliques.pipeline.process import cores
+from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.platform import CORES
 
 
 @pytest.fixture

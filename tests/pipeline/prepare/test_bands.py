@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels.cpu.engine import CpuEngine
-from kernels.graph.ceilings import EdgesByCeiling
-from kernels.graph.greedy import Found, first_bound
-from kernels.graph.members import Restricted
-from kernels.graph.sorting import prepare_on
-from kernels.reference.engine import ReferenceEngine
-from pipeline.prepare.bands import Bounded, make_bands, reach_of, what_a_bound_leaves
-from schemas.bands import Band, gap_in
-from schemas.emit import nowhere
-from schemas.graph import MiningGraph
-from schemas.jobs import job_of
-from schemas.options import BuildOptions, RootSide
-from schemas.search import MEASURES, By, Limits, Search
-from schemas.totals import Best, keys_of
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.graph.ceilings import EdgesByCeiling
+from bicliques.kernels.graph.greedy import Found, first_bound
+from bicliques.kernels.graph.members import Restricted
+from bicliques.kernels.graph.sorting import prepare_on
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.pipeline.prepare.bands import Bounded, make_bands, reach_of, what_a_bound_leaves
+from bicliques.schemas.bands import Band, gap_in
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.options import BuildOptions, RootSide
+from bicliques.schemas.search import MEASURES, By, Limits, Search
+from bicliques.schemas.totals import Best, keys_of
+from bicliques.schemas.work import Subtrees
 from tests.kernels.suite_largest import first_of
 from tests.kernels.suite_thresholds import with_twins
 from tests.support.oracles import all_pairs, graph_of, random_edges

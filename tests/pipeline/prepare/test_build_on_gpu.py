@@ -10,20 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import pipeline
-from kernels.gpu import device, staging
-from kernels.graph import pieces as in_pieces
-from kernels.graph import sorting
-from kernels.graph.pieces import PIECE_BYTES
-from kernels.graph.sorting import VERTEX_BYTES
-from pipeline.api import preparing, steps
-from pipeline.cli.cards import dry_run_card
-from pipeline.prepare import build
-from pipeline.run.folder import RunFolder
-from pipeline.run.progress import size
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions, CallOptions, RunLimits, RunOptions
-from schemas.search import Search
+import bicliques as bq
+from bicliques.kernels.gpu import device, staging
+from bicliques.kernels.graph import pieces as in_pieces
+from bicliques.kernels.graph import sorting
+from bicliques.kernels.graph.pieces import PIECE_BYTES
+from bicliques.kernels.graph.sorting import VERTEX_BYTES
+from bicliques.pipeline.api import preparing, steps
+from bicliques.pipeline.cli.cards import dry_run_card
+from bicliques.pipeline.prepare import build
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.progress import size
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions, CallOptions, RunLimits, RunOptions
+from bicliques.schemas.search import Search
 from tests.support.host_arrays import HostArrays
 from tests.support.runs import random_edges, write_edges
 
@@ -32,8 +32,8 @@ from tests.support.runs import random_edges, write_edges
 def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     toy = types.SimpleNamespace(free=1 << 30, released=0)
     monkeypatch.setattr(build, "MANY_EDGES", 0)  # compiled code builds on the CPU
-    monkeypatch.setattr("pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
-    monkeypatch.setattr("pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
+    monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
+    monkeypatch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.setattr(device, "CudaDevice", lambda: types.SimpleNamespace(free_bytes=lambda: toy.free))
     monkeypatch.setattr(device, "release_memory", lambda: setattr(toy, "released", toy.released + 1))
@@ -100,7 +100,7 @@ def test_a_dry_run_tells_of_pieces(tmp_path: Path, gpu: types.SimpleNamespace) -
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.2, 3))
     for free, row in ((1 << 30, ""), (VERTEX_BYTES * 40 + PIECE_BYTES * 50, "edges read in 1, graph built in 6")):
         gpu.free = free
-        dry = pipeline.dry_run(source, engine="cpu", ingest_on="gpu", sample_time=0.01, progress=False)
+        dry = bq.dry_run(source, engine="cpu", ingest_on="gpu", sample_time=0.01, progress=False)
         assert ("GPU pieces: " in dry_run_card(dry)) == bool(row)
         assert row in dry_run_card(dry)
         assert f"GPU memory: reading and building may take all {size(free)} that are free\n" in dry_run_card(dry)
@@ -176,7 +176,7 @@ def test_small_graphs_are_built_without_the_compiler_into_the_same_files(
     compiled, _ = graph(tmp_path / "compiled", "cpu")
     monkeypatch.setattr(build, "MANY_EDGES", 1 << 30)
     with monkeypatch.context() as without:
-        without.setattr("kernels.graph.prepare.prepare", None)
+        without.setattr("bicliques.kernels.graph.prepare.prepare", None)
         small, _ = graph(tmp_path / "small", "cpu")
     for file in compiled.graph.iterdir():
         assert file.read_bytes() == (small.graph / file.name).read_bytes(), file.name

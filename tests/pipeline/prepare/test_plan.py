@@ -9,25 +9,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import kernels.graph.threads
-from kernels.cpu.engine import CpuEngine
-from kernels.graph import root_wedges
-from kernels.graph.prepare import prepare
-from pipeline.api import steps
-from pipeline.estimate.walk import only
-from pipeline.prepare import weights
-from pipeline.prepare.build import degree_profile
-from pipeline.prepare.weights import RootWeights, heaviest_first
-from pipeline.proof.proving import rank_correlation
-from pipeline.run.folder import RunFolder
-from pipeline.run.labels import open_labels
-from pipeline.run.plan import Plan
-from schemas.emit import nowhere
-from schemas.errors import IncompleteError
-from schemas.graph import MiningGraph
-from schemas.options import BuildOptions, RunLimits, RunOptions
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.graph import root_wedges
+from bicliques.kernels.graph import threads as graph_threads
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.estimate.walk import only
+from bicliques.pipeline.prepare import weights
+from bicliques.pipeline.prepare.build import degree_profile
+from bicliques.pipeline.prepare.weights import RootWeights, heaviest_first
+from bicliques.pipeline.proof.proving import rank_correlation
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.labels import open_labels
+from bicliques.pipeline.run.plan import Plan
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import BuildOptions, RunLimits, RunOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.support.examples import examples
 from tests.support.runs import random_edges, write_edges
 
@@ -107,7 +107,7 @@ def test_compiled_code_weighs_as_numpy_does(threads: int, monkeypatch: pytest.Mo
     expected = RootWeights(graph).by_rank
     monkeypatch.setattr(weights, "MANY_EDGES", graph.n_edges)
     monkeypatch.setattr(weights, "count_cores", lambda: threads)
-    monkeypatch.setattr(kernels.graph.threads, "LEAST", 20)
+    monkeypatch.setattr(graph_threads, "LEAST", 20)
     used = []
     real = root_wedges.on_slices
     monkeypatch.setattr(root_wedges, "on_slices", lambda work, cuts: used.append(len(cuts) - 1) or real(work, cuts))

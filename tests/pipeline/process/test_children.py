@@ -11,9 +11,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from pipeline.process.children import on_their_own
-from pipeline.workers.dask_pool import DaskPool
-from schemas.errors import ResourceError
+from bicliques.pipeline.process.children import on_their_own
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.schemas.errors import ResourceError
 from tests.support.runs import answer, environment, random_edges, write_edges
 
 EDGES = random_edges(120, 70, 0.35, 5)
@@ -21,11 +21,11 @@ EDGES = random_edges(120, 70, 0.35, 5)
 SCRIPT = """
 print("script starts", flush=True)
 import os, signal, time
-import pipeline
-from pipeline.workers.opening import open_pool
-from pipeline.workers.options import WorkerOptions
+import bicliques as bq
+from bicliques.pipeline.workers.opening import open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
 
-print(pipeline.count({source!r}, workers=2, progress=False).count)
+print(bq.count({source!r}, workers=2, progress=False).count)
 with open_pool(WorkerOptions(workers=1)) as pool:
     (first,) = pool.client.run(os.getpid).values()
     os.kill(first, signal.SIGKILL)

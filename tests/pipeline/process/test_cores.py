@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.process.cores import count_cores
+from bicliques.pipeline.process.cores import count_cores
 
 CORES = len(os.sched_getaffinity(0))
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.process.in_order import ahead
+from bicliques.pipeline.process.in_order import ahead
 
 TOGETHER = 120
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.api.runs import verify
-from pipeline.process.shell import read, word
-from pipeline.run.resuming import how_to_resume
-from schemas.errors import IncompleteError
+import bicliques as bq
+from bicliques.pipeline.api.runs import verify
+from bicliques.pipeline.process.shell import read, word
+from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.schemas.errors import IncompleteError
 from tests.support.runs import random_edges, write_edges
 
 NAMES = [
@@ -40,7 +40,7 @@ def test_shells_read_the_same_name(shell: str) -> None:
 def test_the_remedy_of_an_error_goes_on_with_the_run(tmp_path: Path) -> None:
     out = tmp_path / "new\nline, it's"
     source = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1))
-    pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=3)
+    bq.mine(source, out, workers=0, progress=False, report=False, max_results=3)
 
     with pytest.raises(IncompleteError) as raised:
         verify(out)

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.process import startup
+import bicliques as bq
+from bicliques.pipeline.process import startup
 from tests.support.runs import bicliques, environment, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -23,18 +23,18 @@ LARGE = random_edges(250, 80, 0.35, 7)
 #: Prints what each step imports and which functions it compiles or loads: nothing, if that was done before.
 WATCH = """
 import gc, sys
-import pipeline
-from pipeline.api import preparing
-from pipeline.mining import driver
-from pipeline.proof import proving
-from kernels.compiled.jit import Entry
+import bicliques as bq
+from bicliques.pipeline.api import preparing
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.kernels.compiled.jit import Entry
 
 def there():
     entries = [e for e in gc.get_objects() if isinstance(e, Entry)]
     loaded = {f"{entry.name} {types}" for entry in entries for types in entry.loaded}
     return loaded | {name for name in sys.modules if name.partition(".")[0] in HEAVY}
 
-HEAVY = ("cffi", "charset_normalizer", "kernels", "llvmlite", "numba", "pandas", "pipeline", "scipy", "unittest")
+HEAVY = ("bicliques", "cffi", "charset_normalizer", "llvmlite", "numba", "pandas", "scipy", "unittest")
 
 def watch(home, name):
     whole = getattr(home, name)
@@ -50,7 +50,7 @@ watch(preparing, "build_graph")
 watch(preparing, "plan_roots")
 watch(driver._Driver, "run")
 watch(proving, "prove_parts")
-pipeline.mine(sys.argv[1], sys.argv[2], workers=0, progress=False, report=False, min_left=2, order=sys.argv[3])
+bq.mine(sys.argv[1], sys.argv[2], workers=0, progress=False, report=False, min_left=2, order=sys.argv[3])
 """
 
 
@@ -79,18 +79,20 @@ def test_the_command_line_counts_from_the_start_of_its_process(tmp_path: Path) -
 
 def test_a_second_run_of_a_process_has_nothing_left_to_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    pipeline.mine(source, tmp_path / "first", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "first", workers=0, progress=False, report=False)
     now = [0.0]
-    monkeypatch.setattr("pipeline.process.startup.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("bicliques.pipeline.process.startup.time.perf_counter", lambda: now[0])
     startup.take()
-    monkeypatch.setattr("pipeline.slices.first_use.choose_reader", lambda *_: (now.__setitem__(0, now[0] + 5.0), ""))
-    again = pipeline.mine(source, tmp_path / "again", workers=0, progress=False, report=False)
+    monkeypatch.setattr(
+        "bicliques.pipeline.slices.first_use.choose_reader", lambda *_: (now.__setitem__(0, now[0] + 5.0), "")
+    )
+    again = bq.mine(source, tmp_path / "again", workers=0, progress=False, report=False)
     assert again.manifest.seconds["startup"] == 5.0, "what was loaded before is not counted again"
 
 
 def test_blocks_within_blocks_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("pipeline.process.startup.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("bicliques.pipeline.process.startup.time.perf_counter", lambda: now[0])
     startup.take()
     with startup.getting_ready():
         now[0] += 1
@@ -110,7 +112,7 @@ def interrupted(words: list[str | Path], program: str) -> subprocess.CompletedPr
     command = [
         sys.executable,
         "-c",
-        f"{program}\nfrom pipeline.cli.main import main\nsys.exit(main())",
+        f"{program}\nfrom bicliques.pipeline.cli.main import main\nsys.exit(main())",
         *map(str, words),
     ]
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False)
@@ -119,12 +121,12 @@ def interrupted(words: list[str | Path], program: str) -> subprocess.CompletedPr
 @pytest.mark.parametrize(
     "module",
     [
-        "pipeline.process.startup",
+        "bicliques.pipeline.process.startup",
         "pyarrow",
         "pandas",
         *(
             pytest.param(module, marks=pytest.mark.exhaustive)
-            for module in ("argparse", "pipeline.cli.results", "llvmlite", "pipeline.api.steps")
+            for module in ("argparse", "bicliques.pipeline.cli.results", "llvmlite", "bicliques.pipeline.api.steps")
         ),
     ],
 )
@@ -142,7 +144,7 @@ def test_ctrl_c_during_an_import_is_one_sentence(tmp_path: Path, module: str) ->
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("module", ["pipeline.cli.program", "pyarrow"])
+@pytest.mark.parametrize("module", ["bicliques.pipeline.cli.program", "pyarrow"])
 def test_sigterm_during_an_import_ends_the_program_by_itself(tmp_path: Path, module: str) -> None:
     """The kernel would not end the first process of a container for it, and says -15 of a process that it ends."""
     program = (
@@ -182,8 +184,8 @@ def test_ctrl_c_inside_a_destructor_still_ends_the_start(tmp_path: Path) -> None
 def test_ctrl_c_soon_after_the_start_leaves_no_traceback(tmp_path: Path, delay_s: float) -> None:
     source = write_edges(tmp_path / "g.parquet", LARGE)
     program = (  # which says that it is up with the first thing that it imports
-        "import sys; from pipeline.cli.main import main\n"
-        "first = ('import', ('pipeline.process.startup',))\n"
+        "import sys; from bicliques.pipeline.cli.main import main\n"
+        "first = ('import', ('bicliques.pipeline.process.startup',))\n"
         "sys.addaudithook(lambda event, facts: (event, facts[:1]) == first and print('up', flush=True))\n"
         "sys.exit(main())"
     )
@@ -205,11 +207,17 @@ def test_nothing_is_imported_before_ctrl_c_is_handled() -> None:
         "import os, sys\n"
         f"sys.path.insert(0, {environment()['PYTHONPATH']!r})\n"
         "before = set(sys.modules)\n"
-        "from pipeline.cli.main import main\n"
+        "from bicliques.pipeline.cli.main import main\n"
         "print(*sorted(set(sys.modules) - before))"
     )
     ended = subprocess.run([sys.executable, "-S", "-c", program], capture_output=True, text=True, check=True)
-    assert ended.stdout.split() == ["__future__", "pipeline", "pipeline.cli", "pipeline.cli.main"]
+    assert ended.stdout.split() == [
+        "__future__",
+        "bicliques",
+        "bicliques.pipeline",
+        "bicliques.pipeline.cli",
+        "bicliques.pipeline.cli.main",
+    ]
 
 
 def test_ctrl_c_after_the_command_has_ended_changes_nothing() -> None:
@@ -217,7 +225,7 @@ def test_ctrl_c_after_the_command_has_ended_changes_nothing() -> None:
         "import atexit, signal, sys\n"
         "atexit.register(print, 'the last words')\n"
         "atexit.register(signal.raise_signal, 2)\n"
-        "from pipeline.cli.main import program\n"
+        "from bicliques.pipeline.cli.main import program\n"
         "sys.argv = ['bicliques', '--version']\n"
         "program()"
     )
@@ -225,14 +233,14 @@ def test_ctrl_c_after_the_command_has_ended_changes_nothing() -> None:
         [sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=120, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.splitlines() == [f"bicliques {pipeline.__version__}", "the last words"]
+    assert ended.stdout.splitlines() == [f"bicliques {bq.__version__}", "the last words"]
 
 
 def test_ctrl_c_between_a_command_and_the_end_changes_nothing() -> None:
     """The command has printed its result, and no handler is there any more."""
     program = (
         "import signal\n"
-        "from pipeline.cli import main\n"
+        "from bicliques.pipeline.cli import main\n"
         "handle = signal.signal\n"
         "def pressed(*_):\n"
         "    signal.signal = handle\n"

@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernels.compiled import mixing, parquet_pages
-from pipeline.output import part_writer, stretch
-from pipeline.output.part_writer import PartWriter
-from pipeline.proof import coded_groups
-from pipeline.proof.coded_groups import CodedGroups
-from pipeline.proof.read_back import ProofTask, prove_part, read_part
-from pipeline.proof.summary import PartSummary, Tally
-from pipeline.run.labels import Tables
-from schemas.bicliques import Bicliques, row_hashes
-from schemas.errors import IncompleteError
-from schemas.hashes import hashes_of_ids
+from bicliques.kernels.compiled import mixing, parquet_pages
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.proof import coded_groups
+from bicliques.pipeline.proof.coded_groups import CodedGroups
+from bicliques.pipeline.proof.read_back import ProofTask, prove_part, read_part
+from bicliques.pipeline.proof.summary import PartSummary, Tally
+from bicliques.pipeline.run.labels import Tables
+from bicliques.schemas.bicliques import Bicliques, row_hashes
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import hashes_of_ids
 from tests.support.runs import load_ledger, mined_in_threads, prepared_run, random_edges
 
 

@@ -13,27 +13,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernels import engines
-from kernels.gpu.row_hashes import Lists
-from pipeline.api import steps
-from pipeline.api.runs import mine
-from pipeline.output import part_writer, stretch
-from pipeline.proof import on_device, proving
-from pipeline.proof.on_device import Columns, why_not
-from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
-from pipeline.proof.reading import Reading
-from pipeline.proof.summary import Summary
-from pipeline.run.folder import RunFolder
-from pipeline.run.labels import Tables
-from pipeline.run.opened import Run
-from pipeline.slices import worker
-from pipeline.workers.pool import Pool
-from pipeline.workers.thread_pool import InThreads
-from schemas.bicliques import Bicliques, Provenance
-from schemas.errors import DeviceMemoryError, IncompleteError
-from schemas.manifest import Part
-from schemas.platform import CORES
-from schemas.search import MEASURES
+from bicliques.kernels import engines
+from bicliques.kernels.gpu.row_hashes import Lists
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.api.runs import mine
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.proof import on_device, proving
+from bicliques.pipeline.proof.on_device import Columns, why_not
+from bicliques.pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
+from bicliques.pipeline.proof.reading import Reading
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.labels import Tables
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices import worker
+from bicliques.pipeline.workers.pool import Pool
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.bicliques import Bicliques, Provenance
+from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
+from bicliques.schemas.manifest import Part
+from bicliques.schemas.platform import CORES
+from bicliques.schemas.search import MEASURES
 from tests.emulation.device import EmulatedDevice
 from tests.emulation.device import why_not as why_not_emulated
 from tests.support.engines import TOY_GPU, toy_kind
@@ -186,7 +186,7 @@ def test_four_threads_read_onto_the_device_of_this_process(
         return prove(run, pool, report, on_device, reading)
 
     monkeypatch.setattr(proving, "prove", watch)
-    monkeypatch.setattr("pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
+    monkeypatch.setattr("bicliques.pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
     with engines.registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
         mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
@@ -201,10 +201,10 @@ def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(
     def never(*_: object) -> None:
         raise AssertionError("the host reads")
 
-    monkeypatch.setattr("pipeline.proof.read_back.read_part", never)
+    monkeypatch.setattr("bicliques.pipeline.proof.read_back.read_part", never)
     with engines.registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
-        monkeypatch.setattr("pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
+        monkeypatch.setattr("bicliques.pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
         mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
         assert manifest_pair(tmp_path / "out") == answer(EDGES)
         (tmp_path / "out" / "manifest.json").unlink()

@@ -10,18 +10,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.api import steps
-from pipeline.api.runs import mine, resume, verify
-from pipeline.output import part_writer, stretch
-from pipeline.proof import proving, read_back, reading
-from pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
-from pipeline.proof.selection import places_of, rows_at
-from pipeline.proof.summary import Summary
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.workers.thread_pool import InThreads
-from schemas.bicliques import statement
-from schemas.errors import IncompleteError
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.api.runs import mine, resume, verify
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.proof import proving, read_back, reading
+from bicliques.pipeline.proof.read_back import ProofTask, proof_tasks, prove_part
+from bicliques.pipeline.proof.selection import places_of, rows_at
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.bicliques import statement
+from bicliques.schemas.errors import IncompleteError
 from tests.support.batches import state_anew
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
 

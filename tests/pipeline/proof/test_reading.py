@@ -13,21 +13,21 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.api import steps
-from pipeline.api.runs import verify
-from pipeline.mining import driver
-from pipeline.output import stretch
-from pipeline.proof import proving, read_back, reading
-from pipeline.proof.read_back import ProofTask, prove_part
-from pipeline.proof.reading import Reading
-from pipeline.proof.summary import Summary
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import InProcess, Pool, Result, WorkerLostError
-from pipeline.workers.thread_pool import InThreads
-from schemas.errors import IncompleteError, ResourceError
-from schemas.options import RunLimits
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.api.runs import verify
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.output import stretch
+from bicliques.pipeline.proof import proving, read_back, reading
+from bicliques.pipeline.proof.read_back import ProofTask, prove_part
+from bicliques.pipeline.proof.reading import Reading
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import InProcess, Pool, Result, WorkerLostError
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.schemas.options import RunLimits
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges
 
 EDGES = random_edges(20, 17, 0.45, 3)

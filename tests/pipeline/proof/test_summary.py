@@ -16,14 +16,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.proof import verification
-from pipeline.proof.summary import Summary, Tally, read_largest
-from pipeline.run.folder import RunFolder
-from schemas.bicliques import Bicliques
-from schemas.errors import IncompleteError
-from schemas.hashes import hashes_of_ids
-from schemas.sizes import SizeCounts
+import bicliques as bq
+from bicliques.pipeline.proof import verification
+from bicliques.pipeline.proof.summary import Summary, Tally, read_largest
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import hashes_of_ids
+from bicliques.schemas.sizes import SizeCounts
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -32,8 +32,8 @@ EDGES = random_edges(60, 40, 0.3, 11)
 @pytest.mark.parametrize("strings", [False, True])
 def test_the_summary_agrees_with_the_files(tmp_path: Path, strings: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES, strings)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
-    results = pipeline.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
+    results = bq.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
     frame = results.to_pandas()
     summary = Summary.read(RunFolder(results.path))
     assert summary.sizes == SizeCounts.of(frame.n_left.to_numpy(), frame.n_right.to_numpy())
@@ -67,7 +67,7 @@ def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
 @pytest.mark.parametrize("step", [1009, pytest.param(61, marks=pytest.mark.exhaustive)])
 def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     largest = results.top(5)
     for name in ("left.parquet", "largest.parquet"):
         file = results.path / "summary" / name
@@ -84,7 +84,7 @@ def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
         with suppress(IncompleteError):  # where the rows of `top` are; without them it looks at all rows
             assert read_largest(RunFolder(results.path), results.manifest, "edges", 5) in (places, None)
     pq.write_table(pa.table({"by": ["edges"]}), file)  # of other columns
-    with pytest.raises(IncompleteError, match=r"summary cannot be read .*mend it with: pipeline\.resume"):
+    with pytest.raises(IncompleteError, match=r"summary cannot be read .*mend it with: bicliques\.resume"):
         results.top(5)
     shutil.rmtree(results.path / "summary")
     assert results.top(5).equals(largest)
@@ -92,7 +92,7 @@ def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
 
 def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     for name, column in (("sizes", "count"), ("left", "bicliques"), ("right", "bicliques"), ("largest", "row")):
         file = results.path / "summary" / f"{name}.parquet"
         whole = file.read_bytes()
@@ -100,18 +100,18 @@ def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
         k = table.column_names.index(column)
         pq.write_table(table.set_column(k, column, pc.add(table[column], 1)), file)
         with pytest.raises(IncompleteError, match="summary is not of these rows; delete it"):
-            pipeline.verify(results.path, progress=False)
+            bq.verify(results.path, progress=False)
         file.write_bytes(whole)
     of_before = table.filter(pc.equal(table["by"], "edges")).slice(0, 50)  # a summary of an earlier version has fewer
     pq.write_table(of_before, file)
-    assert pipeline.verify(results.path, progress=False).count == len(results)
+    assert bq.verify(results.path, progress=False).count == len(results)
     pq.write_table(of_before.slice(1), file)
     with pytest.raises(IncompleteError, match="summary is not of these rows; delete it"):
-        pipeline.verify(results.path, progress=False)
+        bq.verify(results.path, progress=False)
     file.unlink()
-    assert pipeline.verify(results.path, progress=False).count == len(results)
+    assert bq.verify(results.path, progress=False).count == len(results)
     shutil.rmtree(results.path / "summary")
-    assert pipeline.verify(results.path, progress=False).count == len(results)
+    assert bq.verify(results.path, progress=False).count == len(results)
 
 
 def test_rows_that_several_threads_have_verified_are_summed_up_together(
@@ -119,8 +119,8 @@ def test_rows_that_several_threads_have_verified_are_summed_up_together(
 ) -> None:
     """Two threads read a part each, because each waits until the other has one."""
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
-    results = pipeline.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
+    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
+    results = bq.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
     read, both = verification._Reading._read, threading.Barrier(2)
 
     def with_another(self: object, piece: Any) -> Any:
@@ -130,12 +130,12 @@ def test_rows_that_several_threads_have_verified_are_summed_up_together(
 
     monkeypatch.setattr(verification._Reading, "_read", with_another)
     monkeypatch.setattr(verification, "count_cores", lambda: 2)
-    assert pipeline.verify(results.path, progress=False).count == len(results)
+    assert bq.verify(results.path, progress=False).count == len(results)
 
 
 def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     expected, file = results.top(60), results.path / "summary" / "largest.parquet"
     table = pq.read_table(file)
     pq.write_table(table.slice(0, 50), file)
@@ -147,7 +147,7 @@ def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path: P
 
 def test_a_summary_of_an_earlier_version_lacks_the_largest(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     largest, file = results.top(5), results.path / "summary" / "largest.parquet"
     file.unlink()
     assert Summary.read(RunFolder(results.path)).largest == {}
@@ -156,5 +156,5 @@ def test_a_summary_of_an_earlier_version_lacks_the_largest(tmp_path: Path) -> No
 
 def test_a_run_that_only_counted_has_no_summary(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
     assert not (results.path / "summary").exists()

@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import pipeline
-from pipeline.proof.equal_rows import Repeats
-from pipeline.proof.summary import Tally
-from pipeline.proof.verification import Adjacency
-from pipeline.run.folder import RunFolder
-from pipeline.run.labels import ids_of, open_labels
-from schemas.bicliques import Bicliques, fingerprint, row_hashes
-from schemas.errors import IncompleteError
-from schemas.hashes import hashes_of_ids, vertex_hashes
+import bicliques as bq
+from bicliques.pipeline.proof.equal_rows import Repeats
+from bicliques.pipeline.proof.summary import Tally
+from bicliques.pipeline.proof.verification import Adjacency
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.labels import ids_of, open_labels
+from bicliques.schemas.bicliques import Bicliques, fingerprint, row_hashes
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import hashes_of_ids, vertex_hashes
 from tests.support.batches import state_anew
 from tests.support.examples import examples
 from tests.support.runs import random_edges, rewrite_record, write_edges
@@ -36,7 +36,7 @@ Rows = list[dict[str, Any]]
 def mined(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
     folder = tmp_path_factory.mktemp("verify")
     source = write_edges(folder / "g.parquet", EDGES, request.param)
-    pipeline.mine(source, folder / "out", workers=0, progress=False, report=False)
+    bq.mine(source, folder / "out", workers=0, progress=False, report=False)
     return folder / "out"
 
 
@@ -140,10 +140,10 @@ MUTANTS: list[tuple[Callable[[Rows], Rows], str]] = [
 
 
 def test_a_right_run_is_verified_in_words(mined: Path) -> None:
-    found = pipeline.verify(mined, sample=10**6, progress=False)
-    assert found.sampled == found.count == pipeline.open_run(mined).manifest.count
+    found = bq.verify(mined, sample=10**6, progress=False)
+    assert found.sampled == found.count == bq.open_run(mined).manifest.count
     assert any("no biclique is missing cannot be seen" in words for words in found.not_proven)
-    assert found.fingerprint == pipeline.open_run(mined).manifest.fingerprint
+    assert found.fingerprint == bq.open_run(mined).manifest.fingerprint
 
 
 @pytest.mark.parametrize("mutant", [drop, confuse, *(mutant for mutant, _ in MUTANTS)], ids=lambda m: m.__name__)
@@ -152,7 +152,7 @@ def test_rows_that_changed_after_proving_are_refused(
 ) -> None:
     out = changed(mined, tmp_path, mutant)
     with pytest.raises(IncompleteError, match=r"but the manifest says|has the id|members do not ascend"):
-        pipeline.verify(out, sample=0, progress=False)
+        bq.verify(out, sample=0, progress=False)
 
 
 @pytest.mark.parametrize(("mutant", "words"), MUTANTS, ids=lambda m: getattr(m, "__name__", ""))
@@ -161,12 +161,12 @@ def test_wrong_rows_are_refused_even_if_the_engine_found_them(
 ) -> None:
     out = changed(mined, tmp_path, mutant, honest=True)
     with pytest.raises(IncompleteError, match=words):
-        pipeline.verify(out, sample=10**6, progress=False)
+        bq.verify(out, sample=10**6, progress=False)
 
 
 def test_facts_that_rows_cannot_show_are_listed_as_not_proven(mined: Path, tmp_path: Path) -> None:
     """The engine did not report the missing biclique. Only a second enumeration finds it, and verification says so."""
-    found = pipeline.verify(changed(mined, tmp_path, drop, honest=True), sample=10**6, progress=False)
+    found = bq.verify(changed(mined, tmp_path, drop, honest=True), sample=10**6, progress=False)
     assert any("cannot be seen from the rows" in words for words in found.not_proven)
 
 
@@ -176,7 +176,7 @@ def test_a_label_that_is_not_in_the_input(mined: Path, tmp_path: Path) -> None:
         return rows
 
     with pytest.raises(IncompleteError, match="is not the label of a vertex of the input"):
-        pipeline.verify(changed(mined, tmp_path, rename), progress=False)
+        bq.verify(changed(mined, tmp_path, rename), progress=False)
 
 
 def test_sizes_that_differ_from_the_lists_are_refused(mined: Path, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_sizes_that_differ_from_the_lists_are_refused(mined: Path, tmp_path: Pat
     pq.write_table(table.set_column(3, table.schema.field("n_left"), pa.array(sizes)), part)
     name_anew(out, part)
     with pytest.raises(IncompleteError, match="column n_left is not the length of column left"):
-        pipeline.verify(out, progress=False)
+        bq.verify(out, progress=False)
 
 
 def test_other_columns(mined: Path, tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_other_columns(mined: Path, tmp_path: Path) -> None:
     pq.write_table(table.replace_schema_metadata({"bicliques.schema": "2"}), part)
     name_anew(out, part)
     with pytest.raises(IncompleteError, match=r"has the columns id int64, right list.* instead of id int64, left list"):
-        pipeline.verify(out, progress=False)
+        bq.verify(out, progress=False)
 
 
 @pytest.mark.parametrize("limits", [{"min_left": 3}, {"max_right": 2}], ids=str)
@@ -209,7 +209,7 @@ def test_rows_outside_the_limits_of_the_run(mined: Path, tmp_path: Path, limits:
     rewrite_record(out / "options.json", options=options | {"search": options["search"] | limits})
     (side,) = (name.partition("_")[2] for name in limits)
     with pytest.raises(IncompleteError, match=f"has a row whose {side} side is outside the limits of the run"):
-        pipeline.verify(out, progress=False)
+        bq.verify(out, progress=False)
 
 
 def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
     pq.write_table(table.replace_schema_metadata({"bicliques.schema": "77"}), part)
     name_anew(out, part)
     with pytest.raises(IncompleteError, match="schema version 77, and this package reads version 2; mine again"):
-        pipeline.verify(out, progress=False)
+        bq.verify(out, progress=False)
 
 
 def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
     shutil.copytree(mined, out)
     (out / "bicliques" / "more.parquet").write_bytes(b"x")
     with pytest.raises(IncompleteError, match=r"more\.parquet is not of this run, and would be read"):
-        pipeline.verify(out, progress=False)
+        bq.verify(out, progress=False)
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -280,8 +280,8 @@ def test_all_repeated_numbers_are_found() -> None:
 def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
     """Each row in turn loses a member, in a run whose manifest agrees. Every row is checked."""
     source = write_edges(tmp_path / "g.parquet", random_edges(9, 8, 0.45, 3))
-    pipeline.mine(source, tmp_path / "mined", workers=0, progress=False, report=False)
-    count = len(pipeline.open_run(tmp_path / "mined"))
+    bq.mine(source, tmp_path / "mined", workers=0, progress=False, report=False)
+    count = len(bq.open_run(tmp_path / "mined"))
     assert 15 < count < 60
     for k in range(count):
         (tmp_path / str(k)).mkdir()
@@ -293,7 +293,7 @@ def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
 
         out = changed(tmp_path / "mined", tmp_path / str(k), tamper, honest=True)
         with pytest.raises(IncompleteError, match=r"is not maximal|is not a biclique|is also in"):
-            pipeline.verify(out, sample=count, progress=False)
+            bq.verify(out, sample=count, progress=False)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from pipeline.publishing import place
+from bicliques.pipeline.publishing import place
 from tests.support.bucket import Bucket, bucket_of_moto, impatient_file_system
 from tests.support.published import files_below, run_in_parts
 

@@ -13,17 +13,17 @@ import pyarrow.dataset as ds
 import pytest
 from pyarrow.fs import FileSystem
 
-import pipeline
-from pipeline.cli import main
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.bucket import ACCESS_KEY, NAME, SECRET_KEY, Bucket
 from tests.support.published import check_complete, check_honest, contents
 
 PREFIX = "nights/2026-11-24"
 
 
-def publish(run: Path, bucket: Bucket, **how: bool) -> pipeline.Published:
-    return pipeline.publish(run, bucket.url(PREFIX), progress=False, **how)
+def publish(run: Path, bucket: Bucket, **how: bool) -> bq.Published:
+    return bq.publish(run, bucket.url(PREFIX), progress=False, **how)
 
 
 def there(bucket: Bucket) -> dict[str, bytes]:
@@ -100,7 +100,7 @@ def test_the_mark_goes_before_anything_else_is_changed(run: Path, other: Path, b
 def test_no_secret_is_in_a_file_the_log_or_an_error(
     run: Path, bucket: Bucket, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("pipeline", "fsspec"):
+    for name in ("bicliques", "fsspec"):
         caplog.set_level(logging.DEBUG, name)
     user, password = "otheruser", "other%2Fgeheim"
     url = bucket.url(PREFIX).replace("s3://", f"s3://{user}:{password}@")
@@ -117,12 +117,12 @@ def test_no_secret_is_in_a_file_the_log_or_an_error(
 
 def test_a_bucket_that_is_not_there(run: Path, bucket: Bucket) -> None:
     with pytest.raises((InputError, ResourceError), match=r"^s3://nobucket/x.* cannot be (read|written) \("):
-        pipeline.publish(run, bucket.url("x").replace(NAME, "nobucket"), progress=False)
+        bq.publish(run, bucket.url("x").replace(NAME, "nobucket"), progress=False)
 
 
 def test_the_top_of_a_bucket(run: Path, bucket: Bucket) -> None:
     bucket.put("mine.txt", b"mine")
-    pipeline.publish(run, bucket.url(), progress=False)
+    bq.publish(run, bucket.url(), progress=False)
     check_complete(bucket.objects(), run, {"mine.txt": b"mine"})
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from schemas.errors import BicliqueError, ResourceError
+import bicliques as bq
+from bicliques.schemas.errors import BicliqueError, ResourceError
 from tests.support.bucket import Asked, Bucket, Killer
 from tests.support.forks import sweeping
 from tests.support.published import check_complete, check_honest, contents
@@ -29,8 +29,8 @@ def there(bucket: Bucket, prefix: str = PREFIX) -> dict[str, bytes]:
     return {key.removeprefix(f"{prefix}/"): data for key, data in found.items() if not key.endswith("/")}
 
 
-def publish(run: Path, bucket: Bucket, prefix: str = PREFIX) -> pipeline.Published:
-    return pipeline.publish(run, bucket.url(prefix), overwrite=True, progress=False)
+def publish(run: Path, bucket: Bucket, prefix: str = PREFIX) -> bq.Published:
+    return bq.publish(run, bucket.url(prefix), overwrite=True, progress=False)
 
 
 def cut_off(run: Path, bucket: Bucket, at: int, prefix: str = PREFIX) -> bool:

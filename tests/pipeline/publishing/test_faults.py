@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from schemas.errors import BicliqueError, ResourceError
+import bicliques as bq
+from bicliques.schemas.errors import BicliqueError, ResourceError
 from tests.support.bucket import Asked, Bucket
 from tests.support.published import check_complete, check_honest
 
@@ -20,7 +20,7 @@ def there(bucket: Bucket) -> dict[str, bytes]:
 
 
 def publish(run: Path, bucket: Bucket) -> None:
-    pipeline.publish(run, bucket.url(PREFIX), overwrite=True, progress=False)
+    bq.publish(run, bucket.url(PREFIX), overwrite=True, progress=False)
 
 
 #: What requests do: look, make a file in three steps or in one, read it back, and remove it.

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.output import part_writer, stretch
+import bicliques as bq
+from bicliques.pipeline.output import part_writer, stretch
 from tests.pipeline.publishing.conftest import Somewhere
 from tests.support.published import contents
 from tests.support.runs import environment, random_edges, write_edges
@@ -18,13 +18,13 @@ from tests.support.runs import environment, random_edges, write_edges
 #: Pieces are smaller than usual, because the tests' store is slow. Its client never has less than 10 MB of a file.
 PEAK = """
 import sys, pipeline
-from pipeline.publishing import copying, place
+from bicliques.pipeline.publishing import copying, place
 from tests.support.own_memory import OwnMemory
 copying.PIECE = place.PIECE = 1 << 20
 place._IN_FLIGHT = 4 << 20
-pipeline.publish(sys.argv[1], sys.argv[3], overwrite=True, progress=False)  # imports what it needs
+bicliques.publish(sys.argv[1], sys.argv[3], overwrite=True, progress=False)  # imports what it needs
 memory = OwnMemory()
-found = pipeline.publish(sys.argv[2], sys.argv[3], overwrite=True, progress=False)
+found = bicliques.publish(sys.argv[2], sys.argv[3], overwrite=True, progress=False)
 print(found.bytes, memory.peak())
 """
 #: Of what is published, files whose content nobody looks at.
@@ -66,7 +66,7 @@ def test_memory_does_not_follow_the_number_of_files(
         patch.setattr(stretch, "GROUP_MEMBERS", 8)
         patch.setattr(stretch, "STRETCH_ROWS", 2)
         patch.setattr(part_writer, "PART_BYTES", 1)
-        many = pipeline.mine(source, tmp_path / "many", workers=0, progress=False, report=False).path
+        many = bq.mine(source, tmp_path / "many", workers=0, progress=False, report=False).path
     assert len(contents(many)) > 5 * len(contents(run))
     _, before = published(run, run, place.url)
     _, after = published(run, many, place.url)

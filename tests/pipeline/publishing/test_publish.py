@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.publishing import copying
-from pipeline.publishing.contents import sealed
-from pipeline.publishing.place import LocalPlace, Seen, open_place
-from pipeline.publishing.publication import Record
-from pipeline.run.progress import Progress
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.records import with_checksum
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.publishing import copying
+from bicliques.pipeline.publishing.contents import sealed
+from bicliques.pipeline.publishing.place import LocalPlace, Seen, open_place
+from bicliques.pipeline.publishing.publication import Record
+from bicliques.pipeline.run.progress import Progress
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.records import with_checksum
 from tests.pipeline.publishing.conftest import Somewhere
 from tests.support.published import EDGES, check_complete, contents
 from tests.support.runs import manifest_pair, rewrite_record, write_edges
@@ -28,8 +28,8 @@ from tests.support.runs import manifest_pair, rewrite_record, write_edges
 OTHERS = {"README.txt": b"mine", "labels/notes.txt": b"mine, too", "bicliques/_old/x.parquet": b"hidden"}
 
 
-def publish(run: Path, place: Somewhere, **how: Any) -> pipeline.Published:
-    return pipeline.publish(run, place.url, progress=False, **how)
+def publish(run: Path, place: Somewhere, **how: Any) -> bq.Published:
+    return bq.publish(run, place.url, progress=False, **how)
 
 
 def test_all_of_a_run_is_there_and_again_nothing_is_written(run: Path, place: Somewhere) -> None:
@@ -114,7 +114,7 @@ def test_another_run_is_refused_and_replaced_if_that_is_asked_for(
     before = place.files()
     assert main.main(["publish", str(other), place.url, "--quiet"]) == 2
     error = capsys.readouterr().err
-    assert f"holds another run, of {pipeline.open_run(run).manifest.created}, with " in error
+    assert f"holds another run, of {bq.open_run(run).manifest.created}, with " in error
     assert "bicliques (other ones); name another folder, or replace it with --overwrite" in error
     assert place.files() == before
     found = publish(other, place, overwrite=True)
@@ -127,7 +127,7 @@ def test_another_run_is_refused_and_replaced_if_that_is_asked_for(
 
 def test_a_run_without_rows_is_published(place: Somewhere, tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    empty = pipeline.mine(source, tmp_path / "empty", min_left=24, min_right=16, progress=False, report=False)
+    empty = bq.mine(source, tmp_path / "empty", min_left=24, min_right=16, progress=False, report=False)
     assert len(empty) == publish(empty.path, place).count == 0
     there = place.files()
     assert not [name for name in there if name.startswith("bicliques/")]
@@ -136,7 +136,7 @@ def test_a_run_without_rows_is_published(place: Somewhere, tmp_path: Path) -> No
 
 def test_numbers_of_vertices_and_changes_are_published(place: Somewhere, tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    out = pipeline.mine(source, tmp_path / "out", per_vertex=True, progress=False, report=False).path
+    out = bq.mine(source, tmp_path / "out", per_vertex=True, progress=False, report=False).path
     (out / "changes").mkdir()
     for name in ("diff.json", "gone.parquet", ".new.parquet.tmp", "mine.txt"):
         (out / "changes" / name).write_text("x")
@@ -148,7 +148,7 @@ def test_numbers_of_vertices_and_changes_are_published(place: Somewhere, tmp_pat
 
 def test_progress_grows_to_the_whole(run: Path, place: Somewhere) -> None:
     told: list[Progress] = []
-    pipeline.publish(run, place.url, progress=told.append)
+    bq.publish(run, place.url, progress=told.append)
     shares = [progress.share for progress in told]
     assert shares == sorted(shares)
     assert (shares[-1], {progress.step for progress in told}) == (1.0, {"publish"})
@@ -161,7 +161,7 @@ def test_a_call_that_is_stopped_goes_on_later(run: Path, place: Somewhere) -> No
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pipeline.publish(run, place.url, progress=stop)
+        bq.publish(run, place.url, progress=stop)
     there = place.files()
     assert "_SUCCESS" not in there
     assert "manifest.json" not in there
@@ -180,7 +180,7 @@ def test_nothing_goes_on_behind_an_error(run: Path, place: Somewhere, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(copying, "PIECE", 100)
         with pytest.raises(KeyboardInterrupt):
-            pipeline.publish(run, place.url, progress=stop)
+            bq.publish(run, place.url, progress=stop)
     there = place.files()
     assert {name: data for name, data in there.items() if name != "_published.json"}.items() <= contents(run).items()
     assert len(there) < len(contents(run))
@@ -233,7 +233,7 @@ def test_a_part_of_a_publication_is_replaced_by_another_run(run: Path, other: Pa
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        pipeline.publish(run, place.url, progress=stop)
+        bq.publish(run, place.url, progress=stop)
     publish(other, place, overwrite=True)
     check_complete(place.files(), other)
 
@@ -254,7 +254,7 @@ def test_a_file_of_the_run_that_goes_meanwhile_ends_it(run: Path, place: Somewhe
         page.unlink(missing_ok=True)
 
     with pytest.raises(IncompleteError, match=r"report\.html cannot be read \(No such file"):
-        pipeline.publish(copy, place.url, progress=spoil)
+        bq.publish(copy, place.url, progress=spoil)
     assert not {"_SUCCESS", "report.html", "manifest.json"} & place.files().keys()
     page.write_bytes(whole)
     publish(copy, place)
@@ -268,7 +268,7 @@ def test_somebody_who_writes_there_too_is_noticed(run: Path, place: Somewhere) -
         place.put("bicliques/mine.parquet", b"not a row")
 
     with pytest.raises(InputError, match=r"bicliques/mine\.parquet is of somebody else"):
-        pipeline.publish(run, place.url, progress=disturb)
+        bq.publish(run, place.url, progress=disturb)
     assert "_SUCCESS" not in place.files()
     place.remove("bicliques/mine.parquet")
     first = next(iter(contents(run)))
@@ -278,7 +278,7 @@ def test_somebody_who_writes_there_too_is_noticed(run: Path, place: Somewhere) -
             place.put(first, b"short")
 
     with pytest.raises(ResourceError, match="was changed while the run was published"):
-        pipeline.publish(run, place.url, progress=change)
+        bq.publish(run, place.url, progress=change)
     assert "_SUCCESS" not in place.files()
     publish(run, place)
     check_complete(place.files(), run)
@@ -290,10 +290,10 @@ def test_two_publications_at_a_time_do_not_both_succeed(run: Path, other: Path, 
     def meanwhile(progress: Progress) -> None:
         if progress.share > 0.4 and not inner:
             inner.append(None)
-            pipeline.publish(other, place.url, overwrite=True, progress=False)
+            bq.publish(other, place.url, overwrite=True, progress=False)
 
     with pytest.raises((ResourceError, InputError)):
-        pipeline.publish(run, place.url, progress=meanwhile)
+        bq.publish(run, place.url, progress=meanwhile)
     publish(run, place, overwrite=True)
     check_complete(place.files(), run)
 
@@ -304,7 +304,7 @@ def test_another_word_that_all_is_there_is_noticed(run: Path, place: Somewhere) 
             place.put("_SUCCESS", b"")
 
     with pytest.raises(ResourceError, match="_SUCCESS was changed while the run was published"):
-        pipeline.publish(run, place.url, progress=say)
+        bq.publish(run, place.url, progress=say)
 
 
 def test_another_command_that_begins_at_the_very_end_is_noticed(run: Path, other: Path, place: Somewhere) -> None:
@@ -317,7 +317,7 @@ def test_another_command_that_begins_at_the_very_end_is_noticed(run: Path, other
             Record(sealed(other), open_place(place.url)).write({}, contents(run))
 
     with pytest.raises(ResourceError, match=r"_published\.json was changed while the run was published"):
-        pipeline.publish(run, place.url, progress=begin)
+        bq.publish(run, place.url, progress=begin)
     assert "_SUCCESS" not in place.files()
     publish(other, place, overwrite=True)
     check_complete(place.files(), other)

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.publishing.contents import is_published
-from schemas.errors import BicliqueError, IncompleteError, InputError
-from schemas.records import with_checksum
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.publishing.contents import is_published
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
+from bicliques.schemas.records import with_checksum
 from tests.pipeline.publishing.conftest import Somewhere
 from tests.support.published import EDGES, check_complete, files_below
 from tests.support.runs import write_edges
@@ -21,17 +21,17 @@ from tests.support.runs import write_edges
 
 def refused(run: Path, url: str | Path, said: str, kind: type[BicliqueError] = InputError, **how: bool) -> None:
     with pytest.raises(kind, match=said) as caught:
-        pipeline.publish(run, url, progress=False, **how)
+        bq.publish(run, url, progress=False, **how)
     assert "\n" not in str(caught.value).replace(str(url), "")
 
 
 def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    out = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=20).path
-    said = f"^{out} is not complete, and only a complete run is published; continue with: pipeline"
+    out = bq.mine(source, tmp_path / "out", workers=0, progress=False, max_results=20).path
+    said = f"^{out} is not complete, and only a complete run is published; continue with: bicliques"
     refused(out, tmp_path / "x", said, IncompleteError)
     refused(tmp_path, tmp_path / "x", "is not the folder of a run: it has no options.json$")
-    counted = pipeline.mine(source, tmp_path / "counted", count_only=True, progress=False, report=False).path
+    counted = bq.mine(source, tmp_path / "counted", count_only=True, progress=False, report=False).path
     refused(counted, tmp_path / "x", "was mined with count_only=True and holds no bicliques to publish; mine it again")
     assert not (tmp_path / "x").exists()
 
@@ -63,19 +63,19 @@ def flip(file: Path) -> None:
 def test_a_run_that_is_damaged(run: Path, tmp_path: Path, pattern: str, harm: Callable[[Path], None]) -> None:
     copy = shutil.copytree(run, tmp_path / "copy")
     harm(next(copy.glob(pattern)))
-    refused(copy, tmp_path / "x", "pipeline.resume", IncompleteError)
+    refused(copy, tmp_path / "x", "bicliques.resume", IncompleteError)
     assert not (tmp_path / "x").exists()
-    pipeline.resume(copy, workers=0, progress=False)
-    pipeline.publish(copy, tmp_path / "x", progress=False)
+    bq.resume(copy, workers=0, progress=False)
+    bq.publish(copy, tmp_path / "x", progress=False)
     check_complete(files_below(tmp_path / "x"), copy)
 
 
 @pytest.mark.parametrize("harm", [cut, Path.unlink])
 def test_a_run_whose_tables_of_vertices_are_damaged(tmp_path: Path, harm: Callable[[Path], None]) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    out = pipeline.mine(source, tmp_path / "out", per_vertex=True, workers=0, progress=False, report=False).path
+    out = bq.mine(source, tmp_path / "out", per_vertex=True, workers=0, progress=False, report=False).path
     harm(out / "vertices" / "left.parquet")
-    refused(out, tmp_path / "x", "pipeline.resume", IncompleteError)
+    refused(out, tmp_path / "x", "bicliques.resume", IncompleteError)
     assert not (tmp_path / "x").exists()
 
 
@@ -108,7 +108,7 @@ def test_a_place_in_the_run_or_in_another(run: Path, other: Path, tmp_path: Path
         refused(copy, place, "is the folder of the run, or lies in it; name a folder elsewhere", overwrite=True)
     refused(other, copy, "is the folder of a run, which is not published into; name another one", overwrite=True)
     published = tmp_path / "published"
-    pipeline.publish(run, published, progress=False)
+    bq.publish(run, published, progress=False)
     copied = files_below(published)
     for folder in (copy, published):
         for place in (folder / "bicliques", f"file://{folder}/edges/new/night"):
@@ -134,7 +134,7 @@ def test_files_of_others_that_readers_would_read(run: Path, place: Somewhere, na
     refused(run, place.url, f"{name} is of somebody else, and would be read as rows of the run; move it away")
     assert place.files() == {name: b"mine"}
     place.remove(name)
-    pipeline.publish(run, place.url, progress=False)
+    bq.publish(run, place.url, progress=False)
     place.put(name, b"mine")
     refused(run, place.url, f"{name} is of somebody else", overwrite=True)
 
@@ -160,7 +160,7 @@ def record_of(place: Somewhere) -> dict[str, object]:
     "name", ["../victim", "labels/../../victim", "bicliques/mine.txt", "/etc/victim", "options.json"]
 )
 def test_a_record_that_names_other_files_removes_none(run: Path, other: Path, local: Somewhere, name: str) -> None:
-    pipeline.publish(run, local.url, progress=False)
+    bq.publish(run, local.url, progress=False)
     victim = Path(local.url).parent / "victim"
     victim.write_text("mine")
     local.put("bicliques/mine.txt", b"mine")
@@ -176,7 +176,7 @@ def test_a_record_that_names_other_files_removes_none(run: Path, other: Path, lo
 @pytest.mark.parametrize("damage", [b"", b"[]", b"{", b'{"layout": 2}', b'{"layout": 1, "run": 3}', b"\xff"])
 def test_a_record_that_was_cut_off(run: Path, other: Path, place: Somewhere, damage: bytes) -> None:
     """Where all files are of the run at hand it is made again. Otherwise nobody knows what was published."""
-    pipeline.publish(run, place.url, progress=False)
+    bq.publish(run, place.url, progress=False)
     whole = place.files()
     place.put("_published.json", damage)
     refused(run, place.url, r"_published\.json cannot be used .*, so nobody knows which files were published there")
@@ -185,13 +185,13 @@ def test_a_record_that_was_cut_off(run: Path, other: Path, place: Somewhere, dam
     assert place.files() == {name: data for name, data in whole.items() if name != "_SUCCESS"} | {
         "_published.json": damage
     }
-    assert pipeline.publish(run, place.url, progress=False).written == 0
+    assert bq.publish(run, place.url, progress=False).written == 0
     check_complete(place.files(), run)
 
 
 def test_what_was_published_is_no_run(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = tmp_path / "place"
-    pipeline.publish(run, place, progress=False)
+    bq.publish(run, place, progress=False)
     for words in (["show"], ["status"], ["verify"], ["publish", str(tmp_path / "again")]):
         assert main.main([words[0], str(place), *words[1:]]) == 2
         assert capsys.readouterr().err == (

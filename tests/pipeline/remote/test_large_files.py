@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from moto.s3 import models
 
-import pipeline
-from pipeline.remote import objects
-from pipeline.remote.objects import Objects
-from schemas.errors import ResourceError
+import bicliques as bq
+from bicliques.pipeline.remote import objects
+from bicliques.pipeline.remote.objects import Objects
+from bicliques.schemas.errors import ResourceError
 from tests.support.bucket import Asked
 from tests.support.runs import ROOT, environment
 from tests.support.stored import Machines, check_whole, machines_with_a_bucket, source_in
@@ -94,12 +94,12 @@ def test_a_run_whose_files_go_in_pieces(machines: Machines, tmp_path: Path) -> N
     source = source_in(tmp_path)
     machines.bucket.fault = lambda asked: "error" if asked.what == "part" and "bicliques/part-" in asked.key else None
     with pytest.raises(ResourceError, match="cannot be written"):
-        pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+        bq.mine(source, machines.url, workers=0, progress=False, report=False)
     assert "abort" in whats(machines)
     assert machines.bucket.uploads() == 0
     machines.bucket.well()
     machines.change()
-    pipeline.mine(source, machines.url, workers=0, progress=False, report=True)
+    bq.mine(source, machines.url, workers=0, progress=False, report=True)
     kept = {key.rpartition("/")[2].partition("-")[0] for key in machines.bucket.whats("complete")}
     assert {"part", "report.html"} <= kept
     check_whole(machines)
@@ -110,8 +110,8 @@ def test_a_driver_that_is_killed_in_an_upload(machines: Machines, tmp_path: Path
     """What was sent stays as an upload that nobody reads. Another machine goes on."""
     source = source_in(tmp_path)
     words = ["mine", str(source), "-o", machines.url, "--quiet", "--workers", "0", "--no-report"]
-    code = "import sys; from pipeline.remote import objects; objects.PIECE_BYTES = 2000; "
-    code += "from pipeline.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from bicliques.pipeline.remote import objects; objects.PIECE_BYTES = 2000; "
+    code += "from bicliques.pipeline.cli.main import main; sys.exit(main(sys.argv[1:]))"
     pids: list[int] = []
 
     def kill(asked: Asked) -> str | None:
@@ -129,5 +129,5 @@ def test_a_driver_that_is_killed_in_an_upload(machines: Machines, tmp_path: Path
     assert machines.bucket.uploads() == 1
     assert not [key for key in machines.there() if key.startswith("bicliques/")]
     machines.change()
-    pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+    bq.mine(source, machines.url, workers=0, progress=False, report=False)
     check_whole(machines)

@@ -6,9 +6,9 @@ from urllib.parse import quote
 
 import pytest
 
-from pipeline.remote import objects
-from pipeline.remote.systems import plain_errors
-from schemas.errors import InputError, ResourceError
+from bicliques.pipeline.remote import objects
+from bicliques.pipeline.remote.systems import plain_errors
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.bucket import impatient_file_system
 from tests.support.servers import bucket_server
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.cli.about import demo_source
-from pipeline.results.report.content import content_of
-from pipeline.results.report.listed import Listed
-from pipeline.run.opened import Run
+import bicliques as bq
+from bicliques.pipeline.cli.about import demo_source
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.results.report.listed import Listed
+from bicliques.pipeline.run.opened import Run
 
 #: Where a browser may be, besides playwright's own: the first that is there is used.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -26,7 +26,7 @@ OWN = ("file:", "data:", "blob:")
 @pytest.fixture(scope="session")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("browser") / "packages"
-    pipeline.mine(demo_source(), out, workers=0, progress=False)
+    bq.mine(demo_source(), out, workers=0, progress=False)
     return out / "report.html"
 
 

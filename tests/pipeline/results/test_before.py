@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.compare.in_run import changes_since_the_run_before
-from pipeline.results.report import before as since
-from pipeline.results.report.before import Before, Change
-from pipeline.results.report.content import content_of
-from pipeline.run.opened import Run
-from pipeline.series.runs import run_before
+import bicliques as bq
+from bicliques.pipeline.compare.in_run import changes_since_the_run_before
+from bicliques.pipeline.results.report import before as since
+from bicliques.pipeline.results.report.before import Before, Change
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.series.runs import run_before
 from tests.support.runs import random_edges, write_edges
 
 DAYS = ("2026-11-21", "2026-11-22", "2026-11-23")
@@ -26,7 +26,7 @@ DAYS = ("2026-11-21", "2026-11-22", "2026-11-23")
 
 def mined(source: Any, folder: Path, **options: Any) -> Path:
     options = {"workers": 0, "progress": False, "report": False} | options
-    return pipeline.mine(source, folder, **options).path
+    return bq.mine(source, folder, **options).path
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def name_before(run: Path) -> str | None:
 
 
 def numbers(run: Path) -> list[int]:
-    frame: pd.DataFrame = pipeline.open_run(run).to_pandas()
-    facts = pipeline.open_run(run).manifest.input
+    frame: pd.DataFrame = bq.open_run(run).to_pandas()
+    facts = bq.open_run(run).manifest.input
     smaller, edges = np.minimum(frame.n_left, frame.n_right), frame.n_left * frame.n_right
     return [len(frame), facts["n_left"], facts["n_right"], facts["n_edges"], int(edges.max()), int(smaller.max())]
 
@@ -62,8 +62,8 @@ def test_numbers_of_then_and_now(runs: Path) -> None:
     both = zip(numbers(runs / DAYS[1]), numbers(runs / DAYS[2]), strict=True)
     wanted = [Change(words, *pair) for words, pair in zip([*what, "largest smaller side"], both, strict=True)]
     assert (found.day, found.page, found.same_input, list(found.changes)) == (DAYS[1], None, False, wanted)
-    pipeline.report(runs / DAYS[1])
-    page = pipeline.report(runs / DAYS[2])
+    bq.report(runs / DAYS[1])
+    page = bq.report(runs / DAYS[2])
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.read_text()))
     assert f"The run before stands for {DAYS[1]}. Its page" in text
     change = wanted[0].now - wanted[0].then
@@ -91,7 +91,7 @@ def test_the_run_before_is_the_last_one_that_asked_the_same(runs: Path) -> None:
     (runs / DAYS[1] / "manifest.json").write_text("{")
     (runs / DAYS[0] / "options.json").write_text("{")
     assert name_before(runs / "2026-11-26") is None, "neither can be read"
-    assert pipeline.report(runs / "2026-11-26").exists()
+    assert bq.report(runs / "2026-11-26").exists()
 
 
 def test_runs_of_objects_in_memory_follow_none(tmp_path: Path) -> None:
@@ -134,9 +134,9 @@ def test_what_is_gone_and_new_is_shown_where_it_was_found_out(
     assert found.largest_new is not None
     sets = [
         {(tuple(left), tuple(right)) for left, right in zip(frame.left, frame.right, strict=True)}
-        for frame in (pipeline.open_run(runs / day).to_pandas() for day in ("2026-12-01", "2026-12-02"))
+        for frame in (bq.open_run(runs / day).to_pandas() for day in ("2026-12-01", "2026-12-02"))
     ]
-    html = pipeline.report(run).read_text()
+    html = bq.report(run).read_text()
     text = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html))
     gone, new = len(sets[0] - sets[1]), len(sets[1] - sets[0])
     assert f"{gone:,} bicliques are gone and {new:,} are new, {100 * difference.share:.3g} % of all" in text

@@ -14,15 +14,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.results import candidates, cover, distinct
-from pipeline.results.candidates import Score, SizeScore, best_rows
-from pipeline.results.cover import cover_rows
-from pipeline.results.distinct import distinct_rows
-from pipeline.results.overlap import common_members, repeated, shares_of
-from pipeline.results.parts import Parts
-from pipeline.results.surprise import UNIT, Surprise
-from schemas.bicliques import Bicliques
-from schemas.search import MEASURES
+from bicliques.pipeline.results import candidates, cover, distinct
+from bicliques.pipeline.results.candidates import Score, SizeScore, best_rows
+from bicliques.pipeline.results.cover import cover_rows
+from bicliques.pipeline.results.distinct import distinct_rows
+from bicliques.pipeline.results.overlap import common_members, repeated, shares_of
+from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.surprise import UNIT, Surprise
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.search import MEASURES
 from tests.support.examples import examples
 from tests.support.oracles import cliques, random_edges
 

@@ -9,23 +9,23 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.results.binning import Grid, cells_of
-from pipeline.results.report import choosing
-from pipeline.results.report import listed as listing
-from pipeline.results.report.content import content_of
-from pipeline.results.report.listed import Listed
-from pipeline.results.results import Results
-from pipeline.run.opened import Run
-from pipeline.run.tables import open_part
-from schemas.search import By
+import bicliques as bq
+from bicliques.pipeline.results.binning import Grid, cells_of
+from bicliques.pipeline.results.report import choosing
+from bicliques.pipeline.results.report import listed as listing
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.results.report.listed import Listed
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.tables import open_part
+from bicliques.schemas.search import By
 from tests.support.runs import random_edges, write_edges
 
 
 def mined(folder: Path, n_left: int, n_right: int, share: float, seed: int = 11, **options: object) -> Path:
     edges = random_edges(n_left, n_right, share, seed)
     source = write_edges(folder / f"{n_left}-{seed}.parquet", edges)
-    run: Path = pipeline.mine(
+    run: Path = bq.mine(
         source, folder / f"out-{n_left}-{seed}", workers=0, progress=False, report=False, **options
     ).path
     return run
@@ -45,7 +45,7 @@ def dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def per_cell(run: Path, found: Listed) -> tuple[Grid, np.ndarray]:
     """The heat map of a run, and how many rows of each cell are listed."""
-    cells = cells_of(pipeline.open_run(run).sizes())
+    cells = cells_of(bq.open_run(run).sizes())
     sizes = np.array([found.sizes(k) for k in range(len(found.rows))])
     counts = Counter(cells.cells(sizes[:, 0], sizes[:, 1]).tolist())
     return cells, np.array([counts[k] for k in range(cells.count.size)]).reshape(cells.count.shape)
@@ -70,7 +70,7 @@ def test_every_cell_of_the_heat_map_has_a_row_and_a_cell_of_few_has_all(
 
 def test_a_small_run_is_on_the_page_as_a_whole(tmp_path: Path) -> None:
     run = mined(tmp_path, 25, 15, 0.4)
-    found, results = listed_of(run), pipeline.open_run(run)
+    found, results = listed_of(run), bq.open_run(run)
     assert 300 < len(results) == len(found.rows)
     assert sorted(found.ids) == sorted(results.to_arrow()["id"].to_pylist())
 
@@ -78,7 +78,7 @@ def test_a_small_run_is_on_the_page_as_a_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize("n", [200, 300])
 def test_so_is_one_whose_bicliques_have_all_the_same_sizes(tmp_path: Path, n: int) -> None:
     edges = [(f"a{k}", f"b{k}") for k in range(n)]
-    results = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
     found = listed_of(results.path)
     assert sorted(found.ids) == sorted(results.to_arrow()["id"].to_pylist())
     assert len(found.ids) == n
@@ -89,7 +89,7 @@ def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
     dense: Path, wanted: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(listing, "WANTED", wanted)
-    found, results = listed_of(dense), pipeline.open_run(dense)
+    found, results = listed_of(dense), bq.open_run(dense)
     rankings: tuple[By, ...] = ("edges", "balance")
     for by in rankings:
         rows = results.top(300, by).to_pylist()
@@ -114,7 +114,7 @@ def test_labels_of_rows_that_are_not_listed_are_left_out() -> None:
 
 
 def test_no_more_is_read_behind_the_largest_than_has_room(dense: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = pipeline.open_run(dense).top(300, "edges").to_pylist()
+    rows = bq.open_run(dense).top(300, "edges").to_pylist()
     members = sum(row["n_left"] + row["n_right"] for row in rows[100:150])
     for room, looked_at in ((members, 150), (members - 1, 149), (0, 100)):
         monkeypatch.setattr(choosing, "MOST_BEHIND", room)
@@ -146,9 +146,11 @@ def test_few_row_groups_are_read_of_a_run_of_many(
     parts, opened, looked = choosing.Parts(Run.at(dense), many), list[Path](), list[tuple[int, int]]()
     sizes = parts.sizes
     monkeypatch.setattr(parts, "sizes", lambda *place: looked.append(place) or sizes(*place))
-    monkeypatch.setattr("pipeline.results.parts.open_part", lambda file: opened.append(file) or open_part(file))
+    monkeypatch.setattr(
+        "bicliques.pipeline.results.parts.open_part", lambda file: opened.append(file) or open_part(file)
+    )
     none = np.empty((0, 7), np.int64)
-    places = choosing.examples(parts, cells_of(pipeline.open_run(dense).sizes()), [none])
+    places = choosing.examples(parts, cells_of(bq.open_run(dense).sizes()), [none])
     assert (len(looked), len(set(opened))) == (64, 64)
     groups = parts.groups(sorted(many.index(file) for file in set(opened)))
     most = {(part, group): int(np.prod(largest)) for part, group, largest in groups if largest}
@@ -161,7 +163,7 @@ def test_the_row_groups_with_most_missing_cells_are_read_first(
     dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(choosing, "_EXAMPLES", 0)
-    parts, cells = choosing.Parts(Run.at(dense), many), cells_of(pipeline.open_run(dense).sizes())
+    parts, cells = choosing.Parts(Run.at(dense), many), cells_of(bq.open_run(dense).sizes())
     there = {place: cells.cells(*parts.sizes(*place)) for place in choosing._groups(parts)}
     (part, group), own = next(iter(there.items()))
     left, right = parts.sizes(part, group)

@@ -9,33 +9,33 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.proof.summary import LARGEST
-from pipeline.results.report.content import content_of
-from pipeline.run.opened import Run
-from schemas.search import MEASURES
+import bicliques as bq
+from bicliques.pipeline.proof.summary import LARGEST
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.search import MEASURES
 from tests.support.runs import random_edges, write_edges
 
 _FEWER = 100
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[pipeline.Results]:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[bq.Results]:
     """A run, and the same with the shorter summary."""
     folder = tmp_path_factory.mktemp("runs")
     source = write_edges(folder / "g.parquet", random_edges(200, 14, 0.8, 11), strings=True)
-    new = pipeline.mine(source, folder / "new", workers=0, progress=False)
+    new = bq.mine(source, folder / "new", workers=0, progress=False)
     old = shutil.copytree(new.path, folder / "old") / "summary" / "largest.parquet"
     table = pq.read_table(old)
     by = table["by"].to_numpy(zero_copy_only=False)
     rank = np.concatenate([np.arange(n) for n in np.unique_counts(by).counts])
     assert len(table) == LARGEST * len(MEASURES)
     pq.write_table(table.filter(rank < _FEWER), old)
-    return [new, pipeline.open_run(old.parents[1])]
+    return [new, bq.open_run(old.parents[1])]
 
 
 @pytest.mark.parametrize("by", MEASURES)
-def test_the_largest_and_explanations(runs: list[pipeline.Results], by: str) -> None:
+def test_the_largest_and_explanations(runs: list[bq.Results], by: str) -> None:
     new, old = runs
     for n in (_FEWER, _FEWER + 1, LARGEST + 1):
         assert old.top(n, by).equals(new.top(n, by))
@@ -44,7 +44,7 @@ def test_the_largest_and_explanations(runs: list[pipeline.Results], by: str) -> 
         assert old.explain(id).to_json() | {"run": ""} == new.explain(id).to_json() | {"run": ""}
 
 
-def test_the_page_the_comparison_and_the_proof(runs: list[pipeline.Results], tmp_path: Path) -> None:
+def test_the_page_the_comparison_and_the_proof(runs: list[bq.Results], tmp_path: Path) -> None:
     new, old = runs
     theirs, ours = (content_of(Run.at(each.path)).listed for each in runs)
     assert theirs is not None
@@ -53,7 +53,7 @@ def test_the_page_the_comparison_and_the_proof(runs: list[pipeline.Results], tmp
     assert {by: own.tolist() for by, own in ours.numbers.items()} == {
         by: own.tolist() for by, own in theirs.numbers.items()
     }
-    assert pipeline.report(old.path).exists()
-    assert pipeline.diff(old.path, new.path, tmp_path / "changes").unchanged == len(new)
-    assert pipeline.verify(old.path).count == len(new)
-    assert pipeline.publish(old.path, tmp_path / "published").count == len(new)
+    assert bq.report(old.path).exists()
+    assert bq.diff(old.path, new.path, tmp_path / "changes").unchanged == len(new)
+    assert bq.verify(old.path).count == len(new)
+    assert bq.publish(old.path, tmp_path / "published").count == len(new)

@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from kernels.compiled.searching import find_texts
-from pipeline.results.edges import _long_enough, degrees_of
-from pipeline.results.listing import columns_of
-from pipeline.results.results import Results
-from pipeline.run import labels
-from pipeline.run.names import EDGES_FILE
-from pipeline.run.opened import Run
-from schemas.errors import IncompleteError, InputError, UnknownIdError
-from schemas.search import MEASURES
+import bicliques as bq
+from bicliques.kernels.compiled.searching import find_texts
+from bicliques.pipeline.results.edges import _long_enough, degrees_of
+from bicliques.pipeline.results.listing import columns_of
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run import labels
+from bicliques.pipeline.run.names import EDGES_FILE
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import IncompleteError, InputError, UnknownIdError
+from bicliques.schemas.search import MEASURES
 from tests.support.commands import run
 from tests.support.notebook import HOSTILE, Cells
 from tests.support.runs import random_edges, write_edges
@@ -39,15 +39,15 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of several parts, whose labels are text."""
     folder = tmp_path_factory.mktemp("explaining")
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
-    pipeline.mine(source, folder / "out", max_results=200, **HOW)
+    bq.mine(source, folder / "out", max_results=200, **HOW)
     for most in (500, None):  # each session writes parts of its own
-        pipeline.resume(folder / "out", max_results=most, workers=0, progress=False, report=False)
+        bq.resume(folder / "out", max_results=most, workers=0, progress=False, report=False)
     return folder / "out"
 
 
 @pytest.fixture
 def results(out: Path) -> Results:
-    return pipeline.open_run(out)
+    return bq.open_run(out)
 
 
 @pytest.mark.parametrize("command", ["explain", "plot", "verify"])
@@ -78,7 +78,7 @@ def test_members_are_those_of_the_row_with_the_id(results: Results) -> None:
 
 @pytest.mark.parametrize("ids", ["labels", "dense"])
 def test_members_are_named_as_in_the_rows(tmp_path: Path, ids: Any) -> None:
-    results = pipeline.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", ids=ids, **HOW)
+    results = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", ids=ids, **HOW)
     last = list(results)[-1]
     assert results.members(last.id) == last
     explained = results.explain(last.id)
@@ -137,7 +137,7 @@ def test_of_a_large_one_no_ids_are_read_and_of_others_not_more_than_the_ids(
     assert read[-1] is None
     assert read[:-1] == [["id"]] * (len(read) - 1)
     assert len(read) > 3
-    monkeypatch.setattr("pipeline.proof.selection.count_cores", lambda: 1)
+    monkeypatch.setattr("bicliques.pipeline.proof.selection.count_cores", lambda: 1)
     read.clear()
     results.members(first)
     assert read == [["id"], None], "it stops where the row is"
@@ -235,7 +235,7 @@ def test_row_groups_that_cannot_overlap_as_much_are_not_read(
         def _place(self, id: int) -> Any:
             return (0, *divmod(table["id"].to_pylist().index(id), 7))
 
-    monkeypatch.setattr("pipeline.results.candidates.count_cores", lambda: 1)
+    monkeypatch.setattr("bicliques.pipeline.results.candidates.count_cores", lambda: 1)
     elsewhere = Elsewhere(Run.at(results.path))
     for id in table["id"].to_pylist()[50::280]:
         assert elsewhere.explain(id, n=3).overlapping.equals(results.explain(id, n=3).overlapping)
@@ -269,7 +269,7 @@ def test_edges_are_read_over_as_many_rows_as_there_are_vertices(tmp_path: Path) 
 
 def test_a_run_that_is_not_complete_is_explained_as_far_as_it_is(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    part = pipeline.mine(source, tmp_path / "part", max_results=100, **HOW)
+    part = bq.mine(source, tmp_path / "part", max_results=100, **HOW)
     id = part[7].id
     found = part.explain(id)
     assert found.count == len(part) == 100
@@ -277,10 +277,10 @@ def test_a_run_that_is_not_complete_is_explained_as_far_as_it_is(tmp_path: Path)
     assert found.overlapping.num_rows == 20
     assert str(found).count("\n") > 30
     assert "place among 100:" in found._repr_html_()
-    none = pipeline.mine(source, tmp_path / "none", min_left=40, **HOW)
+    none = bq.mine(source, tmp_path / "none", min_left=40, **HOW)
     with pytest.raises(UnknownIdError, match=f"no biclique with the id {id}"):
         none.members(id)
-    counted = pipeline.mine(source, tmp_path / "counted", count_only=True, **HOW)
+    counted = bq.mine(source, tmp_path / "counted", count_only=True, **HOW)
     for ask in (counted.members, counted.explain):
         with pytest.raises(InputError, match="holds no bicliques"):
             ask(id)
@@ -289,15 +289,15 @@ def test_a_run_that_is_not_complete_is_explained_as_far_as_it_is(tmp_path: Path)
 def test_without_its_summary_a_run_is_explained_too(out: Path, tmp_path: Path) -> None:
     shutil.copytree(out, tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / "summary")
-    id = pipeline.open_run(out).top(1)["id"][0].as_py()
-    found, whole = (pipeline.open_run(path).explain(id) for path in (tmp_path / "out", out))
+    id = bq.open_run(out).top(1)["id"][0].as_py()
+    found, whole = (bq.open_run(path).explain(id) for path in (tmp_path / "out", out))
     assert found.standings == whole.standings
     assert found.members["right"]["bicliques"].null_count == len(found.biclique.right)
     assert found.members["right"].drop(["bicliques"]).equals(whole.members["right"].drop(["bicliques"]))
     for file in (tmp_path / "out" / "edges").iterdir():
         file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(IncompleteError, match="cannot be read"):
-        pipeline.open_run(tmp_path / "out").explain(id)
+        bq.open_run(tmp_path / "out").explain(id)
 
 
 @pytest.fixture(scope="module")
@@ -306,7 +306,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Results:
     labels = [*HOSTILE, "a\nb", "\x1b[31mred", "東京" * 30, "\u202eabc", " "]
     edges = [(label, film) for label in labels for film in ("<i>1</i>", "2\r\n3")] + [("only", "<i>1</i>")]
     table = pa.table(dict(zip(("<b>user</b>", "fi\nlm"), map(list, zip(*edges, strict=True)), strict=True)))
-    return pipeline.mine(table, tmp_path_factory.mktemp("hostile") / "<u>run", **HOW)
+    return bq.mine(table, tmp_path_factory.mktemp("hostile") / "<u>run", **HOW)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 300])
@@ -361,7 +361,7 @@ def test_the_command_prints_text_or_json(hostile: Results, capsys: pytest.Captur
 
 
 def test_a_run_without_bicliques_has_none_to_explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    none = pipeline.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=40, **HOW)
+    none = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=40, **HOW)
     code, _, error = run(capsys, "explain", none.path)
     assert (code, error) == (2, f"bicliques: {none.path} has no biclique to explain\n")
 

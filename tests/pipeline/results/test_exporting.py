@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.cli.exporting import FORMATS as NAMED
-from pipeline.cli.main import main
-from pipeline.results import exporting, forms
-from pipeline.results.exporting import FORMATS
-from pipeline.results.results import Results
-from pipeline.rows import collection
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.cli.exporting import FORMATS as NAMED
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.results import exporting, forms
+from bicliques.pipeline.results.exporting import FORMATS
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.rows import collection
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
 QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
@@ -53,9 +53,9 @@ def hostile_edges(*more: str) -> list[tuple[str, str]]:
 def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "text":
-        return pipeline.mine(hostile_edges(), folder / "run", **QUIET)
+        return bq.mine(hostile_edges(), folder / "run", **QUIET)
     source = write_edges(folder / "g.parquet", random_edges(20, 15, 0.4, 1) * 3)
-    return pipeline.mine(source, folder / "run", ids="dense" if request.param == "dense" else "labels", **QUIET)
+    return bq.mine(source, folder / "run", ids="dense" if request.param == "dense" else "labels", **QUIET)
 
 
 def pairs(found: Any) -> Pairs:
@@ -109,7 +109,7 @@ def test_the_graph_as_adjacency_lists_has_the_same_bicliques(results: Results, t
     text = (tmp_path / "g.adj").read_text()
     left, right = (results.labels(side).to_pylist() for side in ("left", "right"))  # type: ignore[arg-type]
     assert len(text.splitlines()) == len(left)
-    found = pipeline.mine(tmp_path / "g.adj", tmp_path / "run", **QUIET)
+    found = bq.mine(tmp_path / "g.adj", tmp_path / "run", **QUIET)
     wanted = results
     if results._run.options.ids == "labels":
         found = [([left[a] for a in one], [right[b] for b in two]) for one, two in found]  # type: ignore[assignment]
@@ -140,7 +140,7 @@ def test_small_batches_and_pieces_change_nothing(results: Results, monkeypatch: 
 
 @pytest.mark.parametrize("name", ["spmf", "cxt"])
 def test_a_label_with_a_line_break_is_refused_where_it_would_be_two(name: str, tmp_path: Path) -> None:
-    results = pipeline.mine(hostile_edges("two\nlines"), tmp_path / "run", **QUIET)
+    results = bq.mine(hostile_edges("two\nlines"), tmp_path / "run", **QUIET)
     for stays in ("csv", "jsonl", "adj"):
         results.export(stays, tmp_path / stays)
     (tmp_path / name).write_text("before")
@@ -156,7 +156,7 @@ def test_a_cross_table_that_is_too_large_is_refused(results: Results, monkeypatc
 
 
 def test_what_cannot_be_exported_is_refused(tmp_path: Path, results: Results) -> None:
-    counted = pipeline.mine(hostile_edges(), tmp_path / "counted", count_only=True, **QUIET)
+    counted = bq.mine(hostile_edges(), tmp_path / "counted", count_only=True, **QUIET)
     with pytest.raises(InputError, match="holds no bicliques"):
         counted.export("csv", tmp_path / "x.csv")
     counted.export("adj", tmp_path / "x.adj")
@@ -170,7 +170,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, results: Results) ->
 
 
 def test_no_rows_are_a_file_without(tmp_path: Path) -> None:
-    none = pipeline.mine(hostile_edges(), tmp_path / "none", min_left=12, min_right=12, **QUIET)
+    none = bq.mine(hostile_edges(), tmp_path / "none", min_left=12, min_right=12, **QUIET)
     assert text_of(none, "csv") == "id,n_left,n_right,left,right\n"
     assert text_of(none, "jsonl") == ""
     assert (none.memberships("left").num_rows, none.to_sparse().shape[0], len(none.to_networkx())) == (0, 0, 0)
@@ -245,7 +245,7 @@ def test_the_command_writes_what_the_call_writes(
 
 
 def test_what_is_not_complete_is_exported_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pipeline.mine(hostile_edges(), tmp_path / "run", max_results=3, **QUIET)
+    bq.mine(hostile_edges(), tmp_path / "run", max_results=3, **QUIET)
     assert main(["export", str(tmp_path / "run"), "--format", "jsonl", "-o", str(tmp_path / "x")]) == 3
     assert len((tmp_path / "x").read_text().splitlines()) == 3
     assert "bicliques: not complete; go on with: bicliques resume" in capsys.readouterr().err

@@ -13,10 +13,10 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import pytest
 
-from pipeline.results import svg
-from pipeline.results.report import axes
-from pipeline.results.report.axes import WIDTH, Bins, Linear, Logarithmic, colour_of, linear_numbers
-from pipeline.results.report.figures import (
+from bicliques.pipeline.results import svg
+from bicliques.pipeline.results.report import axes
+from bicliques.pipeline.results.report.axes import WIDTH, Bins, Linear, Logarithmic, colour_of, linear_numbers
+from bicliques.pipeline.results.report.figures import (
     BUSY,
     LEFT,
     RIGHT,
@@ -27,10 +27,10 @@ from pipeline.results.report.figures import (
     step_figure,
     timeline_figure,
 )
-from pipeline.results.report.timeline import Block, Lane, Stretch, Timeline
-from pipeline.results.svg import Figure, element, number, style
-from schemas.dtypes import MAX_VERTICES
-from schemas.sizes import SizeCounts
+from bicliques.pipeline.results.report.timeline import Block, Lane, Stretch, Timeline
+from bicliques.pipeline.results.svg import Figure, element, number, style
+from bicliques.schemas.dtypes import MAX_VERTICES
+from bicliques.schemas.sizes import SizeCounts
 
 HOSTILE = "</text></svg><script>alert(1)</script>\n\"'&\x00\x1b\ud800]]>"
 NAMES = {"left": HOSTILE, "right": "-->" + HOSTILE}

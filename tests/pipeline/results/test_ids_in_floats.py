@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.results.results import Results
-from schemas.errors import InputError, UnknownIdError
+import bicliques as bq
+from bicliques.pipeline.results.results import Results
+from bicliques.schemas.errors import InputError, UnknownIdError
 from tests.support.commands import run
 from tests.support.runs import random_edges, write_edges
 
@@ -23,13 +23,13 @@ from tests.support.runs import random_edges, write_edges
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ids")
     source = write_edges(folder / "g.parquet", random_edges(9, 9, 0.4, 1), strings=True)
-    pipeline.mine(source, folder / "out", workers=0, progress=False, report=False)
+    bq.mine(source, folder / "out", workers=0, progress=False, report=False)
     return folder / "out"
 
 
 @pytest.fixture
 def results(out: Path) -> Results:
-    return pipeline.open_run(out)
+    return bq.open_run(out)
 
 
 LOST = (

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.results.report import listed as listing
-from pipeline.results.report.content import content_of
-from pipeline.results.report.listed import Listed
-from pipeline.results.report.packing import PAGE, SHOWN, UNFOLDED, packed
-from pipeline.run.opened import Run
+import bicliques as bq
+from bicliques.pipeline.results.report import listed as listing
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.results.report.listed import Listed
+from bicliques.pipeline.results.report.packing import PAGE, SHOWN, UNFOLDED, packed
+from bicliques.pipeline.run.opened import Run
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -30,7 +30,7 @@ SIDES = ("left", "right")
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
-    return pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False).path
+    return bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False).path
 
 
 def listed_of(run: Path) -> Listed:
@@ -68,7 +68,7 @@ def test_all_members_of_the_listed_bicliques_are_there(tmp_path: Path) -> None:
     names = [f"user {k} </script>" for k in range(900)]
     edges = pa.table({"l": np.repeat(names, 2), "r": np.tile(["<b>", "x"], 900)})
     edges = pa.concat_tables([edges, pa.table({"l": ["one"], "r": ["x"]})])
-    results = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False)
+    results = bq.mine(edges, tmp_path / "out", workers=0, progress=False)
     data = of_page(results.path / "report.html")
     assert data["most"] is None
     for by in ("edges", "balance"):
@@ -118,14 +118,14 @@ def test_any_rows_and_labels_come_back(seed: int) -> None:
 def test_numbers_are_listed_by_value_and_the_same_label_may_be_on_both_sides(tmp_path: Path) -> None:
     numbers = [9, 10, 100, 2, 5]
     edges = pa.table({"l": np.repeat(numbers, 2), "r": np.tile(["9", "100"], 5)})
-    pipeline.mine(edges, tmp_path / "out", workers=0, progress=False)
+    bq.mine(edges, tmp_path / "out", workers=0, progress=False)
     data = of_page(tmp_path / "out" / "report.html")
     assert data["members"] == {"left": [["2", "5", "9", "10", "100"]], "right": [["100", "9"]]}
     assert data["numeric"] == {"left": True, "right": False}
 
 
 def test_the_rows_are_the_largest_by_both_measures_each_once(out: Path) -> None:
-    found, results = listed_of(out), pipeline.open_run(out)
+    found, results = listed_of(out), bq.open_run(out)
     assert len(set(found.ids)) == len(found.ids) == len(found.rows) > 100
     for by, order in found.lists.items():
         assert found.numbers[by][:100].tolist() == list(range(1, 101))

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import bicliques
-import pipeline
-from pipeline.results.results import Results, open_results
-from schemas.errors import IncompleteError, InputError
+import bicliques as bq
+from bicliques.pipeline.results.results import Results, open_results
+from bicliques.schemas.errors import IncompleteError, InputError
 from tests.support.runs import environment, random_edges, write_edges
 from tests.support.stored import machines_with_a_bucket, source_in
 
@@ -31,7 +30,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
     """Opened by a path that another process has not."""
     monkeypatch.chdir(tmp_path)
     write_edges(tmp_path / "g.parquet", EDGES, strings=True)
-    return pipeline.mine("g.parquet", "out", workers=0, progress=False, report=False)
+    return bq.mine("g.parquet", "out", workers=0, progress=False, report=False)
 
 
 def test_another_process_opens_the_run(results: Results, tmp_path: Path) -> None:
@@ -45,22 +44,21 @@ def test_another_process_opens_the_run(results: Results, tmp_path: Path) -> None
 
 
 def test_what_is_loaded_speaks_the_words_of_its_package(results: Results) -> None:
-    for package in (pipeline, bicliques):
-        opened = package.open_run("out")
-        for again in (pickle.loads(pickle.dumps(opened)), copy.copy(opened), copy.deepcopy(opened)):
-            assert isinstance(again, Results)
-            assert list(again) == list(results)
-            twice = pickle.loads(pickle.dumps(again))
-            assert type(twice) is type(again) is type(opened)
+    opened = bq.open_run("out")
+    for again in (pickle.loads(pickle.dumps(opened)), copy.copy(opened), copy.deepcopy(opened)):
+        assert isinstance(again, Results)
+        assert list(again) == list(results)
+        twice = pickle.loads(pickle.dumps(again))
+        assert type(twice) is type(again) is type(opened)
     plain = open_results(Path("out"))
     assert type(pickle.loads(pickle.dumps(plain))) is Results
 
 
 def test_a_run_that_is_not_complete_is_loaded_as_it_is_then(results: Results) -> None:
-    begun = pipeline.mine("g.parquet", "begun", max_results=5, workers=0, progress=False, report=False)
+    begun = bq.mine("g.parquet", "begun", max_results=5, workers=0, progress=False, report=False)
     data = pickle.dumps(begun)
     assert (len(pickle.loads(data)), pickle.loads(data).complete) == (5, False)
-    pipeline.resume("begun", max_results=None, workers=0, progress=False, report=False)
+    bq.resume("begun", max_results=None, workers=0, progress=False, report=False)
     assert (len(pickle.loads(data)), pickle.loads(data).complete) == (len(results), True)
     assert len(begun) == 5
 
@@ -70,27 +68,27 @@ def test_another_run_in_the_place_is_not_taken_for_it(results: Results, tmp_path
     shutil.rmtree("out")
     with pytest.raises(InputError, match=f"^{tmp_path / 'out'} is not the folder of a run"):
         pickle.loads(data)
-    pipeline.mine("g.parquet", "out", workers=0, progress=False, report=False)
+    bq.mine("g.parquet", "out", workers=0, progress=False, report=False)
     with pytest.raises(InputError, match="out holds another run now than when its results were pickled; open it with"):
         pickle.loads(data)
 
 
 def test_results_of_a_run_that_was_begun_anew_say_so(results: Results) -> None:
-    pipeline.mine("g.parquet", "out", min_left=2, overwrite=True, workers=0, progress=False, report=False)
+    bq.mine("g.parquet", "out", min_left=2, overwrite=True, workers=0, progress=False, report=False)
     with pytest.raises(
         IncompleteError, match=r"\(it is missing\); another run was made in its folder, so open that again"
     ):
         results.head()
-    (file, *_) = pipeline.open_run("out").files
-    again = pipeline.open_run("out")
+    (file, *_) = bq.open_run("out").files
+    again = bq.open_run("out")
     file.unlink()
-    with pytest.raises(IncompleteError, match=r"\(it is missing\); mend it with: pipeline.resume"):
+    with pytest.raises(IncompleteError, match=r"\(it is missing\); mend it with: bicliques.resume"):
         again.head()
 
 
 def test_a_run_in_a_store_is_opened_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with machines_with_a_bucket(tmp_path, monkeypatch) as machines:
-        results = pipeline.mine(source_in(tmp_path), machines.url, workers=0, progress=False, report=False)
+        results = bq.mine(source_in(tmp_path), machines.url, workers=0, progress=False, report=False)
         data, rows = pickle.dumps(results), list(results)
         machines.change()
         assert list(pickle.loads(data)) == rows
@@ -103,8 +101,8 @@ def test_rows_explanations_and_comparisons_are_pickled_too(results: Results, mon
     explained = results.explain(row.id)
     assert pickle.loads(pickle.dumps(explained)).to_json() == explained.to_json()
     write_edges(Path("h.parquet"), EDGES[:-4], strings=True)
-    pipeline.mine("h.parquet", "less", workers=0, progress=False, report=False)
-    found = pipeline.diff("out", "less", output="changes")
+    bq.mine("h.parquet", "less", workers=0, progress=False, report=False)
+    found = bq.diff("out", "less", output="changes")
     data, gone = pickle.dumps((found, found.gone)), list(found.gone)
     Path("elsewhere").mkdir()
     monkeypatch.chdir("elsewhere")

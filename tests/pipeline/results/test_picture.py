@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.cli.main import main
-from pipeline.results import picture
-from pipeline.results.results import Results
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.results import picture
+from bicliques.pipeline.results.results import Results
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.notebook import HOSTILE
 from tests.support.runs import random_edges, write_edges
 
@@ -27,7 +27,7 @@ HOW: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("picture")
-    return pipeline.mine(write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1)), folder / "run", **HOW)
+    return bq.mine(write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1)), folder / "run", **HOW)
 
 
 def parsed(svg: str) -> Element:
@@ -76,7 +76,7 @@ def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results: Result
 
 def test_of_many_members_some_are_drawn_and_the_number_is_said(tmp_path: Path) -> None:
     edges = np.argwhere(np.ones((500, 3), int))
-    results = pipeline.mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "run", **HOW)
+    results = bq.mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "run", **HOW)
     drawn = results.plot(results[0].id)
     root = parsed(drawn.svg)
     assert len(squares(root, "own")) == 30 * 3 + 1
@@ -91,7 +91,7 @@ def test_labels_are_text_in_the_picture(tmp_path: Path) -> None:
     labels = [*HOSTILE, "a\nb", "\x1b[31m", "東京" * 30, " "]
     edges = [(label, film) for label in labels for film in ("<i>1</i>", "]]>")] + [("only", "]]>")]
     table = pa.table(dict(zip(("<b>user</b>", "fi\nlm"), map(list, zip(*edges, strict=True)), strict=True)))
-    results = pipeline.mine(table, tmp_path / "run", **HOW)
+    results = bq.mine(table, tmp_path / "run", **HOW)
     drawn = results.plot(str(results.top(1)["id"][0].as_py()))
     root = parsed(drawn.svg)
     assert {node.tag.removeprefix(SVG) for node in root.iter()} == {"svg", "style", "title", "text", "path"}
@@ -102,7 +102,7 @@ def test_labels_are_text_in_the_picture(tmp_path: Path) -> None:
 
 def test_a_run_with_dense_ids_is_drawn_too(results: Results, tmp_path: Path) -> None:
     source = results.path.parent / "g.parquet"
-    dense = pipeline.mine(source, tmp_path / "dense", ids="dense", **HOW)
+    dense = bq.mine(source, tmp_path / "dense", ids="dense", **HOW)
     id = results.top(1)["id"][0].as_py()
     for name in ("own", "near", "hole", "in"):
         counts = [len(squares(parsed(one.plot(id).svg), name)) for one in (results, dense)]
@@ -174,7 +174,7 @@ def test_what_the_command_cannot_draw_is_said_in_a_sentence(
 
 def test_a_run_without_bicliques_has_none_to_draw(results: Results, tmp_path: Path, capsys: Any) -> None:
     source = results.path.parent / "g.parquet"
-    none = pipeline.mine(source, tmp_path / "none", min_left=29, min_right=19, **HOW)
+    none = bq.mine(source, tmp_path / "none", min_left=29, min_right=19, **HOW)
     assert len(none) == 0
     assert main(["plot", str(none.path)]) == 2
     assert capsys.readouterr().err == f"bicliques: {none.path} has no biclique to plot\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-import pipeline
+import bicliques as bq
 
 
 def colour(page: Any, selector: str, x: float, y: float) -> tuple[int, ...]:
@@ -238,8 +238,8 @@ def test_odd_runs_open_without_complaint(visit: Any, tmp_path: Path, what: str) 
         "not complete": {"max_results": 1},
     }[what]
     table = pa.table({"l": [1, 2, 3, 3], "r": ["<i>", "<i>", "$$x$$", "<i>"]})
-    pipeline.mine(table, tmp_path / "out", workers=0, progress=False, **options)
-    page = visit(file=pipeline.report(tmp_path / "out"))
+    bq.mine(table, tmp_path / "out", workers=0, progress=False, **options)
+    page = visit(file=bq.report(tmp_path / "out"))
     assert page.locator("section").count() == {"none": 4, "one": 8, "counted": 7, "not complete": 8}[what]
     assert page.locator(".plot").count() == {"none": 2, "one": 4, "counted": 4, "not complete": 4}[what]
     assert page.locator("nav a").count() == page.locator("section").count()

@@ -19,19 +19,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.cli.about import demo_source
-from pipeline.results.facts import why_none
-from pipeline.results.report.content import content_of
-from pipeline.results.report.page import Page
-from pipeline.results.report.timeline import timeline
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.search import Search
-from schemas.sizes import SizeCounts
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.cli.about import demo_source
+from bicliques.pipeline.results.facts import why_none
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.results.report.page import Page
+from bicliques.pipeline.results.report.timeline import timeline
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.search import Search
+from bicliques.schemas.sizes import SizeCounts
 from tests.support.runs import environment, ledger_entry, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
@@ -41,7 +41,7 @@ QUIET = ("--workers", "0", "--quiet")
 @pytest.fixture(scope="module")
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run")
-    pipeline.mine(write_edges(folder / "g.parquet", EDGES, strings=True), folder / "out", workers=0, progress=False)
+    bq.mine(write_edges(folder / "g.parquet", EDGES, strings=True), folder / "out", workers=0, progress=False)
     return folder / "out"
 
 
@@ -52,15 +52,15 @@ def words_of(page: Path) -> str:
 
 
 def test_the_page_of_the_largest_says_that_it_has_no_others(out: Path, tmp_path: Path) -> None:
-    pipeline.largest(str(out), tmp_path / "largest", top=2, by="balance", workers=0, progress=False)
+    bq.largest(str(out), tmp_path / "largest", top=2, by="balance", workers=0, progress=False)
     assert "2 maximal bicliques, the largest by balance" in words_of(tmp_path / "largest" / "report.html")
 
 
 def test_every_complete_run_has_a_report_page(out: Path) -> None:
     text = words_of(out / "report.html")
-    count = len(pipeline.open_run(out))
+    count = len(bq.open_run(out))
     assert f"{count:,} maximal bicliques, all of them" in text
-    assert pipeline.open_run(out).manifest.input["digest"] in text
+    assert bq.open_run(out).manifest.input["digest"] in text
     assert "not complete" not in text
     html = (out / "report.html").read_text()
     markup = re.sub(r"<script>.*?</script>", "", html, flags=re.DOTALL)
@@ -70,7 +70,7 @@ def test_every_complete_run_has_a_report_page(out: Path) -> None:
 
 
 def test_the_numbers_are_those_of_the_files(out: Path) -> None:
-    content, frame = content_of(Run.at(out)), pipeline.open_run(out).to_pandas()
+    content, frame = content_of(Run.at(out)), bq.open_run(out).to_pandas()
     assert content.sizes is not None
     assert content.sizes.total == len(frame)
     for side in ("left", "right"):
@@ -86,11 +86,11 @@ def test_the_numbers_are_those_of_the_files(out: Path) -> None:
     assert content.listed is not None
     assert np.prod(content.listed.sizes(0)) == edges.max()
     assert dict(content.steps).keys() == {"startup", "ingest", "build", "plan", "mine", "prove"}
-    assert content.busy_ratio == pipeline.open_run(out).manifest.mining["busy_ratio"]
+    assert content.busy_ratio == bq.open_run(out).manifest.mining["busy_ratio"]
 
 
 def test_the_answer_comes_first_and_the_facts_of_the_run_last(out: Path) -> None:
-    text, frame = words_of(out / "report.html"), pipeline.open_run(out).to_pandas()
+    text, frame = words_of(out / "report.html"), bq.open_run(out).to_pandas()
     edges, smaller = frame.n_left * frame.n_right, np.minimum(frame.n_left, frame.n_right)
     first = frame.assign(edges=edges, smaller=smaller).sort_values(["edges", "n_left"]).iloc[-1]
     balanced = frame.assign(edges=edges, smaller=smaller).sort_values(["smaller", "edges", "n_left"]).iloc[-1]
@@ -117,7 +117,7 @@ def test_the_answer_comes_first_and_the_facts_of_the_run_last(out: Path) -> None
 
 
 def test_the_page_of_the_graph_that_ships_is_small(tmp_path: Path) -> None:
-    results = pipeline.mine(demo_source(), tmp_path / "out", workers=0, progress=False)
+    results = bq.mine(demo_source(), tmp_path / "out", workers=0, progress=False)
     assert (results.path / "report.html").stat().st_size < 400_000
     assert '"most":null' in zlib.decompress(base64.b64decode(data_of(results.path / "report.html"))).decode()
 
@@ -142,7 +142,7 @@ def test_a_page_with_long_lists_of_long_labels_and_many_slices_is_small_too(tmp_
     left = pa.concat_arrays([words, words, long])
     right = [*(int(k) for k in draw.integers(0, 30, 24_000)), 1, 1]
     table = pa.table({"l": left, "r": right})
-    results = pipeline.mine(table, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(table, tmp_path / "out", workers=0, progress=False, report=False)
     content = content_of(Run.at(results.path))
     many = [
         ledger_entry(k, count=1, began=100.0 + draw.random() * 1000, seconds=0.01, worker=f"worker {k % 90}")
@@ -162,7 +162,7 @@ def test_report_makes_a_removed_page_again(out: Path, capsys: pytest.CaptureFixt
     assert main.main(["report", str(out), "--json", "--quiet"]) == 0
     assert json.loads(capsys.readouterr().out) == {"report": str(out / "report.html")}
     assert words_of(out / "report.html") == before
-    assert pipeline.report(out) == out / "report.html"
+    assert bq.report(out) == out / "report.html"
     assert main.main(["report", str(out)]) == 0
     assert capsys.readouterr().err == "writing the report\n", "once"
 
@@ -173,14 +173,14 @@ def test_no_page_is_written_after_a_limit_or_with_no_report(tmp_path: Path, caps
     assert not (tmp_path / "a" / "report.html").exists(), "it would take time that a limit does not give"
     assert main.main(["resume", str(tmp_path / "a"), "--max-results", "none", "--no-report", *QUIET]) == 0
     assert not (tmp_path / "a" / "report.html").exists()
-    pipeline.mine(source, tmp_path / "b", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "b", workers=0, progress=False, report=False)
     assert not (tmp_path / "b" / "report.html").exists()
     capsys.readouterr()
 
 
 def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, max_results=700, ids="dense")
+    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, max_results=700, ids="dense")
     content = content_of(Run.at(results.path))
     frame = results.to_pandas()
     assert content.sizes is not None
@@ -188,7 +188,7 @@ def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
     members = np.concatenate(frame.right.to_list())
     assert [p.bicliques for p in content.participants["right"]] == sorted(np.bincount(members))[::-1][:20]
     assert content.participants["right"][0].label == str(7 * int(np.bincount(members).argmax()) + 1)
-    text = words_of(pipeline.report(results.path))
+    text = words_of(bq.report(results.path))
     assert "This run is not complete: the limit on the number of results was reached" in text
     assert "--max-results none" in text
 
@@ -196,12 +196,12 @@ def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
 def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     options = {"min_left": 2, "max_right": 9, "root_side": "left"}
-    results = pipeline.mine(source, tmp_path / "2026-01-31", workers=0, progress=False, max_results=7, **options)
+    results = bq.mine(source, tmp_path / "2026-01-31", workers=0, progress=False, max_results=7, **options)
     facts, origin = dict(content_of(Run.at(results.path)).facts), RunFolder(results.path).origin()
     assert facts["only with"] == "at least 2 left members, at most 9 right members"
     assert facts["BLAKE3 of the input"] == RunFolder(results.path).need("ingest")["digest"]
     assert (facts["root side"], facts["stands for"], facts["begun"]) == ("left", "2026-01-31", origin.created)
-    text = words_of(pipeline.report(results.path))
+    text = words_of(bq.report(results.path))
     assert "7 maximal bicliques, with at least 2 left members, at most 9 right members, so far" in text
 
 
@@ -222,10 +222,10 @@ def test_an_empty_result_says_why(search: Search, names: dict[str, str], words: 
 
 def test_the_page_of_a_run_that_has_not_begun_to_mine_says_so(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    pipeline.mine(source, tmp_path / "a", workers=0, progress=False, max_results=1)
+    bq.mine(source, tmp_path / "a", workers=0, progress=False, max_results=1)
     folder = RunFolder(tmp_path / "a")
     steps.start(source, tmp_path / "out", folder.options(), folder.limits(), False)
-    text = words_of(pipeline.report(tmp_path / "out"))
+    text = words_of(bq.report(tmp_path / "out"))
     assert "mining has not begun" in text
     assert "No slice was mined" in text
 
@@ -233,7 +233,7 @@ def test_the_page_of_a_run_that_has_not_begun_to_mine_says_so(tmp_path: Path) ->
 @pytest.mark.parametrize("sizes", [False, True])
 def test_a_run_that_only_counted(tmp_path: Path, sizes: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", count_only=True, sizes=sizes, workers=0, progress=False)
+    results = bq.mine(source, tmp_path / "out", count_only=True, sizes=sizes, workers=0, progress=False)
     text = words_of(results.path / "report.html")
     assert "counted and not listed" in text
     assert "it lists no bicliques" in text
@@ -244,7 +244,7 @@ def test_a_run_that_only_counted(tmp_path: Path, sizes: bool) -> None:
 @pytest.mark.parametrize(("least", "count"), [(5, 0), (3, 1), (1, 2)])
 def test_the_page_of_a_run_with_no_one_or_a_few_bicliques(tmp_path: Path, least: int, count: int) -> None:
     table = pa.table({"l": [1, 1, 2, 2, 3], "r": ["a", "b", "a", "b", "b"]})
-    results = pipeline.mine(table, tmp_path / "out", min_left=least, workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "out", min_left=least, workers=0, progress=False)
     assert len(results) == count
     text = words_of(results.path / "report.html")
     assert (f"{count} maximal biclique{'' if count == 1 else 's'}, " in text) == (count > 0)
@@ -255,7 +255,7 @@ def test_the_page_of_a_run_with_no_one_or_a_few_bicliques(tmp_path: Path, least:
 
 def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
     evil = ["<b>bold</b>", "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>']
-    results = pipeline.mine(pa.table({"l": evil, "r": ["x", "x", "x"]}), tmp_path / "out", workers=0, progress=False)
+    results = bq.mine(pa.table({"l": evil, "r": ["x", "x", "x"]}), tmp_path / "out", workers=0, progress=False)
     html = (results.path / "report.html").read_text()
     assert "<b>bold" not in html
     assert "alert(1)</script>" not in html
@@ -266,7 +266,7 @@ def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
 def test_no_control_of_a_label_a_name_or_a_path_is_in_the_page(tmp_path: Path) -> None:
     controls = "".join(chr(k) for k in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0xFFFE, 0xFFFF))
     table = pa.table({f"l{controls}": [f"a{controls}", "\x00", "b"], f"r{controls}": ["x\x00y", "x\x00y", "z"]})
-    results = pipeline.mine(table, tmp_path / "\x01" / "out\x7f", workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "\x01" / "out\x7f", workers=0, progress=False)
     html = (results.path / "report.html").read_bytes().decode()
     assert not set(html) & set(controls), "browsers replace NUL, and validators refuse all of them"
     text = words_of(results.path / "report.html")
@@ -280,14 +280,14 @@ def test_no_control_of_a_label_a_name_or_a_path_is_in_the_page(tmp_path: Path) -
 
 def test_labels_that_are_in_no_biclique_are_not_listed(tmp_path: Path) -> None:
     table = pa.table({"l": ["a", "a", "b"], "r": ["x", "y", "x"]})
-    results = pipeline.mine(table, tmp_path / "out", min_left=2, workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "out", min_left=2, workers=0, progress=False)
     found = content_of(Run.at(results.path)).participants
     assert {side: [p.label for p in found[side]] for side in found} == {"left": ["a", "b"], "right": ["x"]}
 
 
 def test_many_members_and_vertices_make_no_large_page(tmp_path: Path) -> None:
     wide = pa.table({"l": np.repeat(np.arange(20_000), 2), "r": np.tile([0, 1], 20_000)})
-    results = pipeline.mine(wide, tmp_path / "out", workers=0, progress=False)
+    results = bq.mine(wide, tmp_path / "out", workers=0, progress=False)
     assert len(results) == 1
     assert (results.path / "report.html").stat().st_size < 150_000
     assert "and 19,988 more" in words_of(results.path / "report.html")
@@ -301,19 +301,19 @@ def test_a_full_disk_leaves_the_old_page(out: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(ResourceError, match=r"report.html \(No space left on device\)"):
-        pipeline.report(out)
+        bq.report(out)
     assert (out / "report.html").read_bytes() == before
     assert not list(out.glob(".*.tmp"))
 
 
 def test_damage_is_named(out: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not the folder of a run"):
-        pipeline.report(tmp_path)
+        bq.report(tmp_path)
     file = out / "summary" / "sizes.parquet"
     before = file.read_bytes()
     file.write_bytes(b"nothing")
     with pytest.raises(IncompleteError, match="summary cannot be read"):
-        pipeline.report(out)
+        bq.report(out)
     file.write_bytes(before)
 
 
@@ -322,13 +322,13 @@ def test_memory_does_not_grow_with_the_rows(out: Path, tmp_path: Path) -> None:
     """Two million rows, which are the files of a run many times over, without the summary that the proof makes."""
     tiny = shutil.copytree(out, tmp_path / "tiny", ignore=shutil.ignore_patterns("summary"))
     out = tmp_path / "out"
-    results = pipeline.mine(demo_source(), out, workers=0, progress=False, report=False)
+    results = bq.mine(demo_source(), out, workers=0, progress=False, report=False)
     program = (
         "import sys, pipeline\n"
         "from tests.support.own_memory import OwnMemory\n"
-        "pipeline.report(sys.argv[1])  # imports what it needs\n"
+        "bicliques.report(sys.argv[1])  # imports what it needs\n"
         "memory = OwnMemory()\n"
-        "pipeline.report(sys.argv[2])\n"
+        "bicliques.report(sys.argv[2])\n"
         "print(memory.peak() >> 20)"
     )
 
@@ -348,7 +348,7 @@ def test_memory_does_not_grow_with_the_rows(out: Path, tmp_path: Path) -> None:
     manifest["count"] = 41 * len(results)
     rewrite_record(out / "manifest.json", **manifest)
     large = peak_mib()
-    assert len(pipeline.open_run(out)) == 2_324_208
+    assert len(bq.open_run(out)) == 2_324_208
     assert large < small + 150, (small, large)  # the page has 200 rows, here the longest ones; all would be gigabytes
     assert large < 400
 
@@ -357,12 +357,12 @@ def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
     file = out / "steps" / "mine.json"
     before = json.loads(file.read_text())
     (session,) = before["sessions"]
-    count = len(pipeline.open_run(out))
+    count = len(bq.open_run(out))
     rewrite_record(file, sessions=[session | {"seconds": 2.0, "processors": {"joules": 90.0}}])
-    text = words_of(pipeline.report(out))
+    text = words_of(bq.report(out))
     assert f"90 J, 45 W on average, {90e6 / count:,.1f} J per million bicliques" in text
     rewrite_record(file, sessions=[session | {"processors": {"not_readable": "it is night"}}])
-    text = words_of(pipeline.report(out))
+    text = words_of(bq.report(out))
     assert "Not measured: energy of the processors (it is night)" in text
     assert text.index("Not measured") > text.index("What every worker did"), "it is not what a reader came for"
     file.write_text(json.dumps(before))
@@ -373,7 +373,9 @@ def noted(real: Any, read: list[Any]) -> Any:
 
 
 def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.results.report.content.read_part", lambda *_: pytest.fail("the rows were read"))
+    monkeypatch.setattr(
+        "bicliques.pipeline.results.report.content.read_part", lambda *_: pytest.fail("the rows were read")
+    )
     read: list[Any] = []
     for name in ("read_row_group", "read_row_groups", "iter_batches"):
         monkeypatch.setattr(pq.ParquetFile, name, noted(getattr(pq.ParquetFile, name), read))

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.results.report.content import content_of
-from pipeline.results.report.listed import Listed
-from pipeline.run.opened import Run
+import bicliques as bq
+from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.results.report.listed import Listed
+from bicliques.pipeline.run.opened import Run
 from tests.support.page_list import ROWS, distinct, numbers
 from tests.support.runs import random_edges, write_edges
 
@@ -206,7 +206,7 @@ def is_in(size: tuple[int, int], cell: str) -> bool:
 
 def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit: Any, known: Listed, page_file: Path) -> None:
     page = visit()
-    frame = pipeline.open_run(page_file.parent).to_pandas()
+    frame = bq.open_run(page_file.parent).to_pandas()
     cells = page.eval_on_selector_all("#sizes [data-cell]", "(marks) => marks.map((mark) => mark.dataset.cell)")
     for size in ((11, 11), (4, 5), (2800, 1)):
         [cell] = [cell for cell in cells if is_in(size, cell)]
@@ -267,7 +267,7 @@ def test_labels_lead_to_their_groups(visit: Any, known: Listed, page_file: Path)
     assert numbers(page) == there[:10]
     assert page.inner_text("#filters") == "with role::program (tag) \u00d7"
     assert page.locator(".hit").first.inner_text() == "role::program"
-    frame = pipeline.open_run(page_file.parent).to_pandas()
+    frame = bq.open_run(page_file.parent).to_pandas()
     found = duckdb.sql(page.inner_text("#duckdb").replace("LIMIT 100", "")).fetchall()
     assert len(found) == sum("role::program" in members for members in frame.right) == 50_475
     page.locator(f"{ROWS} .members.left a").first.click()
@@ -303,7 +303,7 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose largest are nearly the same."""
     folder = tmp_path_factory.mktemp("alike")
     source = write_edges(folder / "g.parquet", random_edges(200, 14, 0.8, 11))
-    return pipeline.mine(source, folder / "out", workers=0, progress=False).path
+    return bq.mine(source, folder / "out", workers=0, progress=False).path
 
 
 def test_distinct_ones_behind_the_largest_are_listed_with_their_numbers(visit: Any, alike: Path) -> None:
@@ -331,8 +331,8 @@ def test_shares_of_lists_that_are_cut_are_those_of_the_whole_lists(
     draw = np.random.default_rng(3)
     names = np.array([bytes(draw.integers(97, 123, 40, np.uint8)).decode() for _ in range(2000)])
     table = pa.table({"user": names[left], "film": right})
-    monkeypatch.setattr("pipeline.results.report.page._MOST_BYTES", 0)
-    run = pipeline.mine(table, tmp_path / "out", workers=0, progress=False).path
+    monkeypatch.setattr("bicliques.pipeline.results.report.page._MOST_BYTES", 0)
+    run = bq.mine(table, tmp_path / "out", workers=0, progress=False).path
     found = content_of(Run.at(run)).listed
     assert found is not None
     page = visit(file=run / "report.html", place="#by=all&repeats=1")

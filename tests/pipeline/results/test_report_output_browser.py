@@ -14,8 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.results.report.listed import Listed
+import bicliques as bq
+from bicliques.pipeline.results.report.listed import Listed
 from tests.support.page_list import ROWS, distinct
 
 
@@ -40,7 +40,7 @@ def run_pandas(lines: str) -> pd.DataFrame:
 )
 def test_the_lines_for_duckdb_and_pandas_find_the_same(visit: Any, place: str, page_file: Path) -> None:
     page = visit(place=place)
-    frame = pipeline.open_run(page_file.parent).to_pandas()
+    frame = bq.open_run(page_file.parent).to_pandas()
     wanted = frame
     if "cell=3" in place:
         wanted = frame[frame.n_left.between(3, 4) & frame.n_right.between(5, 9)]
@@ -119,7 +119,7 @@ FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+@\t\r-])")
 def test_labels_that_are_programs_do_not_run(visit: Any, tmp_path: Path) -> None:
     names = ["=side", "<b>right"]
     table = pa.table({names[0]: [*EVIL, *EVIL, "one"], names[1]: [*["x"] * len(EVIL), *["'); --"] * len(EVIL), "x"]})
-    results = pipeline.mine(table, tmp_path / "it's <b>", workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "it's <b>", workers=0, progress=False)
     page = visit(file=results.path / "report.html")
     page.fill("#search", "<img src=x")
     assert page.inner_text("#told").startswith("<img src=x: 1 of 1 distinct among the 2 largest by edges. 1 left out:")

@@ -13,14 +13,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pytest
 
-import pipeline
-from pipeline.output import part_writer, stretch
-from pipeline.proof import selection, summary
-from pipeline.proof.selection import MEASURES
-from pipeline.results import results as results_module
-from pipeline.run.folder import RunFolder
-from schemas.bicliques import biclique_schema
-from schemas.errors import IncompleteError, InputError
+import bicliques as bq
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.proof import selection, summary
+from bicliques.pipeline.proof.selection import MEASURES
+from bicliques.pipeline.results import results as results_module
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.schemas.bicliques import biclique_schema
+from bicliques.schemas.errors import IncompleteError, InputError
 from tests.support.runs import ROOT, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
@@ -33,16 +33,16 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stretch, "GROUP_MEMBERS", 3000)  # many row groups
         patch.setattr(part_writer, "PART_BYTES", 5000)  # and parts
-        pipeline.mine(source, folder / "out", workers=0, slice_seconds=0.05, progress=False, report=False)
+        bq.mine(source, folder / "out", workers=0, slice_seconds=0.05, progress=False, report=False)
     return folder / "out"
 
 
 @pytest.fixture
-def results(out: Path) -> pipeline.Results:
-    return pipeline.open_run(out)
+def results(out: Path) -> bq.Results:
+    return bq.open_run(out)
 
 
-def test_the_schema_is_the_one_that_is_promised(results: pipeline.Results) -> None:
+def test_the_schema_is_the_one_that_is_promised(results: bq.Results) -> None:
     assert results.schema.equals(biclique_schema(pa.string(), pa.string()))
     assert results.to_arrow().schema.equals(results.schema)
     assert len(results.files) > 2
@@ -50,9 +50,9 @@ def test_the_schema_is_the_one_that_is_promised(results: pipeline.Results) -> No
 
 def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
     edges = pl.DataFrame({"u": EDGES[:, 0] * 5, "v": EDGES[:, 1].astype(np.int64)})
-    found = pipeline.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
+    found = bq.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
     assert found.schema.equals(biclique_schema(pa.int32(), pa.int64()))
-    assert pipeline.verify(found.path, progress=False).count == len(found) > 1000
+    assert bq.verify(found.path, progress=False).count == len(found) > 1000
     rows = (
         pl.from_arrow(found.to_arrow()).with_row_index("row").explode("left").join(edges, left_on="left", right_on="u")
     )
@@ -61,7 +61,7 @@ def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
     assert len(pairs) == expected.sum().item()
 
 
-def test_columns_and_rows_can_be_chosen(results: pipeline.Results) -> None:
+def test_columns_and_rows_can_be_chosen(results: bq.Results) -> None:
     is_wide = (pc.field("n_left") >= 4) & (pc.field("n_right") >= 3)
     wide = results.to_arrow(columns=["n_left", "n_right"], filter=is_wide)
     assert wide.column_names == ["n_left", "n_right"]
@@ -71,7 +71,7 @@ def test_columns_and_rows_can_be_chosen(results: pipeline.Results) -> None:
     assert results.dataset().count_rows() == len(results)
 
 
-def test_a_column_that_is_not_there_is_named_with_those_that_are(results: pipeline.Results) -> None:
+def test_a_column_that_is_not_there_is_named_with_those_that_are(results: bq.Results) -> None:
     for call in (results.to_arrow, results.to_pandas, results.batches):
         with pytest.raises(InputError, match="no column 'lft'; the columns are id, left, right, n_left, n_right, root"):
             call(columns=["left", "lft"])
@@ -82,7 +82,7 @@ def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> No
         raise AssertionError("a part was opened")
 
     monkeypatch.setattr("pyarrow.parquet.ParquetFile.__init__", refuse)
-    opened = pipeline.open_run(out)
+    opened = bq.open_run(out)
     assert len(opened) == opened.manifest.count > 1000
     assert "maximal bicliques" in repr(opened)
     with pytest.raises(AssertionError, match="a part was opened"):
@@ -92,7 +92,7 @@ def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
 @pytest.mark.parametrize("known", [True, False], ids=["of the summary", "of the rows"])
 def test_the_largest_are_the_largest(
-    results: pipeline.Results, by: Any, known: bool, monkeypatch: pytest.MonkeyPatch
+    results: bq.Results, by: Any, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[str] = []
     real = results_module.largest
@@ -112,7 +112,7 @@ def test_the_largest_are_the_largest(
     assert read == ([] if known else ["rows"])
 
 
-def test_the_summary_knows_the_largest_by_every_measure(results: pipeline.Results) -> None:
+def test_the_summary_knows_the_largest_by_every_measure(results: bq.Results) -> None:
     folder = RunFolder(results.path)
     for by in MEASURES:
         expected = selection.largest(results.files, 300, by)
@@ -121,11 +121,11 @@ def test_the_summary_knows_the_largest_by_every_measure(results: pipeline.Result
         assert summary.read_largest(folder, results.manifest, by, 301) is None
 
 
-def test_top_gives_all_rows_when_asked_for_more(results: pipeline.Results) -> None:
+def test_top_gives_all_rows_when_asked_for_more(results: bq.Results) -> None:
     assert results.top(10**6).num_rows == len(results)
 
 
-def test_top_refuses_zero_rows_and_an_unknown_order(results: pipeline.Results) -> None:
+def test_top_refuses_zero_rows_and_an_unknown_order(results: bq.Results) -> None:
     with pytest.raises(InputError, match="at least 1, not 0"):
         results.top(0)
     with pytest.raises(InputError, match="by edges, vertices, balance, left, right or surprise, not by 'size'"):
@@ -134,7 +134,7 @@ def test_top_refuses_zero_rows_and_an_unknown_order(results: pipeline.Results) -
 
 def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False, report=False)
     assert len(results.to_pandas()) == len(results) == 50
     assert not results.complete
     with pytest.raises(
@@ -147,7 +147,7 @@ def test_the_queries_of_the_documentation_run(out: Path, monkeypatch: pytest.Mon
     text = (ROOT / "docs" / "output.md").read_text()
     programs = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(programs) >= 4
-    for library in ("import pandas", "import polars", "import duckdb", "import pipeline"):
+    for library in ("import pandas", "import polars", "import duckdb", "import bicliques"):
         assert any(library in program for program in programs), library
     monkeypatch.chdir(out.parent)
     (out.parent / "OUT").symlink_to(out.name)

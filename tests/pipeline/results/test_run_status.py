@@ -12,14 +12,13 @@ from pathlib import Path
 import pytest
 
 import bicliques as bq
-import pipeline
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.results.run_status import status_of
-from pipeline.run.folder import RunFolder
-from pipeline.run.lock import holder, locked
-from pipeline.run.opened import Run
-from schemas.errors import InputError, ResourceError
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.results.run_status import status_of
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.lock import holder, locked
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import ROOT, environment, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -31,14 +30,14 @@ def source(tmp_path: Path) -> Path:
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
-def mine(source: Path, out: Path, **options: object) -> pipeline.Results:
-    return pipeline.mine(source, out, workers=0, progress=False, report=False, **options)  # type: ignore[arg-type]
+def mine(source: Path, out: Path, **options: object) -> bq.Results:
+    return bq.mine(source, out, workers=0, progress=False, report=False, **options)  # type: ignore[arg-type]
 
 
 def test_a_complete_run_needs_nothing(source: Path, tmp_path: Path) -> None:
     began = time.time()
     results = mine(source, tmp_path / "out")
-    found = pipeline.status(tmp_path / "out")
+    found = bq.status(tmp_path / "out")
     assert (found.state, found.share, found.nodes_left, found.go_on, found.step) == ("complete", 1.0, 0, "", "")
     assert found.done == ("ingest", "build", "plan", "mine", "prove")
     assert found.source == str(source)
@@ -51,10 +50,10 @@ def test_a_complete_run_needs_nothing(source: Path, tmp_path: Path) -> None:
 def test_a_limit_is_named_and_lifted(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     mine(source, out, max_results=50)
-    found = pipeline.status(out)
+    found = bq.status(out)
     assert (found.state, found.step, found.count) == ("stopped", "mine", 50)
     assert "limit on the number of results" in found.why
-    assert found.go_on == f"pipeline.resume({str(out)!r}, max_results=None)"
+    assert found.go_on == f"bicliques.resume({str(out)!r}, max_results=None)"
     assert bq.status(out).go_on == f"bicliques.resume({str(out)!r}, max_results=None)"
     command = status_of(run := Run.at(out), run.survey()).go_on
     assert command == f"bicliques resume {out} --max-results none"
@@ -68,15 +67,15 @@ def test_a_limit_is_named_and_lifted(source: Path, tmp_path: Path, capsys: pytes
     card = capsys.readouterr().out.splitlines()
     assert card[0] == f"source: {source}"
     assert card[1].startswith("state: complete (proven")
-    assert pipeline.status(out).sessions == 2
+    assert bq.status(out).sessions == 2
 
 
 def test_the_share_grows_with_the_work(tmp_path: Path) -> None:
     out = tmp_path / "out"
     mine(write_edges(tmp_path / "large.parquet", LARGE), out, time_limit=0.4, slice_seconds=0.1)
-    first = pipeline.status(out)
-    pipeline.resume(out, time_limit=0.3, workers=0, slice_seconds=0.1, progress=False, report=False)
-    second = pipeline.status(out)
+    first = bq.status(out)
+    bq.resume(out, time_limit=0.3, workers=0, slice_seconds=0.1, progress=False, report=False)
+    second = bq.status(out)
     assert first.share is not None
     assert second.share is not None
     assert 0 < first.share < second.share < 1
@@ -89,7 +88,7 @@ def test_a_run_between_two_steps(source: Path, tmp_path: Path) -> None:
     mine(source, out, max_results=1)
     for step in ("build", "plan", "mine"):
         (out / "steps" / f"{step}.json").unlink()
-    found = pipeline.status(out)
+    found = bq.status(out)
     assert (found.state, found.done, found.step) == ("stopped", ("ingest",), "build")
     assert (found.share, found.nodes_left, found.count) == (None, None, 0)
 
@@ -98,7 +97,7 @@ def test_status_of_a_run_that_is_mined_and_not_proven(source: Path, tmp_path: Pa
     out = tmp_path / "out"
     mine(source, out)
     (out / "manifest.json").unlink()
-    found = pipeline.status(out)
+    found = bq.status(out)
     assert (found.state, found.step, found.share) == ("stopped", "prove", 1.0)
     assert "not proven" in found.why
 
@@ -111,12 +110,12 @@ def test_status_repeats_the_error_that_ended_the_run(
     def fail(*_: object) -> None:
         raise ResourceError("the mine has flooded")
 
-    monkeypatch.setattr("pipeline.run.ledger.Ledger.commit", fail)
+    monkeypatch.setattr("bicliques.pipeline.run.ledger.Ledger.commit", fail)
     with pytest.raises(ResourceError, match="flooded"):
         mine(source, out)
-    found = pipeline.status(out)
+    found = bq.status(out)
     assert (found.state, found.why, found.step) == ("failed", "the mine has flooded", "mine")
-    assert pipeline.open_run(out).outcome == "failed"
+    assert bq.open_run(out).outcome == "failed"
 
 
 def test_a_part_that_is_gone_is_named(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +123,7 @@ def test_a_part_that_is_gone_is_named(source: Path, tmp_path: Path, capsys: pyte
     mine(source, out)
     part = next((out / "bicliques").iterdir())
     part.unlink()
-    found = pipeline.status(out)
+    found = bq.status(out)
     assert found.state == "failed"
     assert part.name in found.why
     assert part.name in found.problems[0]
@@ -135,7 +134,7 @@ def test_a_part_that_is_gone_is_named(source: Path, tmp_path: Path, capsys: pyte
 
 def test_running_then_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = write_edges(tmp_path / "large.parquet", LARGE), tmp_path / "out"
-    command = [sys.executable, "-m", "pipeline", "mine", source, "-o", out, "--quiet", "--workers", "0"]
+    command = [sys.executable, "-m", "bicliques", "mine", source, "-o", out, "--quiet", "--workers", "0"]
     process = subprocess.Popen([*map(str, command), "--slice-seconds", "0.1"], env=environment(), cwd=ROOT)
     try:
         deadline = time.monotonic() + 300
@@ -161,7 +160,7 @@ def test_running_then_killed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_status_refuses_a_folder_that_is_no_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not the folder of a run"):
-        pipeline.status(tmp_path)
+        bq.status(tmp_path)
 
 
 def test_reading_the_holder_of_a_lock_does_not_take_the_lock(tmp_path: Path) -> None:
@@ -193,8 +192,8 @@ def test_a_driver_waits_while_another_process_reads_the_lock(tmp_path: Path) -> 
 
 def test_looking_at_a_run_loads_no_graph(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mine(source, tmp_path / "out", max_results=10)
-    monkeypatch.setattr("schemas.graph.MiningGraph.open", lambda folder: pytest.fail("the graph was opened"))
-    assert pipeline.status(tmp_path / "out").count == 10
+    monkeypatch.setattr("bicliques.schemas.graph.MiningGraph.open", lambda folder: pytest.fail("the graph was opened"))
+    assert bq.status(tmp_path / "out").count == 10
 
 
 def test_status_after_each_step_of_a_run(source: Path, tmp_path: Path) -> None:
@@ -202,5 +201,5 @@ def test_status_after_each_step_of_a_run(source: Path, tmp_path: Path) -> None:
     mine(source, out, max_results=1)
     options, limits = RunFolder(out).options(), RunFolder(out).limits()
     folder = steps.start(source, tmp_path / "other", options, limits, False)
-    found = pipeline.status(folder.path)
+    found = bq.status(folder.path)
     assert (found.state, found.why, found.step) == ("stopped", "mining has not begun", "build")

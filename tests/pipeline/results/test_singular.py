@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.cli.main import main
+import bicliques as bq
+from bicliques.pipeline.cli.main import main
 
 PLURAL = re.compile(
     r"(?<![\d,.])1 (?:maximal |left |right |bad )?"
@@ -34,7 +34,7 @@ def test_a_run_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     ):
         assert main(command) == 0
     told = capsys.readouterr()
-    results = pipeline.open_run(out)
+    results = bq.open_run(out)
     for text in (told.out, told.err, (out / "report.html").read_text(), results._repr_html_(), repr(results)):
         assert not PLURAL.findall(text)
     assert "1 biclique in 1 cell" in (out / "report.html").read_text()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.results.report.timeline import timeline
-from schemas.manifest import LedgerEntry
-from schemas.stats import SliceStats
+from bicliques.pipeline.results.report.timeline import timeline
+from bicliques.schemas.manifest import LedgerEntry
+from bicliques.schemas.stats import SliceStats
 from tests.support.runs import ledger_entry
 
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 
-import pipeline
-from pipeline.results.results import Results
-from pipeline.rows.collection import Biclique
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.rows.collection import Biclique
+from bicliques.schemas.errors import InputError
 from tests.support.notebook import HOSTILE, Cells
 from tests.support.runs import random_edges, write_edges
 
@@ -25,7 +25,7 @@ from tests.support.runs import random_edges, write_edges
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("rows")
     source = write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1))
-    return pipeline.mine(source, folder / "run", workers=0, progress=False, report=False)
+    return bq.mine(source, folder / "run", workers=0, progress=False, report=False)
 
 
 def sides(rows: Any) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
@@ -140,7 +140,7 @@ def test_other_libraries_read_them_as_they_are(results: Results) -> None:
 
 def test_a_notebook_shows_the_largest_and_no_label_is_code(tmp_path: Path) -> None:
     edges = pa.table({"<b>user</b>": [*HOSTILE, "c"], "film": ["<i>1</i>"] * len(HOSTILE) + ["2"]})
-    results = pipeline.mine(edges, tmp_path / "<u>run", workers=0, progress=False, report=False)
+    results = bq.mine(edges, tmp_path / "<u>run", workers=0, progress=False, report=False)
     shown = Cells(results._repr_html_())
     assert shown.tags == {"div", "p", "b", "br", "table", "tr", "th", "td"}
     assert shown.texts[0] == "2 maximal bicliques"
@@ -153,16 +153,16 @@ def test_a_notebook_shows_the_largest_and_no_label_is_code(tmp_path: Path) -> No
 
 def test_what_has_no_rows_is_shown_without_and_cannot_be_gone_through(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1))
-    counted = pipeline.mine(source, tmp_path / "counted", count_only=True, workers=0, progress=False, report=False)
+    counted = bq.mine(source, tmp_path / "counted", count_only=True, workers=0, progress=False, report=False)
     assert Cells(counted._repr_html_()).tags == {"div", "p", "b", "br"}
     for ask in (iter, lambda results: results[0], lambda results: results.head(), pa.table):
         with pytest.raises(InputError, match="holds no bicliques"):
             ask(counted)
-    none = pipeline.mine(source, tmp_path / "none", min_left=12, workers=0, progress=False, report=False)
+    none = bq.mine(source, tmp_path / "none", min_left=12, workers=0, progress=False, report=False)
     assert (list(none), len(none.head()), pa.table(none).num_rows) == ([], 0, 0)
     assert "not complete" not in none._repr_html_()
     with pytest.raises(IndexError, match="there is no row 0"):
         _ = none[0]
-    part = pipeline.mine(source, tmp_path / "part", max_results=3, workers=0, progress=False, report=False)
+    part = bq.mine(source, tmp_path / "part", max_results=3, workers=0, progress=False, report=False)
     assert len(list(part)) == len(part.head()) == 3
     assert "not complete: max_results" in part._repr_html_()

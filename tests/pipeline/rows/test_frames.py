@@ -11,9 +11,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-import pipeline
-from pipeline.results.results import Results
-from schemas.errors import IncompleteError, InputError
+import bicliques as bq
+from bicliques.pipeline.results.results import Results
+from bicliques.schemas.errors import IncompleteError, InputError
 from tests.support.notebook import HOSTILE
 from tests.support.runs import labels_of, random_edges, write_edges
 
@@ -31,7 +31,7 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         left = pa.array([words[k] if k < len(words) else f"u{k}" for k in EDGES[:, 0].tolist()])
     ids: Any = "dense" if request.param == "dense" else "labels"
     source = pa.table({"user": left, "item": right})
-    return pipeline.mine(source, folder / "run", ids=ids, workers=0, progress=False, report=False)
+    return bq.mine(source, folder / "run", ids=ids, workers=0, progress=False, report=False)
 
 
 def plain(results: Results) -> list[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
@@ -82,17 +82,17 @@ def test_arrays_are_what_comes_if_nothing_is_said(results: Results) -> None:
 def test_any_table_of_rows_becomes_a_frame(results: Results) -> None:
     best = results.top(9, by="surprise")
     for rows in (best, results[:9], results):
-        frame = pipeline.to_pandas(rows)
+        frame = bq.to_pandas(rows)
         assert len(frame.drop_duplicates(["left", "right"])) == len(frame) == len(rows)
-    assert pipeline.to_pandas(best).columns.tolist() == [*results.schema.names, "surprise"]
+    assert bq.to_pandas(best).columns.tolist() == [*results.schema.names, "surprise"]
     lists = results.explain(best["id"][0].as_py(), missing=3).near["left"]
-    assert pipeline.to_pandas(lists, "json")["missing"].map(json.loads).map(len).between(1, 3).all()
+    assert bq.to_pandas(lists, "json")["missing"].map(json.loads).map(len).between(1, 3).all()
     with pytest.raises(InputError, match="'top' is no table of rows; take results"):
-        pipeline.to_pandas("top")
+        bq.to_pandas("top")
 
 
 def test_no_rows_are_a_frame_too(tmp_path: Path) -> None:
-    none = pipeline.mine(
+    none = bq.mine(
         write_edges(tmp_path / "g.parquet", EDGES),
         tmp_path / "none",
         min_left=30,
@@ -109,8 +109,8 @@ def test_what_changed_is_a_collection_as_results_are(tmp_path: Path) -> None:
     paths = []
     for name, edges in (("old", EDGES), ("new", EDGES[:-5])):
         source = write_edges(tmp_path / f"{name}.parquet", edges)
-        paths.append(pipeline.mine(source, tmp_path / name, workers=0, progress=False, report=False).path)
-    gone = pipeline.diff(*paths, tmp_path / "changes", progress=False).gone
+        paths.append(bq.mine(source, tmp_path / name, workers=0, progress=False, report=False).path)
+    gone = bq.diff(*paths, tmp_path / "changes", progress=False).gone
     assert len(gone) > 20
     assert plain(gone) == [tuple(row) for row in gone.to_pandas(COLUMNS, lists="tuple").itertuples(index=False)]
     assert gone[-1] == list(gone)[-1]
@@ -127,8 +127,8 @@ def test_what_changed_is_a_collection_as_results_are(tmp_path: Path) -> None:
 def test_a_frame_of_polars_is_as_the_rows_that_it_was_made_of(results: Results, lists: Any) -> None:
     """Polars holds text and lists in types of their own."""
     best = results.top(20).select(COLUMNS)
-    found = pipeline.to_pandas(pl.DataFrame(best), lists)
-    expected = pipeline.to_pandas(best, lists)
+    found = bq.to_pandas(pl.DataFrame(best), lists)
+    expected = bq.to_pandas(best, lists)
     if lists == "array":
         for frame in (found, expected):
             frame[["left", "right"]] = frame[["left", "right"]].map(list)
@@ -143,7 +143,7 @@ def test_columns_of_polars_beside_those_of_bicliques_come_too(kind: Any) -> None
         "bytes": [b"1", b"2", None],
         "kind": pl.Series(["p", "q", "p"], dtype=pl.Categorical),
     }
-    frame = pipeline.to_pandas(pl.DataFrame({"members": pl.Series(members, dtype=kind), **more}))
+    frame = bq.to_pandas(pl.DataFrame({"members": pl.Series(members, dtype=kind), **more}))
     assert [frame["members"][k] for k in (0, 2)] == [tuple(members[0]), tuple(members[2])]
     assert frame["members"].isna().tolist() == [False, True, False]
     assert frame["name"].dropna().tolist() == ["x", "y"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.run import checksums
-from pipeline.run.checksums import checksum, checksums_of, joined
+from bicliques.pipeline.run import checksums
+from bicliques.pipeline.run.checksums import checksum, checksums_of, joined
 
 
 @given(st.binary(max_size=50), st.binary(max_size=50))

@@ -14,14 +14,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.process.interrupts import Terminated, terminable
-from pipeline.proof.equal_rows import Repeats
-from pipeline.run import files
-from pipeline.run.files import SharedFlush, disk_errors, read_json, temporary_folder
-from schemas.errors import IncompleteError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.process.interrupts import Terminated, terminable
+from bicliques.pipeline.proof.equal_rows import Repeats
+from bicliques.pipeline.run import files
+from bicliques.pipeline.run.files import SharedFlush, disk_errors, read_json, temporary_folder
+from bicliques.pipeline.run.progress import Progress
+from bicliques.schemas.errors import IncompleteError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 1)
@@ -32,7 +33,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that is planned, but not mined."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
-    pipeline.mine(source, place / "out", workers=0, progress=False, report=False, max_results=40)
+    bq.mine(source, place / "out", workers=0, progress=False, report=False, max_results=40)
     return place / "out"
 
 
@@ -125,16 +126,16 @@ def test_a_folder_that_cannot_be_made(run: Path, monkeypatch: pytest.MonkeyPatch
         (run / "steps" / f"{step}.json").unlink(missing_ok=True)
     monkeypatch.setattr(Path, "mkdir", failing(errno.ENOSPC, name)(Path.mkdir))
     with pytest.raises(ResourceError, match=rf"cannot write {run}/{name}.* \(No space left on device\); make room"):
-        pipeline.resume(run, workers=0, max_results=None, progress=False, report=False)
+        bq.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
 def test_a_folder_that_is_deleted_while_it_is_mined(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def delete(progress: pipeline.run.progress.Progress) -> None:  # type: ignore[name-defined]
+    def delete(progress: Progress) -> None:
         if progress.step == "mine":
             shutil.rmtree(run, ignore_errors=True)
 
     with pytest.raises(ResourceError, match=rf"cannot write {run}/.*\(No such file or directory\)"):
-        pipeline.resume(run, workers=0, max_results=None, slice_seconds=1e-3, progress=delete, report=False)
+        bq.resume(run, workers=0, max_results=None, slice_seconds=1e-3, progress=delete, report=False)
     assert capsys.readouterr().err == ""
 
 
@@ -143,7 +144,7 @@ def test_a_disk_that_turns_read_only_is_named_in_the_error(run: Path, monkeypatc
     for method in ("mkdir", "unlink", "replace"):
         monkeypatch.setattr(Path, method, failing(errno.EROFS, "run.lock", ".mine.json.tmp")(getattr(Path, method)))
     with pytest.raises(ResourceError, match=r"mine.json \(Read-only file system\); see that .* continue with: pipel"):
-        pipeline.resume(run, workers=0, max_results=None, progress=False, report=False)
+        bq.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
 def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
@@ -209,9 +210,9 @@ def test_a_file_that_cannot_be_read_is_one_sentence(
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(run / "ledger"))
 
-    monkeypatch.setattr("pipeline.run.folder.children_of", refuse)
+    monkeypatch.setattr("bicliques.pipeline.run.folder.children_of", refuse)
     if command[0] == "verify":
-        monkeypatch.setattr("pipeline.run.folder.RunFolder.manifest", refuse)
+        monkeypatch.setattr("bicliques.pipeline.run.folder.RunFolder.manifest", refuse)
     assert main.main([command[0], str(run), *command[1:]]) in (1, 2)
     told = capsys.readouterr().err
     assert told.startswith("bicliques: ")
@@ -224,7 +225,7 @@ def test_an_error_of_the_program_is_raised_unchanged(run: Path, monkeypatch: pyt
     def wrong(*_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("pipeline.run.folder.children_of", wrong)
+    monkeypatch.setattr("bicliques.pipeline.run.folder.children_of", wrong)
     with pytest.raises(ZeroDivisionError):
         main.main(["show", str(run)])
 
@@ -247,12 +248,12 @@ def test_the_end_of_mining_is_recorded_whatever_its_cause(
         raise error
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.mining.driver._Driver.run", fail)
+        patch.setattr("bicliques.pipeline.mining.driver._Driver.run", fail)
         with pytest.raises(type(error)):
             steps.mine(run, progress=False)
-    found = pipeline.status(run)
+    found = bq.status(run)
     assert (found.state, found.why) == (state, why)
-    assert pipeline.resume(run, workers=0, max_results=None, progress=False, report=False).complete
+    assert bq.resume(run, workers=0, max_results=None, progress=False, report=False).complete
 
 
 def test_sigterm_is_an_exception_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -288,7 +289,7 @@ def test_a_folder_with_the_name_of_a_file_is_named(run: Path, name: str) -> None
     (run / name).unlink()
     (run / name).mkdir()
     with pytest.raises(ResourceError, match=rf"cannot write {run}/{name} \(Is a directory\); move it away"):
-        pipeline.resume(run, workers=0, max_results=None, progress=False, report=False)
+        bq.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
 def test_a_full_disk_is_known_from_the_error_of_numpy() -> None:
@@ -309,4 +310,4 @@ def test_a_record_that_is_no_regular_file_does_not_block(tmp_path: Path, make: A
 def test_a_dry_run_names_no_folder_to_go_on_with(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "mkdir", failing(errno.ENOSPC, "graph")(Path.mkdir))
     with pytest.raises(ResourceError, match=r"No space left on device\); make room$"):
-        pipeline.dry_run(model.parent / "g.parquet")
+        bq.dry_run(model.parent / "g.parquet")

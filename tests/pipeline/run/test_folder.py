@@ -15,26 +15,26 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-import pipeline
-from kernels import engines
-from kernels.compiled.jit import code_folder
-from kernels.graph.prepare import prepare
-from pipeline.api import steps
-from pipeline.run.files import disk_errors, read_json, write_json
-from pipeline.run.folder import RunFolder
-from pipeline.run.lock import locked
-from pipeline.run.new_run import new_run
-from pipeline.run.progress import Progress, line, size, to_callback
-from pipeline.run.session import sessions
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.jobs import AllMaximal
-from schemas.manifest import PLAN, LedgerEntry, Manifest, Part, SliceResult
-from schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
-from schemas.search import Search
-from schemas.stats import EngineStats, SliceStats
-from schemas.totals import Found
-from schemas.work import Subtrees
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.kernels.compiled.jit import code_folder
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.run.files import disk_errors, read_json, write_json
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.lock import locked
+from bicliques.pipeline.run.new_run import new_run
+from bicliques.pipeline.run.progress import Progress, line, size, to_callback
+from bicliques.pipeline.run.session import sessions
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.jobs import AllMaximal
+from bicliques.schemas.manifest import PLAN, LedgerEntry, Manifest, Part, SliceResult
+from bicliques.schemas.options import BuildOptions, IngestOptions, RunLimits, RunOptions
+from bicliques.schemas.search import Search
+from bicliques.schemas.stats import EngineStats, SliceStats
+from bicliques.schemas.totals import Found
+from bicliques.schemas.work import Subtrees
 from tests.support.engines import unable
 from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 
@@ -141,7 +141,7 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("most", "state"), [(None, "complete"), (5, "unfinished")])
 def test_a_folder_with_a_run_says_of_which_input(tmp_path: Path, most: int | None, state: str) -> None:
     source, out = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1)), tmp_path / "out"
-    pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=most)
+    bq.mine(source, out, workers=0, progress=False, report=False, max_results=most)
     with pytest.raises(InputError) as refused, new_run(out):
         raise AssertionError("it was taken")
     remedy = "" if most is None else f", or continue the run in it with: bicliques resume {out}"
@@ -150,11 +150,11 @@ def test_a_folder_with_a_run_says_of_which_input(tmp_path: Path, most: int | Non
     )
 
 
-@pytest.mark.parametrize("ask", [pipeline.verify, lambda out: pipeline.open_run(out).manifest])
+@pytest.mark.parametrize("ask", [bq.verify, lambda out: bq.open_run(out).manifest])
 def test_a_run_that_a_limit_ended_is_continued_beyond_it(tmp_path: Path, ask: Callable[[Path], Any]) -> None:
     source, out = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1)), tmp_path / "out"
-    pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=5)
-    with pytest.raises(IncompleteError, match=r"pipeline\.resume\(\S+, max_results=None\)$|resume it without its"):
+    bq.mine(source, out, workers=0, progress=False, report=False, max_results=5)
+    with pytest.raises(IncompleteError, match=r"bicliques\.resume\(\S+, max_results=None\)$|resume it without its"):
         ask(out)
 
 
@@ -248,20 +248,20 @@ def test_steps_can_be_called_one_by_one(tmp_path: Path) -> None:
 
 def test_resume_uses_the_limits_of_the_last_time(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, max_results=5, workers=0, progress=False, report=False)
-    pipeline.resume(out, max_results=9, workers=0, progress=False, report=False)
+    bq.mine(source, out, max_results=5, workers=0, progress=False, report=False)
+    bq.resume(out, max_results=9, workers=0, progress=False, report=False)
     assert RunFolder(out).limits() == RunLimits(max_results=9)
-    assert len(pipeline.resume(out, workers=0, progress=False, report=False)) == 9
+    assert len(bq.resume(out, workers=0, progress=False, report=False)) == 9
 
 
 def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    pipeline.mine(source, out, max_results=5, workers=0, progress=False, report=False)
+    bq.mine(source, out, max_results=5, workers=0, progress=False, report=False)
     rewrite_record(out / "options.json", schema_version=9, version="7.0.1")
     with pytest.raises(InputError, match=r"schema version 9, .* reads version 2; use version 7\.0\.1 of the package$"):
-        pipeline.resume(out)
+        bq.resume(out)
     rewrite_record(out / "options.json", schema_version=1, version="0.1.0")
-    for call in (pipeline.resume, pipeline.open_run, pipeline.verify):
+    for call in (bq.resume, bq.open_run, bq.verify):
         with pytest.raises(
             InputError, match=r"schema version 1, .* mine again .* or read the Parquet files in .*bicli"
         ):
@@ -271,7 +271,7 @@ def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
 def test_an_object_in_memory_cannot_be_read_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
-    pipeline.mine(table, out, workers=0, max_results=1, progress=False, report=False)
+    bq.mine(table, out, workers=0, max_results=1, progress=False, report=False)
     (out / "steps" / "ingest.json").unlink()
     with pytest.raises(InputError, match="start the run anew"):
         steps.ingest(out, False)
@@ -302,7 +302,7 @@ def test_a_ledger_entry_survives_json() -> None:
 
 def test_a_manifest_survives_json(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    manifest = pipeline.mine(source, tmp_path / "out", workers=0, progress=False, report=False).manifest
+    manifest = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False).manifest
     assert Manifest.from_json(json.loads(json.dumps(manifest.to_json()))) == manifest
     with pytest.raises(IncompleteError, match="it is damaged"):
         Manifest.from_json({"count": 3})
@@ -342,7 +342,7 @@ def test_the_fallback_is_reported_once(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []
     with engines.registered(unable("bitmatrix", "it rains")):
-        pipeline.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
+        bq.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert [note for note in notes if note] == ["engine cpu: the fastest that can run here; bitmatrix cannot: it rains"]
 
 
@@ -361,10 +361,10 @@ def test_compiling_is_announced_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     code_folder().mkdir()
     assert engines.kind("cpu").will_compile(Search())
-    (code_folder() / "kernels.cpu.explore.explore-i8-n.o").touch()
+    (code_folder() / "bicliques.kernels.cpu.explore.explore-i8-n.o").touch()
     assert not engines.kind("cpu").will_compile(Search())
     assert engines.kind("cpu").will_compile(Search(min_right=3))
-    (code_folder() / "kernels.cpu.explore.explore_with_thresholds-i8-n.o").touch()
+    (code_folder() / "bicliques.kernels.cpu.explore.explore_with_thresholds-i8-n.o").touch()
     assert not engines.kind("cpu").will_compile(Search(min_right=3))
 
 

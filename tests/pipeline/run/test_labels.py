@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.run import labels
-from pipeline.run.labels import hashes_of, ids_of
-from schemas.errors import IncompleteError
-from schemas.hashes import vertex_hashes
+from bicliques.pipeline.run import labels
+from bicliques.pipeline.run.labels import hashes_of, ids_of
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.hashes import vertex_hashes
 from tests.support.examples import examples
 
 TEXTS = st.sets(st.text(st.sampled_from("ab\0\x7f\x80é\U0001f600"), max_size=5), min_size=1, max_size=40)
@@ -53,7 +53,7 @@ def test_a_few_texts_are_searched_without_a_table_of_all_labels(monkeypatch: pyt
 
 def test_no_code_is_loaded_to_find_texts_among_few(monkeypatch: pytest.MonkeyPatch) -> None:
     known = stored({f"{k:05d}" for k in range(1000)}, pa.string())
-    monkeypatch.setattr("kernels.compiled.searching.find_texts", None)
+    monkeypatch.setattr("bicliques.kernels.compiled.searching.find_texts", None)
     assert ids_of(pa.array(["00999", "00000"]), known).tolist() == [999, 0]
 
 

@@ -12,10 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from pipeline.process.cores import process_table
-from pipeline.remote.objects import Objects, TakenError
-from pipeline.run import lease
-from schemas.errors import InputError, ResourceError
+from bicliques.pipeline.process.cores import process_table
+from bicliques.pipeline.remote.objects import Objects, TakenError
+from bicliques.pipeline.run import lease
+from bicliques.schemas.errors import InputError, ResourceError
 
 ME = {"of": "me", "pid": 1, "host": "here", "until": 0.0}
 

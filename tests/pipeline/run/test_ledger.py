@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pipeline.run.ledger import Ledger
-from schemas.manifest import PLAN
-from schemas.work import Subtrees
+from bicliques.pipeline.run.ledger import Ledger
+from bicliques.schemas.manifest import PLAN
+from bicliques.schemas.work import Subtrees
 from tests.support.runs import ledger_entry, load_ledger, prepared_run, random_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)

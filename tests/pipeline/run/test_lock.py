@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from pipeline.run.lock import holder, locked
-from schemas.errors import InputError, ResourceError
+from bicliques.pipeline.run.lock import holder, locked
+from bicliques.schemas.errors import InputError, ResourceError
 
 
 def test_a_lock_file_that_is_removed_meanwhile_is_locked_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +154,7 @@ def test_locks_of_another_kernel_or_mount_are_respected(killed: Path, part: str)
 
 
 def test_where_kernels_have_no_names_another_host_is_respected(killed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.process.cores._BOOT_FILE", killed.with_name("missing"))
+    monkeypatch.setattr("bicliques.pipeline.process.cores._BOOT_FILE", killed.with_name("missing"))
     for table in ({}, {"table": ""}):
         killed.write_text(json.dumps({"pid": 1, "host": "540478cdc183", "since": "then"} | table))
         found = holder(killed)

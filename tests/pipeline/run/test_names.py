@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.cli import main
-from pipeline.run import names
-from pipeline.run.files import create, whole_file
-from pipeline.run.labels import LABEL_FILES
-from pipeline.run.new_run import new_run
-from pipeline.series.marks import mark_complete
-from pipeline.series.pruning import carry_out, prune, survey
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.run import names
+from bicliques.pipeline.run.files import create, whole_file
+from bicliques.pipeline.run.labels import LABEL_FILES
+from bicliques.pipeline.run.new_run import new_run
+from bicliques.pipeline.series.marks import mark_complete
+from bicliques.pipeline.series.pruning import carry_out, prune, survey
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import answer, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 1)
@@ -31,8 +31,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A run that stopped, and a complete one."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
-    pipeline.mine(source, place / "stopped", workers=0, progress=False, max_results=40)
-    pipeline.mine(source, place / "complete", workers=0, progress=False, per_vertex=True)
+    bq.mine(source, place / "stopped", workers=0, progress=False, max_results=40)
+    bq.mine(source, place / "complete", workers=0, progress=False, per_vertex=True)
     return place / "stopped", place / "complete"
 
 
@@ -56,7 +56,7 @@ def thesis(tmp_path: Path) -> Path:
 
 
 def resume(out: Path) -> Any:
-    return pipeline.resume(out, workers=0, max_results=None, progress=False)
+    return bq.resume(out, workers=0, max_results=None, progress=False)
 
 
 def snapshot(folder: Path) -> dict[str, bytes]:
@@ -106,7 +106,7 @@ def test_a_link_in_place_of_a_folder_is_never_followed_to_write_or_delete(
     (run / name).symlink_to(far)
     before = snapshot(far)
     words = f"{run / name} is a link, and nothing is written or deleted through one; put the folder"
-    for work in (resume, pipeline.report, steps.ingest, steps.build, steps.plan, steps.mine, steps.prove):
+    for work in (resume, bq.report, steps.ingest, steps.build, steps.plan, steps.mine, steps.prove):
         with pytest.raises(InputError, match=words):
             work(run)
     found = prune(tmp_path / "runs", 1, remove=True)
@@ -154,7 +154,7 @@ def test_files_of_the_user_in_a_run_stay(stopped: Path) -> None:
     for _ in range(2):  # the second time it is complete
         assert resume(stopped).complete
         assert manifest_pair(stopped) == EXPECTED
-    assert pipeline.verify(stopped, progress=False).count == EXPECTED[0]
+    assert bq.verify(stopped, progress=False).count == EXPECTED[0]
     assert [file for file in theirs if not file.exists() or file.read_text() != TEXT] == []
     assert [file for file in (*ours, left.parent) if file.exists()] == []
 
@@ -203,7 +203,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(stopped: Path, thesis: Pa
         found = prune(stopped.parent, 1, unfinished=True, remove=True)
         assert "run.lock is a link" in found.runs[0].reason
         with pytest.raises(InputError, match="is a link or no file"):
-            pipeline.status(stopped)
+            bq.status(stopped)
         link.unlink()
     assert resume(stopped).complete
     assert thesis.read_text() == TEXT
@@ -213,7 +213,7 @@ def test_a_link_in_the_place_of_a_file_is_not_followed(stopped: Path, thesis: Pa
 @pytest.mark.parametrize("kind", ["folder", "pipe"])
 def test_a_lock_that_is_no_file_is_an_error(stopped: Path, kind: str) -> None:
     (stopped / "run.lock").mkdir() if kind == "folder" else os.mkfifo(stopped / "run.lock")
-    for work in (resume, pipeline.status):
+    for work in (resume, bq.status):
         with pytest.raises(InputError, match="is a link or no file"):
             work(stopped)
 
@@ -282,7 +282,7 @@ def test_leftovers_of_a_run_that_never_began_block_nothing(tmp_path: Path, left:
         (out / name).mkdir(exist_ok=True) if name.endswith("/") else (out / name).write_text("")
     if taken:
         source = write_edges(tmp_path / "g.parquet", EDGES)
-        assert len(pipeline.mine(source, out, workers=0, progress=False)) == EXPECTED[0]
+        assert len(bq.mine(source, out, workers=0, progress=False)) == EXPECTED[0]
         assert names.stranger_in(out) is None
         assert not list(out.glob(".*"))
         return
@@ -316,7 +316,7 @@ def test_a_file_is_flushed_before_its_rename_and_its_folder_after(
         patch.setattr(os, "fsync", flushed)
         patch.setattr(os, "replace", named)
         patch.setattr(os, "rename", moved)
-        pipeline.mine(source, out, workers=0, progress=False)
+        bq.mine(source, out, workers=0, progress=False)
     parts = [f"pending/{path.name}" for path in (out / "bicliques").iterdir()]
     summary = [f"summary/{path.name}" for path in (out / "summary").iterdir()]
     assert parts
@@ -355,9 +355,9 @@ def test_a_url_in_the_place_of_a_folder_is_refused(
     for url in ("abfs://bucket/out", "gs://b/o", "file:///tmp/out"):
         words = f"{url} is a URL, and results are written to this machine; name a folder, and copy it afterwards"
         with pytest.raises(InputError, match=words):
-            pipeline.mine(source, url, progress=False)
+            bq.mine(source, url, progress=False)
         with pytest.raises(InputError, match=words):
-            pipeline.mine(source, Path(url), progress=False)
+            bq.mine(source, Path(url), progress=False)
         assert main.main(["mine", str(source), "-o", url, "--quiet"]) == 2
         assert capsys.readouterr().err == f"bicliques: {words}\n"
     assert not Path("gs:").exists()

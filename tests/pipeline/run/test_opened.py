@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from pipeline.api import steps
-from pipeline.run import folder as run_folder
-from pipeline.run.accounts import Account, by_worker, peak_rss_of
-from pipeline.run.opened import Run
-from pipeline.run.session import busy_ratio_of
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import IncompleteError, InputError
-from schemas.manifest import PLAN
-from schemas.options import RunLimits, RunOptions
-from schemas.stats import EngineStats, SliceStats
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.run import folder as run_folder
+from bicliques.pipeline.run.accounts import Account, by_worker, peak_rss_of
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.session import busy_ratio_of
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.manifest import PLAN
+from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.stats import EngineStats, SliceStats
 from tests.support.runs import answer, ledger_entry, random_edges, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 4)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.results.interesting import refuse_target
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.results.interesting import refuse_target
+from bicliques.schemas.errors import InputError
 from tests.support.published import files_below
 from tests.support.runs import random_edges, write_edges
 from tests.support.stored import Machines
@@ -23,21 +23,21 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a run, a copy of it that was published, and what it was mined from."""
     top = tmp_path_factory.mktemp("outside")
     source = write_edges(top / "g.parquet", SMALL)
-    pipeline.mine(source, top / "OUT", workers=0, progress=False)
-    pipeline.publish(top / "OUT", top / "published", progress=False)
+    bq.mine(source, top / "OUT", workers=0, progress=False)
+    bq.publish(top / "OUT", top / "published", progress=False)
     return top
 
 
 #: Every call that writes something new, into a folder or a file.
 WRITERS: dict[str, Callable[[Path, Path], object]] = {
-    "mine": lambda top, to: pipeline.mine(top / "g.parquet", to, workers=0, progress=False),
-    "largest": lambda top, to: pipeline.largest(top / "g.parquet", to, workers=0, progress=False),
-    "count": lambda top, to: pipeline.count(top / "g.parquet", per_vertex=to, workers=0, progress=False),
-    "diff": lambda top, to: pipeline.diff(top / "OUT", top / "OUT", to, progress=False),
-    "generate": lambda top, to: pipeline.generate(to, n_left=5, n_right=5, edges=9, progress=False),
-    "publish": lambda top, to: pipeline.publish(top / "OUT", to, progress=False),
-    "export": lambda top, to: pipeline.open_run(top / "OUT").export("csv", to),
-    "plot": lambda top, to: (results := pipeline.open_run(top / "OUT")).plot(results.top(1)["id"][0].as_py()).save(to),
+    "mine": lambda top, to: bq.mine(top / "g.parquet", to, workers=0, progress=False),
+    "largest": lambda top, to: bq.largest(top / "g.parquet", to, workers=0, progress=False),
+    "count": lambda top, to: bq.count(top / "g.parquet", per_vertex=to, workers=0, progress=False),
+    "diff": lambda top, to: bq.diff(top / "OUT", top / "OUT", to, progress=False),
+    "generate": lambda top, to: bq.generate(to, n_left=5, n_right=5, edges=9, progress=False),
+    "publish": lambda top, to: bq.publish(top / "OUT", to, progress=False),
+    "export": lambda top, to: bq.open_run(top / "OUT").export("csv", to),
+    "plot": lambda top, to: (results := bq.open_run(top / "OUT")).plot(results.top(1)["id"][0].as_py()).save(to),
     "cover": lambda top, to: refuse_target(to),
 }
 
@@ -60,29 +60,29 @@ def test_nothing_is_written_into_a_folder_of_a_run(runs: Path, writer: str, fold
 
 
 def test_a_file_of_a_run_is_not_replaced(runs: Path) -> None:
-    results = pipeline.open_run(runs / "OUT")
+    results = bq.open_run(runs / "OUT")
     for name in ("manifest.json", "options.json", "report.html"):
         with pytest.raises(InputError, match=f"{name} is a file of the run in .*OUT; name another one$"):
             results.export("csv", runs / "OUT" / name)
-    assert pipeline.verify(runs / "OUT", progress=False).count == len(results)
+    assert bq.verify(runs / "OUT", progress=False).count == len(results)
 
 
 def test_beside_these_folders_anything_may_lie(runs: Path, tmp_path: Path) -> None:
     """Also in a folder that is only called as one of a run."""
-    results = pipeline.open_run(runs / "OUT")
+    results = bq.open_run(runs / "OUT")
     results.export("csv", runs / "OUT" / "mine.csv")
     results.export("csv", runs / "manifest.json")
     for number, place in enumerate((runs / "OUT" / "nights", tmp_path / "bicliques")):
         for name in ("mine", "diff", "generate", "publish"):
             if name != "publish" or number:
                 WRITERS[name](runs, place / name)
-    assert len(pipeline.open_run(tmp_path / "bicliques" / "mine")) == len(results)
+    assert len(bq.open_run(tmp_path / "bicliques" / "mine")) == len(results)
 
 
 def test_nor_into_one_in_a_store(machines: Machines, runs: Path) -> None:
     """The store is asked only if the address has the name of a folder of a run."""
     night, bucket = machines.url, machines.bucket
-    pipeline.publish(runs / "OUT", night, progress=False)
+    bq.publish(runs / "OUT", night, progress=False)
     before = bucket.objects()
     for folder in ("bicliques", "edges/new"):
         inside = bucket.url(f"nights/ü 1/{folder}")
@@ -107,10 +107,10 @@ def test_no_run_is_kept_above_its_own_input(machines: Machines, runs: Path) -> N
     before = bucket.objects()
     for above in ("in", "in/graphs/"):
         with pytest.raises(InputError, match=r"/in.* holds the input .*g\.parquet, and a run has its folder alone"):
-            pipeline.mine([source], bucket.url(above), workers=0, progress=False)
+            bq.mine([source], bucket.url(above), workers=0, progress=False)
     assert bucket.objects() == before
     for beside in ("in/graph", "in/graphs/g"):
-        assert pipeline.mine(source, bucket.url(beside), workers=0, progress=False).complete
+        assert bq.mine(source, bucket.url(beside), workers=0, progress=False).complete
 
 
 def test_a_store_that_does_not_tell_what_lies_above_has_the_last_word(machines: Machines, runs: Path) -> None:

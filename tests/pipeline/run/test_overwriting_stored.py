@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.mining import driver
-from pipeline.run.folder import RunFolder
-from pipeline.run.progress import Progress
-from schemas.errors import BicliqueError, InputError
+import bicliques as bq
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.progress import Progress
+from bicliques.schemas.errors import BicliqueError, InputError
 from tests.support.runs import answer
 from tests.support.stored import EDGES, Machines, check_whole, taken_over
 
 
-def mine(machines: Machines, source: Path, **options: Any) -> pipeline.Results:
-    return pipeline.mine(source, machines.url, workers=0, progress=False, report=False, **options)
+def mine(machines: Machines, source: Path, **options: Any) -> bq.Results:
+    return bq.mine(source, machines.url, workers=0, progress=False, report=False, **options)
 
 
 @pytest.mark.parametrize("before", ["complete", "begun", "nothing"])
@@ -33,9 +33,9 @@ def test_another_run_takes_the_place(machines: Machines, source: Path, before: s
     check_whole(machines)
     new = machines.there()
     assert not [key for key in old if key.startswith(("bicliques/", "vertices/")) and key in new]
-    assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
+    assert bq.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
     again = mine(machines, source)
-    assert again.manifest.created == pipeline.open_run(machines.url).manifest.created, "it is left alone"
+    assert again.manifest.created == bq.open_run(machines.url).manifest.created, "it is left alone"
 
 
 def test_the_same_run_begins_anew(machines: Machines, source: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_is_not_replaced(machines: Machines, source: Path) -> None:
                 mine(machines, source, overwrite=True)
             refused.append(1)
 
-    pipeline.resume(machines.url, workers=0, progress=look, max_results=None, report=False)
+    bq.resume(machines.url, workers=0, progress=look, max_results=None, report=False)
     assert refused
     check_whole(machines)
     machines.empty()
@@ -114,7 +114,7 @@ def test_the_driver_of_the_old_run_adds_nothing(
     assert done
     check_whole(machines)
     machines.change()
-    assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
+    assert bq.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_listing_that_lags_lets_another_run_take_the_place(machines: Machines,
         machines.change()
         assert mine(machines, source, overwrite=True).complete
         machines.change()
-        assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
+        assert bq.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
     assert (old <= machines.there().keys()) == (listing == "empty")
     if listing == "true":
         check_whole(machines)

@@ -14,16 +14,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.output.device_writer import DeviceWriter
-from pipeline.run import pending
-from pipeline.run.folder import RunFolder
-from pipeline.run.lock import locked
-from pipeline.run.opened import Run
-from pipeline.slices import worker
-from schemas.bicliques import Bicliques
-from schemas.errors import IncompleteError, ResourceError
-from schemas.manifest import Part
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.output.device_writer import DeviceWriter
+from bicliques.pipeline.run import pending
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.lock import locked
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices import worker
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.schemas.manifest import Part
 from tests.support.engines import fake_gpu
 from tests.support.host_backend import Host
 from tests.support.runs import (
@@ -76,18 +77,18 @@ def moments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[in
 def stopped(folder: Path) -> Path:
     """A run of some slices that stopped."""
     out, source = folder / "out", write_edges(folder / "g.parquet", EDGES)
-    pipeline.mine(source, out, workers=0, progress=False, report=False, max_results=400, slice_seconds=0.01)
+    bq.mine(source, out, workers=0, progress=False, report=False, max_results=400, slice_seconds=0.01)
     for most in (900, 1500, 2200):
-        pipeline.resume(out, workers=0, progress=False, report=False, max_results=most, slice_seconds=0.01)
+        bq.resume(out, workers=0, progress=False, report=False, max_results=most, slice_seconds=0.01)
     assert len(load_ledger(out).entries) >= 4
     return out
 
 
 def finish(out: Path) -> None:
-    pipeline.resume(out, workers=0, max_results=None, progress=False, report=False)
+    bq.resume(out, workers=0, max_results=None, progress=False, report=False)
     assert manifest_pair(out) == EXPECTED
     assert not (out / "pending").exists()
-    named = {part.name for part in pipeline.open_run(out).manifest.parts}
+    named = {part.name for part in bq.open_run(out).manifest.parts}
     assert {path.name for path in (out / "bicliques").iterdir()} == named
 
 
@@ -129,7 +130,7 @@ def test_a_reader_never_sees_a_row_of_a_gpu_that_does_not_count(
 
 def test_a_reader_never_sees_a_row_of_the_largest_that_does_not_count(tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.largest(source, tmp_path / "out", top=5, workers=0, progress=False, report=False)
+    results = bq.largest(source, tmp_path / "out", top=5, workers=0, progress=False, report=False)
     assert [path.name for path in (tmp_path / "out" / "bicliques").iterdir()] == [results.manifest.parts[0].name]
     assert not (tmp_path / "out" / "pending").exists()
 
@@ -147,14 +148,14 @@ def test_an_entry_that_is_dropped_takes_its_rows_out_of_sight_first(tmp_path: Pa
 @pytest.mark.parametrize("entry", ["kept", "dropped"])
 def test_a_part_whose_driver_was_killed_before_it_moved_it(tmp_path: Path, entry: str) -> None:
     out = stopped(tmp_path)
-    before = pipeline.open_run(out)
-    rows, status = before.to_arrow(), pipeline.status(out)
+    before = bq.open_run(out)
+    rows, status = before.to_arrow(), bq.status(out)
     parts = held_back(out)
-    found = pipeline.open_run(out)
+    found = bq.open_run(out)
     assert len(found) == len(before)
     assert found.to_arrow().sort_by("root").num_rows == rows.num_rows
     assert {path.parent.name for path in found.files} == {"bicliques", "pending"}
-    assert pipeline.status(out).slices == status.slices
+    assert bq.status(out).slices == status.slices
     assert found.sizes() == before.sizes()
     if entry == "dropped":
         dropped = next(each for each in load_ledger(out).entries.values() if parts[0] in each.result.parts)
@@ -173,7 +174,7 @@ def test_proving_moves_what_is_left_and_deletes_what_does_not_count(tmp_path: Pa
     parts = held_back(folder.path)
     stray = folder.pending / "part-000099-deadbeef0000-0.parquet"
     shutil.copy(folder.pending / parts[0].name, stray)
-    pipeline.api.steps.prove(folder.path, progress=False)
+    steps.prove(folder.path, progress=False)
     assert manifest_pair(folder.path) == EXPECTED
     assert uncounted(folder.path) == set()
     assert len(list(folder.bicliques.iterdir())) == len(load_ledger(folder.path).parts)
@@ -192,9 +193,9 @@ def test_a_part_that_cannot_be_moved_counts(tmp_path: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", fail)
         with pytest.raises(ResourceError, match=r"cannot write .*part-.*Read-only file system"):
-            pipeline.mine(source, out, workers=0, progress=False, report=False)
+            bq.mine(source, out, workers=0, progress=False, report=False)
     assert list((out / "bicliques").iterdir()) == []
-    assert len(pipeline.open_run(out)) == EXPECTED[0]
+    assert len(bq.open_run(out)) == EXPECTED[0]
     finish(out)
 
 
@@ -221,10 +222,10 @@ def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(
     driver.start()
     while not folder.lock_file.exists() or not folder.lock_file.read_text():
         sleep(0.001)
-    files = pipeline.open_run(out).files
+    files = bq.open_run(out).files
     driver.join()
     assert {path.parent.name for path in files} == {"bicliques"}
-    assert sum(pq.read_metadata(path).num_rows for path in files) == len(pipeline.open_run(out))
+    assert sum(pq.read_metadata(path).num_rows for path in files) == len(bq.open_run(out))
 
 
 def test_a_reader_gives_up_on_a_driver_that_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -232,7 +233,7 @@ def test_a_reader_gives_up_on_a_driver_that_moves_nothing(tmp_path: Path, monkey
     held_back(out)
     monkeypatch.setattr(pending, "_PATIENCE_S", 0.01)
     with locked(RunFolder(out).lock_file):
-        assert {path.parent.name for path in pipeline.open_run(out).files} == {"bicliques", "pending"}
+        assert {path.parent.name for path in bq.open_run(out).files} == {"bicliques", "pending"}
 
 
 def test_a_folder_in_the_place_of_a_part_is_named(tmp_path: Path) -> None:

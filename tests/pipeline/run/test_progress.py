@@ -12,8 +12,8 @@ from typing import Any
 import nbformat
 import pytest
 
-import pipeline
-from pipeline.run.progress import Progress, to_callback
+import bicliques as bq
+from bicliques.pipeline.run.progress import Progress, to_callback
 from tests.support.runs import environment, random_edges, write_edges
 
 
@@ -55,7 +55,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_lines_that_stay_are_above_the_one_that_is_replaced(
     outputs: list[Output], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.run.progress._BAR_S", float("inf"))
+    monkeypatch.setattr("bicliques.pipeline.run.progress._BAR_S", float("inf"))
     on_progress = to_callback(None)
     assert outputs == []
     on_progress(Progress("ingest"))
@@ -78,17 +78,17 @@ def calls(source: Path, folder: Path, progress: Any) -> list[Any]:
     own = {"workers": 0, "progress": progress}
     (folder / "place").mkdir()
     return [
-        pipeline.mine(source, folder / "run", **own),
-        pipeline.mine(source, folder / "short", max_results=5, **own),
-        pipeline.resume(folder / "short", max_results=None, **own),
-        pipeline.largest(source, folder / "best", **own),
-        pipeline.count(source, **own),
-        pipeline.dry_run(source, sample_time=0.01, **own),
-        pipeline.verify(folder / "run", progress=progress),
-        pipeline.verify(folder / "best", progress=progress),
-        pipeline.diff(folder / "run", folder / "short", folder / "changes", progress=progress),
-        list(pipeline.maximal_bicliques(source, folder=folder / "place", **own)),
-        pipeline.generate(folder / "graph", n_left=5, n_right=5, edges=9, progress=progress),
+        bq.mine(source, folder / "run", **own),
+        bq.mine(source, folder / "short", max_results=5, **own),
+        bq.resume(folder / "short", max_results=None, **own),
+        bq.largest(source, folder / "best", **own),
+        bq.count(source, **own),
+        bq.dry_run(source, sample_time=0.01, **own),
+        bq.verify(folder / "run", progress=progress),
+        bq.verify(folder / "best", progress=progress),
+        bq.diff(folder / "run", folder / "short", folder / "changes", progress=progress),
+        list(bq.maximal_bicliques(source, folder=folder / "place", **own)),
+        bq.generate(folder / "graph", n_left=5, n_right=5, edges=9, progress=progress),
     ]
 
 
@@ -111,7 +111,7 @@ def test_there_is_none_where_none_is_wanted(
 ) -> None:
     calls(source, tmp_path, False)
     seen: list[Progress] = []
-    pipeline.count(source, workers=0, progress=seen.append)
+    bq.count(source, workers=0, progress=seen.append)
     assert seen
     assert outputs == []
     assert capsys.readouterr() == ("", "")
@@ -130,7 +130,7 @@ def test_ipython_in_a_terminal_is_no_notebook(
 def test_ipython_is_not_imported(source: Path) -> None:
     program = (
         "import sys, pipeline\n"
-        f"pipeline.count({str(source)!r}, workers=0, progress=True)\n"
+        f"bicliques.count({str(source)!r}, workers=0, progress=True)\n"
         "print([name for name in sys.modules if name.startswith('IPython')])"
     )
     done = subprocess.run(
@@ -143,10 +143,10 @@ def test_ipython_is_not_imported(source: Path) -> None:
 @pytest.mark.exhaustive
 def test_a_real_notebook_shows_one_output_per_call(source: Path, tmp_path: Path) -> None:
     cells = [
-        f"import pipeline; source = {str(source)!r}",
-        "r = pipeline.mine(source, 'OUT', workers=0)",
-        "for k in range(3): pipeline.count(source, workers=0)",
-        "r = pipeline.count(source, workers=0, progress=False)",
+        f"import bicliques; source = {str(source)!r}",
+        "r = bicliques.mine(source, 'OUT', workers=0)",
+        "for k in range(3): bicliques.count(source, workers=0)",
+        "r = bicliques.count(source, workers=0, progress=False)",
     ]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     nbformat.write(notebook, tmp_path / "in.ipynb")

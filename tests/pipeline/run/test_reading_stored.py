@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.run import slots, working
-from pipeline.run.if_stored import driven, here
-from pipeline.run.lock import holder_here, locked
-from pipeline.run.opened import Run
-from pipeline.slices.run_in_worker import open_in_worker
-from pipeline.slices.worker import forget
-from schemas.errors import IncompleteError, InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.run import slots, working
+from bicliques.pipeline.run.if_stored import driven, here
+from bicliques.pipeline.run.lock import holder_here, locked
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.pipeline.slices.worker import forget
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from tests.support.runs import answer
 from tests.support.stored import EDGES, Machines
 
 
-def mine(machines: Machines, source: Path, **options: int | bool | None) -> pipeline.Results:
-    return pipeline.mine(source, machines.url, workers=0, progress=False, report=False, **options)  # type: ignore[arg-type]
+def mine(machines: Machines, source: Path, **options: int | bool | None) -> bq.Results:
+    return bq.mine(source, machines.url, workers=0, progress=False, report=False, **options)  # type: ignore[arg-type]
 
 
 def another_process(machines: Machines) -> None:
@@ -42,8 +42,8 @@ def files_below(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def read_all(machines: Machines) -> None:
-    pipeline.status(machines.url)
-    results = pipeline.open_run(machines.url)
+    bq.status(machines.url)
+    results = bq.open_run(machines.url)
     results.to_pandas()
     results.top(3)
     results.sizes()
@@ -63,7 +63,7 @@ def test_a_reader_leaves_the_files_of_a_driver_alone(machines: Machines, source:
             another_process(machines)
         machines.empty()
         with pytest.raises(InputError, match="holds no run"):
-            pipeline.status(machines.url)
+            bq.status(machines.url)
         assert files_below(folder) == before
 
 
@@ -87,24 +87,24 @@ def test_a_reader_waits_for_nobody(machines: Machines, source: Path) -> None:
         working._one_thread(second.parent),
         pytest.raises(ResourceError, match="another worker has been bringing"),
     ):
-        pipeline.status(machines.url)
+        bq.status(machines.url)
 
 
 def test_only_what_is_needed_is_brought(machines: Machines, source: Path) -> None:
     mine(machines, source, max_results=60)
     small = {"", "steps", "sessions"}
     for call, more in (
-        (pipeline.status, {"plan", "ledger/1"}),
-        (lambda url: len(pipeline.open_run(url)), {"plan", "ledger/1"}),
+        (bq.status, {"plan", "ledger/1"}),
+        (lambda url: len(bq.open_run(url)), {"plan", "ledger/1"}),
     ):
         machines.change()
         machines.bucket.well()
         call(machines.url)
         assert brought(machines) == small | more
-    pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
+    bq.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
     machines.change()
     machines.bucket.well()
-    results = pipeline.open_run(machines.url)
+    results = bq.open_run(machines.url)
     assert len(results) == answer(EDGES, strings=True)[0]
     assert brought(machines) == {"", "steps"}
     results.top(3)
@@ -132,12 +132,12 @@ def test_what_was_brought_is_not_brought_again(machines: Machines, source: Path)
 def test_a_reader_sees_that_a_run_was_mended(machines: Machines, source: Path) -> None:
     """Its ledger is another one then."""
     mine(machines, source)
-    assert pipeline.status(machines.url).state == "complete"
+    assert bq.status(machines.url).state == "complete"
     part = next(key for key in machines.there() if key.startswith("bicliques/"))
     machines.bucket.delete(f"nights/ü 1/{part}")
-    assert pipeline.status(machines.url).state == "failed"
-    assert pipeline.resume(machines.url, workers=0, progress=False, report=False).complete
-    now = pipeline.status(machines.url)
+    assert bq.status(machines.url).state == "failed"
+    assert bq.resume(machines.url, workers=0, progress=False, report=False).complete
+    now = bq.status(machines.url)
     assert (now.state, now.why[:6], now.problems) == ("complete", "proven", ())
 
 
@@ -165,16 +165,16 @@ def test_a_reader_sees_a_run_that_is_not_in_the_store_yet(machines: Machines, so
     """It was begun on this machine, and is in no store before mining begins."""
     folder = driven(Path(machines.url))
     elsewhere = source.parent / "elsewhere"
-    pipeline.mine(source, elsewhere, workers=0, progress=False, report=False, max_results=60)
+    bq.mine(source, elsewhere, workers=0, progress=False, report=False, max_results=60)
     folder.mkdir()
     for name in ("options.json", "labels", "edges"):
         (elsewhere / name).rename(folder / name)
     another_process(machines)
-    now = pipeline.status(machines.url)
+    now = bq.status(machines.url)
     assert (now.state, now.step) == ("stopped", "ingest")
     machines.change()
     with pytest.raises(InputError, match="holds no run"):
-        pipeline.status(machines.url)
+        bq.status(machines.url)
 
 
 def test_workers_of_the_machine_of_the_driver_take_its_graph(machines: Machines, source: Path) -> None:

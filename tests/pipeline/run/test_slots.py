@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.run import if_stored, slots, stored
-from pipeline.run.slots import others, own_place, shared_place
-from pipeline.run.stored import url_at
-from schemas.errors import InputError, ResourceError
+from bicliques.pipeline.run import if_stored, slots, stored
+from bicliques.pipeline.run.slots import others, own_place, shared_place
+from bicliques.pipeline.run.stored import url_at
+from bicliques.schemas.errors import InputError, ResourceError
 
 URL = "s3://lake/night"
 

@@ -12,16 +12,16 @@ from pathlib import Path
 import distributed
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.remote.objects import Objects, objects_at
-from pipeline.run import keeping, lease
-from pipeline.run.folder import RunFolder
-from pipeline.run.journal import FIRST, Journal
-from pipeline.run.opened import Run
-from pipeline.run.progress import Progress
-from pipeline.slices.run_in_worker import open_in_worker
-from schemas.errors import IncompleteError, InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.remote.objects import Objects, objects_at
+from bicliques.pipeline.run import keeping, lease
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.journal import FIRST, Journal
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from tests.support.runs import ROOT, answer, environment
 from tests.support.stored import EDGES, Machines, check_whole, taken_over
 
@@ -30,28 +30,28 @@ STRAY = "bicliques/part-000077-0123456789ab-0.parquet"
 
 
 def begun(machines: Machines, source: Path) -> None:
-    pipeline.mine(source, machines.url, workers=0, progress=False, max_results=60, report=False)
+    bq.mine(source, machines.url, workers=0, progress=False, max_results=60, report=False)
 
 
-def resume(machines: Machines) -> pipeline.Results:
-    return pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
+def resume(machines: Machines) -> bq.Results:
+    return bq.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
 
 
 def test_every_machine_reads_the_run(machines: Machines, source: Path, tmp_path: Path) -> None:
-    here = pipeline.mine(source, tmp_path / "here", workers=0, progress=False)
-    pipeline.mine(source, machines.url, workers=0, progress=False)
+    here = bq.mine(source, tmp_path / "here", workers=0, progress=False)
+    bq.mine(source, machines.url, workers=0, progress=False)
     kept = [key.removeprefix("nights/ü 1/") for key in machines.bucket.completed() if "run.lock" not in key]
     assert kept[-3:] == ["manifest.json", "_SUCCESS", "report.html"]
     assert kept.index("options.json") > kept.index("steps/plan.json")
     check_whole(machines)
     machines.change()
-    results = pipeline.open_run(machines.url)
+    results = bq.open_run(machines.url)
     assert results.top(5).drop_columns("root").equals(here.top(5).drop_columns("root"))
     assert results.sample(9).drop_columns("root").equals(here.sample(9).drop_columns("root"))
     assert results.sizes() == here.sizes()
     assert results.explain(results.top(1)["id"][0].as_py()).n_near.keys() == {"left", "right"}
-    assert pipeline.status(machines.url).state == "complete"
-    assert pipeline.verify(machines.url).fingerprint == here.manifest.fingerprint
+    assert bq.status(machines.url).state == "complete"
+    assert bq.verify(machines.url).fingerprint == here.manifest.fingerprint
     assert machines.there()["report.html"].startswith(b"<!")
 
 
@@ -60,17 +60,17 @@ def test_every_kind_of_run_is_kept(machines: Machines, source: Path, tmp_path: P
     found = []
     for place in (tmp_path / "here", machines.url):
         if kind == "largest":
-            found.append(pipeline.largest(source, place, top=5, workers=0, progress=False, report=False))
+            found.append(bq.largest(source, place, top=5, workers=0, progress=False, report=False))
         else:
-            found.append(pipeline.mine(source, place, workers=0, progress=False, report=False, **{kind: True}))
+            found.append(bq.mine(source, place, workers=0, progress=False, report=False, **{kind: True}))
     here, there = found
     assert there.manifest.fingerprint == here.manifest.fingerprint
     machines.change()
-    there = pipeline.open_run(machines.url)
+    there = bq.open_run(machines.url)
     assert (there.complete, len(there)) == (True, len(here))
     if kind == "largest":
         assert there.top(5)["id"].to_pylist() == here.top(5)["id"].to_pylist()
-    assert pipeline.resume(machines.url, workers=0, progress=False, report=False).complete
+    assert bq.resume(machines.url, workers=0, progress=False, report=False).complete
 
 
 def test_commands_take_the_address(machines: Machines, source: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,12 +93,12 @@ def test_a_second_driver_is_refused(machines: Machines, source: Path) -> None:
         if progress.step == "mine" and not said:
             machines.change()
             said.append("")
-            assert pipeline.status(machines.url).state == "running"
+            assert bq.status(machines.url).state == "running"
             with pytest.raises(InputError, match=r"is being worked on by process \d+ on .*; wait for it") as refused:
                 resume(machines)
             said.append(str(refused.value))
 
-    pipeline.resume(machines.url, workers=0, progress=look, max_results=None, report=False)
+    bq.resume(machines.url, workers=0, progress=look, max_results=None, report=False)
     assert len(said) == 2
     check_whole(machines)
 
@@ -114,7 +114,7 @@ def test_a_driver_that_was_believed_dead_adds_nothing(
     assert done
     check_whole(machines)
     machines.change()
-    assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
+    assert bq.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
 
 
 @pytest.mark.parametrize(("seconds", "is_refused"), [(1000, True), (-1, False)])
@@ -126,7 +126,7 @@ def test_the_word_of_a_driver_far_away(machines: Machines, source: Path, seconds
         with pytest.raises(InputError, match=r"process 7 on far since 2026-01-01.*if it is dead, try again after"):
             resume(machines)
     else:
-        assert pipeline.status(machines.url).state == "dead"
+        assert bq.status(machines.url).state == "dead"
         assert resume(machines).complete
         assert "run.lock" not in machines.there()
 
@@ -229,7 +229,7 @@ def test_a_driver_that_was_taken_over_seals_nothing(
 
     monkeypatch.setattr(keeping, "keep_result", too_late)
     with pytest.raises(InputError, match="another driver has gone on with"):
-        pipeline.mine(source, machines.url, workers=0, progress=False, report=False)
+        bq.mine(source, machines.url, workers=0, progress=False, report=False)
     assert not {"manifest.json", "_SUCCESS"} & machines.there().keys()
     monkeypatch.setattr(keeping, "keep_result", keep)
     machines.change()
@@ -257,7 +257,7 @@ def test_a_driver_that_was_taken_over_removes_no_part_of_the_other(
 
 
 def test_a_driver_notices_in_time_that_another_one_goes_on(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pipeline.run.journal._LOOK_S", 0.0)
+    monkeypatch.setattr("bicliques.pipeline.run.journal._LOOK_S", 0.0)
     store = objects_at(machines.url)
     first = Journal(store, "a")
     first.begin([])
@@ -299,7 +299,7 @@ def test_a_slice_is_committed_by_one_put_and_nothing_is_renamed(machines: Machin
 def test_a_listing_that_lags_changes_nothing(machines: Machines, source: Path, listing: str) -> None:
     """A part that no entry names is removed where it is listed, and counts nowhere."""
     if listing == "of another run":
-        pipeline.mine(source, machines.url, workers=0, progress=False, min_left=2, report=False)
+        bq.mine(source, machines.url, workers=0, progress=False, min_left=2, report=False)
         machines.bucket.stop_listing()
         old = machines.bucket.listed
         machines.empty()
@@ -318,8 +318,8 @@ def test_a_listing_that_lags_changes_nothing(machines: Machines, source: Path, l
     assert (STRAY in there) == (listing != "true")
     assert "bicliques/others.txt" in there
     machines.change()
-    assert pipeline.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
-    assert pipeline.open_run(machines.url).dataset().count_rows() == answer(EDGES, strings=True)[0]
+    assert bq.verify(machines.url).fingerprint == answer(EDGES, strings=True)[1]
+    assert bq.open_run(machines.url).dataset().count_rows() == answer(EDGES, strings=True)[0]
 
 
 @pytest.mark.parametrize(
@@ -334,11 +334,11 @@ def test_what_is_lost_in_the_store_is_made_again(machines: Machines, source: Pat
     machines.bucket.delete(f"nights/ü 1/{key}")
     machines.change()
     with pytest.raises(IncompleteError):
-        pipeline.verify(machines.url)
+        bq.verify(machines.url)
     machines.change()
     assert resume(machines).complete
     check_whole(machines)
-    assert pipeline.verify(machines.url).count == answer(EDGES, strings=True)[0]
+    assert bq.verify(machines.url).count == answer(EDGES, strings=True)[0]
 
 
 def test_a_worker_does_not_search_a_damaged_graph(machines: Machines, source: Path) -> None:
@@ -358,7 +358,7 @@ def test_a_part_that_was_damaged_is_found(machines: Machines, source: Path) -> N
     key, data = next((key, data) for key, data in machines.there().items() if key.startswith("bicliques/"))
     machines.put(key, data[:100] + bytes([data[100] ^ 1]) + data[101:])
     with pytest.raises(IncompleteError, match=r"remove it from the store and resume|is not"):
-        pipeline.verify(machines.url)
+        bq.verify(machines.url)
 
 
 def test_workers_of_other_machines_need_no_folder_in_common(machines: Machines, source: Path, tmp_path: Path) -> None:
@@ -374,7 +374,7 @@ def test_workers_of_other_machines_need_no_folder_in_common(machines: Machines, 
         try:
             with distributed.Client(cluster) as client:
                 client.wait_for_workers(1)
-            found = pipeline.mine(source, machines.url, scheduler=address, engine="cpu", progress=False, report=False)
+            found = bq.mine(source, machines.url, scheduler=address, engine="cpu", progress=False, report=False)
         finally:
             worker.kill()
             worker.wait()
@@ -393,7 +393,7 @@ def test_what_cannot_be_an_address(machines: Machines, source: Path, monkeypatch
         ("s3://lake/night?allow_bucket_creation=true", "allow_bucket_creation is no option of the address of a run"),
     ):
         with pytest.raises(InputError, match=words) as refused:
-            pipeline.mine(source, url, progress=False)
+            bq.mine(source, url, progress=False)
         assert "geheim" not in str(refused.value)
     machines.put("manifest.json", b"{}")
     with pytest.raises(InputError, match=r"has no options\.json, and is not empty: it has manifest\.json"):
@@ -401,11 +401,11 @@ def test_what_cannot_be_an_address(machines: Machines, source: Path, monkeypatch
     objects_at.cache_clear()
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(InputError, match=r"which is not installed \(pip install 'bicliques\[store\]'\)"):
-        pipeline.status(machines.url)
+        bq.status(machines.url)
 
 
 def test_another_run_is_not_written_over(machines: Machines, source: Path) -> None:
     begun(machines, source)
     machines.change()
     with pytest.raises(InputError, match=r"holds a run without --min-left|name another output folder"):
-        pipeline.mine(source, machines.url, min_left=2, progress=False)
+        bq.mine(source, machines.url, min_left=2, progress=False)

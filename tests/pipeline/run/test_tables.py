@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline.run import tables
-from pipeline.run.tables import open_part, read_integers, read_table
-from schemas.edges import EDGES
-from schemas.errors import IncompleteError, ResourceError
+from bicliques.pipeline.run import tables
+from bicliques.pipeline.run.tables import open_part, read_integers, read_table
+from bicliques.schemas.edges import EDGES
+from bicliques.schemas.errors import IncompleteError, ResourceError
 from tests.support.odd_files import with_rows
 
 

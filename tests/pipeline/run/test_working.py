@@ -8,27 +8,27 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.cli.cards import run_card
-from pipeline.remote.objects import objects_at
-from pipeline.run.folder import RunFolder
-from pipeline.run.if_stored import driven
-from pipeline.run.keeping import keep_steps
-from pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
-from pipeline.slices.run_in_worker import open_in_worker
-from pipeline.slices.worker import forget
-from schemas.errors import IncompleteError, InputError
-from schemas.records import checked, one_line
+import bicliques as bq
+from bicliques.pipeline.cli.cards import run_card
+from bicliques.pipeline.remote.objects import objects_at
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.if_stored import driven
+from bicliques.pipeline.run.keeping import keep_steps
+from bicliques.pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
+from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.pipeline.slices.worker import forget
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.records import checked, one_line
 from tests.support.runs import answer
 from tests.support.stored import EDGES, PREFIX, Machines, check_whole
 
 
-def mine(machines: Machines, source: Path, **options: Any) -> pipeline.Results:
-    return pipeline.mine(source, machines.url, workers=0, progress=False, report=False, **options)
+def mine(machines: Machines, source: Path, **options: Any) -> bq.Results:
+    return bq.mine(source, machines.url, workers=0, progress=False, report=False, **options)
 
 
-def resume(machines: Machines) -> pipeline.Results:
-    return pipeline.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
+def resume(machines: Machines) -> bq.Results:
+    return bq.resume(machines.url, workers=0, progress=False, max_results=None, report=False)
 
 
 def folder_of(machines: Machines) -> RunFolder:
@@ -61,7 +61,7 @@ def test_a_record_in_the_store_writes_no_file_of_others(
         machines.put(name.lstrip("/"), b"of the store")
     for at in ("machine with a good record", "another machine"):
         with pytest.raises(IncompleteError) as refused:
-            pipeline.status(machines.url)
+            bq.status(machines.url)
         assert str(refused.value).startswith(f"{objects_at(machines.url).shown}{said}"), at
         with pytest.raises(IncompleteError, match="which is no file of a run"):
             open_in_worker(machines.url, identity)
@@ -83,7 +83,7 @@ def test_a_damaged_record_replaces_no_good_one(machines: Machines, source: Path)
     for key in (OPTIONS_FILE, "steps/plan.json"):
         machines.put(key, there[key][:-9])
         with pytest.raises(IncompleteError) as refused:
-            pipeline.status(machines.url)
+            bq.status(machines.url)
         assert str(refused.value).startswith(f"{shown}/{key} cannot be read")
         assert (folder.path / key).read_bytes() == there[key]
         machines.put(key, there[key])
@@ -96,7 +96,7 @@ def test_a_place_that_was_emptied_takes_another_run(machines: Machines, source: 
     assert mine(machines, source, count_only=True).complete
     machines.empty()
     with pytest.raises(InputError, match="holds no run"):
-        pipeline.status(machines.url)
+        bq.status(machines.url)
     number = machines.number
     assert mine(machines, source, max_results=60).outcome == "max_results"
     assert resume(machines).complete
@@ -108,7 +108,7 @@ def test_a_place_that_was_emptied_takes_another_run(machines: Machines, source: 
     assert few.complete
     assert 0 < len(few) < answer(EDGES, strings=True)[0]
     machines.change()
-    assert pipeline.verify(machines.url).count == len(few)
+    assert bq.verify(machines.url).count == len(few)
 
 
 def test_a_run_that_lost_its_options_in_the_store_goes_on_where_they_are(machines: Machines, source: Path) -> None:
@@ -126,18 +126,18 @@ def test_a_run_that_lost_its_options_in_the_store_goes_on_where_they_are(machine
 
 def test_all_machines_know_the_sessions(machines: Machines, source: Path) -> None:
     mine(machines, source, max_results=60)
-    here = pipeline.status(machines.url)
+    here = bq.status(machines.url)
     machines.change()
-    now = pipeline.status(machines.url)
+    now = bq.status(machines.url)
     assert (now.state, now.why) == ("stopped", "the limit on the number of results was reached")
     assert (now.sessions, now.mining_seconds, now.go_on) == (1, here.mining_seconds, here.go_on)
-    assert pipeline.open_run(machines.url).outcome == "max_results"
+    assert bq.open_run(machines.url).outcome == "max_results"
     manifest = resume(machines).manifest
     first, second = (session["seconds"] for session in manifest.mining["sessions"])
     assert first == here.mining_seconds > 0
     assert manifest.seconds["mine"] == first + second > first
     machines.change()
-    assert pipeline.status(machines.url).sessions == 2
+    assert bq.status(machines.url).sessions == 2
 
 
 def test_workers_of_other_machines_can_warm_up_for_a_new_run(
@@ -151,7 +151,7 @@ def test_workers_of_other_machines_can_warm_up_for_a_new_run(
         met.append(open_in_worker(told[0], told[1]).identity)
         forget()
 
-    monkeypatch.setattr("pipeline.mining.driver.warm_up", warm_up_elsewhere)
+    monkeypatch.setattr("bicliques.pipeline.mining.driver.warm_up", warm_up_elsewhere)
     assert mine(machines, source).complete
     assert len(met) == 1
     check_whole(machines)
@@ -175,14 +175,14 @@ def test_what_is_lost_beside_the_parts_is_put_again(machines: Machines, source: 
     kept = [key.removeprefix(f"{PREFIX}/") for key in machines.bucket.completed()]
     assert [key for key in kept if key.startswith(("sessions/", "manifest", "_SUCCESS"))] == [], "it is not sealed anew"
     check_whole(machines)
-    assert pipeline.open_run(machines.url).sizes().total == answer(EDGES, strings=True)[0]
+    assert bq.open_run(machines.url).sizes().total == answer(EDGES, strings=True)[0]
 
 
 def test_a_place_that_was_published_to(machines: Machines, source: Path) -> None:
     for key in ("manifest.json", PUBLISHED_FILE):
         machines.put(key, b"{}")
     shown = objects_at(machines.url).shown
-    for call in (lambda: mine(machines, source), lambda: pipeline.status(machines.url)):
+    for call in (lambda: mine(machines, source), lambda: bq.status(machines.url)):
         with pytest.raises(InputError) as refused:
             call()
         assert str(refused.value) == (
@@ -194,22 +194,22 @@ def test_neither_a_run_nor_its_place_is_a_source(machines: Machines, source: Pat
     shown = objects_at(machines.url).shown
     machines.put("g.parquet", source.read_bytes())
     with pytest.raises(InputError, match=rf"^{shown}.* is where a run is to be kept"):
-        pipeline.mine(machines.url, machines.url, progress=False)
+        bq.mine(machines.url, machines.url, progress=False)
     assert machines.there().keys() == {"g.parquet"}
     mine(machines, source)
     with pytest.raises(InputError, match=rf"^{shown}.* is a run, and no list of edges"):
-        pipeline.count(machines.url, progress=False)
+        bq.count(machines.url, progress=False)
 
 
 def test_people_are_told_the_address(machines: Machines, source: Path) -> None:
     with pytest.raises(InputError, match=r"^s3://lake/typo holds no run: it has no options.* give the same command"):
-        pipeline.status(machines.bucket.url("typo"))
+        bq.status(machines.bucket.url("typo"))
     with pytest.raises(InputError, match=r"^s3://lake is a URL, and only runs in folders of this machine"):
-        pipeline.prune(machines.bucket.url(""))
+        bq.prune(machines.bucket.url(""))
     shown = objects_at(machines.url).shown
     for most, state in ((60, "not complete"), (None, "complete")):
-        pipeline.mine(source, machines.url, workers=0, progress=False, report=False, max_results=most, per_vertex=True)
-        results = pipeline.open_run(machines.url)
+        bq.mine(source, machines.url, workers=0, progress=False, report=False, max_results=most, per_vertex=True)
+        results = bq.open_run(machines.url)
         assert repr(results) == f"<{len(results):,} maximal bicliques in {shown}, {state}>"
         card = run_card(results)
         assert f" {shown}/bicliques" in card

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
+import bicliques as bq
 from tests.pipeline.series.several import copy
 from tests.support.runs import random_edges, write_edges
 
@@ -18,8 +18,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A complete run, and one that is not."""
     folder = tmp_path_factory.mktemp("model")
     source = write_edges(folder / "g.parquet", EDGES)
-    pipeline.mine(source, folder / "complete", workers=0, progress=False, report=False)
-    pipeline.mine(source, folder / "stopped", workers=0, progress=False, report=False, max_results=3)
+    bq.mine(source, folder / "complete", workers=0, progress=False, report=False)
+    bq.mine(source, folder / "stopped", workers=0, progress=False, report=False, max_results=3)
     return folder / "complete", folder / "stopped"
 
 

@@ -7,8 +7,8 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from pipeline.run.files import read_json, write_json
-from pipeline.series.pruning import Pruning
+from bicliques.pipeline.run.files import read_json, write_json
+from bicliques.pipeline.series.pruning import Pruning
 
 
 def change(folder: Path, **origin: Any) -> None:

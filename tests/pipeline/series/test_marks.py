@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from pipeline.series.marks import mark_complete, point_to_newest
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.series.marks import mark_complete, point_to_newest
+from bicliques.schemas.errors import InputError
 from tests.support.runs import random_edges, write_edges
 
 
@@ -20,9 +20,7 @@ def runs(tmp_path: Path) -> Path:
     for name in ("g", "h"):
         write_edges(tmp_path / f"{name}.parquet", random_edges(12, 9, 0.4, 1))
     for source, folder in (("g", "2026-11-21"), ("g", "2026-11-22"), ("g", "2026-11-23"), ("h", "2026-12-01")):
-        pipeline.mine(
-            tmp_path / f"{source}.parquet", tmp_path / "runs" / folder, workers=0, progress=False, report=False
-        )
+        bq.mine(tmp_path / f"{source}.parquet", tmp_path / "runs" / folder, workers=0, progress=False, report=False)
     return tmp_path / "runs"
 
 
@@ -36,8 +34,8 @@ def test_success_goes_when_the_run_is_not_complete_any_more(runs: Path) -> None:
     mark_complete(run)
     assert (run / "_SUCCESS").read_bytes() == b""
     next((run / "bicliques").iterdir()).unlink()
-    pipeline.resume(run, workers=0, progress=False, report=False)
-    assert pipeline.open_run(run).complete
+    bq.resume(run, workers=0, progress=False, report=False)
+    assert bq.open_run(run).complete
     assert not (run / "_SUCCESS").exists(), "it was mined again; whoever promised it promises it again"
 
 
@@ -63,7 +61,7 @@ def test_latest_is_the_newest_complete_run_of_the_series(runs: Path) -> None:
 
 
 def test_latest_is_set_even_if_a_killed_process_left_a_link(runs: Path) -> None:
-    identity = pipeline.open_run(runs / "2026-11-23").manifest.run["run"]
+    identity = bq.open_run(runs / "2026-11-23").manifest.run["run"]
     (runs / f".latest.{identity}.tmp").symlink_to("somewhere")
     point_to_newest(runs / "2026-11-23")
     assert (runs / "latest").readlink() == Path("2026-11-23")

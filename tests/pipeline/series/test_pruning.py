@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.run.files import read_json, write_json
-from pipeline.run.folder import RunFolder
-from pipeline.run.lock import locked
-from pipeline.series import removal
-from pipeline.series.pruning import Pruning, prune_after
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.run.files import read_json, write_json
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.lock import locked
+from bicliques.pipeline.series import removal
+from bicliques.pipeline.series.pruning import Pruning, prune_after
+from bicliques.schemas.errors import InputError
 from tests.pipeline.series.several import change, copy, left, reasons
 from tests.support.runs import random_edges, write_edges
 
@@ -44,18 +44,18 @@ def test_a_dry_run_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_prune_keeps_the_newest_complete_runs(runs: Path) -> None:
-    pruning = pipeline.prune(runs, keep=2, remove=True)
+    pruning = bq.prune(runs, keep=2, remove=True)
     assert left(runs) == "bdef"
     assert [run.path.name for run in pruning.chosen] == ["c", "a"]
     assert pruning.bytes > 0
-    assert len(pipeline.open_run(runs / "f")) == len(pipeline.open_run(runs / "d")) > 0
+    assert len(bq.open_run(runs / "f")) == len(bq.open_run(runs / "d")) > 0
 
 
 def test_a_backfilled_day_is_as_old_as_the_day_it_stands_for(model: tuple[Path, Path], tmp_path: Path) -> None:
     source, nights = write_edges(tmp_path / "s.parquet", EDGES), tmp_path / "bf"
     for day in ("2026-11-21", "2026-11-22", "2026-11-23", "2026-10-01"):  # the last one is mined last
-        pipeline.mine(source, nights / day, workers=0, progress=False, report=False)
-    found = pipeline.prune(nights, keep=2, remove=True)
+        bq.mine(source, nights / day, workers=0, progress=False, report=False)
+    found = bq.prune(nights, keep=2, remove=True)
     assert {path.name for path in nights.iterdir()} == {"2026-11-22", "2026-11-23"}
     assert [run.path.name for run in found.chosen] == ["2026-11-21", "2026-10-01"]
 
@@ -66,14 +66,14 @@ def test_times_of_files_do_not_matter(runs: Path, tmp_path: Path) -> None:
         for file in ("manifest.json", "options.json", "ledger", "steps", "."):
             if (runs / name / file).exists():
                 os.utime(runs / name / file, (2e9 + k, 2e9 + k))
-    assert [run.path.name for run in pipeline.prune(runs, keep=1).chosen] == ["d", "c", "a"]
+    assert [run.path.name for run in bq.prune(runs, keep=1).chosen] == ["d", "c", "a"]
 
 
 def test_runs_of_another_source_are_neither_counted_nor_removed(runs: Path, model: tuple[Path, Path]) -> None:
     for k in (1, 2, 3):
         copy(model[0], runs / f"other{k}", f"2026-02-0{k}", series="/in/other.csv")
     copy(model[0], runs / "once", "2025-01-01", series="/in/once.csv")
-    found = pipeline.prune(runs, keep=2, remove=True)
+    found = bq.prune(runs, keep=2, remove=True)
     assert {run.path.name for run in found.chosen} == {"a", "c", "other1"}
     assert (runs / "once").exists()
 
@@ -81,7 +81,7 @@ def test_runs_of_another_source_are_neither_counted_nor_removed(runs: Path, mode
 def test_sources_that_differ_in_the_day_are_one_series(runs: Path, model: tuple[Path, Path]) -> None:
     for k, series in enumerate(("/in/2026-03-01.csv", "/in/2026-03-02.csv", "/in/{date}.csv"), start=1):
         copy(model[0], runs / f"day{k}", f"2026-03-0{k}", series=series)
-    found = pipeline.prune(runs, keep=1)
+    found = bq.prune(runs, keep=1)
     assert [run.path.name for run in found.runs if run.series == "/in/{date}.csv"] == ["day3", "day2", "day1"]
     assert {"day1", "day2", "a", "c", "d"} == {run.path.name for run in found.chosen}
 
@@ -89,26 +89,26 @@ def test_sources_that_differ_in_the_day_are_one_series(runs: Path, model: tuple[
 def test_runs_of_an_object_in_memory_stay(runs: Path) -> None:
     for name in "acdf":
         change(runs / name, series=None)
-    found = pipeline.prune(runs, keep=1, remove=True)
+    found = bq.prune(runs, keep=1, remove=True)
     assert left(runs) == "abcdef"
     assert "nobody knows which runs it follows: its input was an object in memory" in reasons(found)["a"]
 
 
 def test_unfinished_runs_older_than_a_kept_run_are_removed_on_request(runs: Path) -> None:
-    pipeline.prune(runs, keep=2, unfinished=True, remove=True)
+    bq.prune(runs, keep=2, unfinished=True, remove=True)
     assert left(runs) == "def", "e is newer than a complete run that stays"
 
 
 def test_without_a_complete_run_nothing_is_removed(runs: Path) -> None:
     for name in "acdf":
         shutil.rmtree(runs / name)
-    pipeline.prune(runs, keep=1, unfinished=True, remove=True)
+    bq.prune(runs, keep=1, unfinished=True, remove=True)
     assert left(runs) == "be"
 
 
 def test_prune_keeps_a_run_whose_lock_is_held(runs: Path) -> None:
     with locked(runs / "a" / "run.lock"), locked(runs / "b" / "run.lock"):
-        pruning = pipeline.prune(runs, keep=1, unfinished=True, remove=True)
+        pruning = bq.prune(runs, keep=1, unfinished=True, remove=True)
         assert left(runs) == "abf"
     assert "running: process" in reasons(pruning)["a"]
 
@@ -116,7 +116,7 @@ def test_prune_keeps_a_run_whose_lock_is_held(runs: Path) -> None:
 def test_a_run_that_is_resumed_during_a_prune_stays(
     runs: Path, model: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pipeline.series import pruning
+    from bicliques.pipeline.series import pruning
 
     carry_out, ready, done = pruning.carry_out, threading.Event(), threading.Event()
 
@@ -132,7 +132,7 @@ def test_a_run_that_is_resumed_during_a_prune_stays(
         return carry_out(found)
 
     monkeypatch.setattr(pruning, "carry_out", work_then_carry_out)
-    found = pipeline.prune(runs, keep=1, unfinished=True, remove=True)
+    found = bq.prune(runs, keep=1, unfinished=True, remove=True)
     done.set()
     assert left(runs) == "abf"
     assert "is being worked on" in reasons(found)["a"]
@@ -147,7 +147,7 @@ def test_prune_keeps_folders_and_links_that_are_no_runs(runs: Path, tmp_path: Pa
     shutil.copytree(runs / "a", tmp_path / "far" / "run")
     (runs / "link").symlink_to(tmp_path / "far" / "run")
     write_json(runs / "a" / "options.json", read_json(runs / "a" / "options.json") | {"schema_version": 99})
-    pipeline.prune(runs, keep=1, remove=True)
+    bq.prune(runs, keep=1, remove=True)
     assert sorted(path.name for path in runs.iterdir()) == ["a", "b", "e", "f", "letters", "link", "note.txt"]
     assert (tmp_path / "far" / "run" / "manifest.json").exists()
 
@@ -158,15 +158,15 @@ def test_a_folder_of_the_user_stays_whatever_it_is_called(runs: Path) -> None:
         (runs / name).mkdir()
         (runs / name / "thesis.txt").write_text("mine")
     shutil.copy(runs / "a" / "options.json", runs / names[2])  # the identity of another run
-    pipeline.prune(runs, keep=1, remove=True)
+    bq.prune(runs, keep=1, remove=True)
     assert [(runs / name / "thesis.txt").exists() for name in names] == [True, True, True]
 
 
 def test_a_run_with_a_file_of_somebody_else_is_said_to_stay(runs: Path) -> None:
-    goes = [run.path.name for run in pipeline.prune(runs, keep=1).chosen]
+    goes = [run.path.name for run in bq.prune(runs, keep=1).chosen]
     assert "a" in goes
     (runs / "a" / "thesis.txt").write_text("mine")
-    found = pipeline.prune(runs, keep=1)
+    found = bq.prune(runs, keep=1)
     assert [run.path.name for run in found.chosen] == [name for name in goes if name != "a"]
     assert [run.reason for run in found.runs if run.path.name == "a" and f"{runs}/a/thesis.txt" in run.reason]
 
@@ -180,7 +180,7 @@ def test_stray_files_and_links_do_not_stop_a_prune(runs: Path, tmp_path: Path) -
     (runs / f".y.{uuid.uuid4().hex}.removed").symlink_to(tmp_path / "far")
     (runs / "odd").mkdir()
     (runs / "odd" / "options.json").symlink_to(runs / "a" / "options.json")
-    assert pipeline.prune(runs, keep=2, remove=True).problems == ()
+    assert bq.prune(runs, keep=2, remove=True).problems == ()
     assert {path.name for path in runs.iterdir() if path.name[0] != "."} == {"b", "d", "e", "f", "dangling", "odd"}
     assert (tmp_path / "far" / "thesis.txt").exists()
 
@@ -200,7 +200,7 @@ def test_a_half_removed_run_is_listed_and_removed(runs: Path, capsys: pytest.Cap
     assert [path.name in line for path, line in zip((away, empty), lines[-3:-1], strict=True) if "would go" in line]
     assert "would remove 2 of 7 runs" in lines[-1]
     assert away.exists()
-    pipeline.prune(runs, remove=True)
+    bq.prune(runs, remove=True)
     assert left(runs) == "bcdef"
 
 
@@ -209,9 +209,9 @@ def test_prune_names_a_user_file_in_a_half_removed_run_until_it_is_moved(runs: P
     (away / "ledger" / "thesis.txt").write_text("mine")
     for _ in range(2):
         problem = f"{away}/ledger/thesis.txt is not of the run, so the run stays; move it away"
-        assert pipeline.prune(runs, remove=True).problems == (problem,)
+        assert bq.prune(runs, remove=True).problems == (problem,)
     (away / "ledger" / "thesis.txt").rename(runs.parent / "thesis.txt")
-    assert pipeline.prune(runs, remove=True).problems == ()
+    assert bq.prune(runs, remove=True).problems == ()
     assert not away.exists()
 
 
@@ -240,14 +240,14 @@ def test_the_next_prune_finishes_a_removal_killed_at_any_step(runs: Path, monkey
             for owner, name in ((os, "unlink"), (os, "rmdir"), (removal, "flush")):
                 patch.setattr(owner, name, deadly(getattr(owner, name), after))
             try:
-                pipeline.prune(place, keep=1, remove=True)
+                bq.prune(place, keep=1, remove=True)
             except Killed:
                 half = [path for path in place.iterdir() if path.name[0] == "."]
                 assert len(half) <= 1
             else:
                 assert after > 8
                 return
-        pipeline.prune(place, keep=1, remove=True)
+        bq.prune(place, keep=1, remove=True)
         assert left(place) == "f", after
     raise AssertionError("a removal has fewer steps")
 
@@ -280,7 +280,7 @@ def test_prune_names_a_run_before_it_removes_it(
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pipeline.series.pruning.remove_run", stop)
+    monkeypatch.setattr("bicliques.pipeline.series.pruning.remove_run", stop)
     assert main.main(["prune", str(runs), "--keep", "1", "--remove", *["--json"] * json_too]) == 130
     out, err = capsys.readouterr()
     record = err if json_too else out
@@ -322,9 +322,9 @@ def test_a_run_never_removes_itself(runs: Path) -> None:
 
 def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(InputError, match="at least 1, not 0"):
-        pipeline.prune(runs, keep=0)
+        bq.prune(runs, keep=0)
     with pytest.raises(InputError, match="is a run itself; name the folder above it"):
-        pipeline.prune(runs / "a")
+        bq.prune(runs / "a")
     assert main.main(["prune", str(runs / "nothing")]) == 2
     assert "is not a folder" in capsys.readouterr().err
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.cli import main
-from pipeline.run.folder import RunFolder
-from pipeline.series.marks import mark_complete, mark_refused, point_to_newest
-from pipeline.series.pruning import prune_after, refuse_short_lived
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.pipeline.cli import main
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.series.marks import mark_complete, mark_refused, point_to_newest
+from bicliques.pipeline.series.pruning import prune_after, refuse_short_lived
+from bicliques.schemas.errors import InputError
 from tests.pipeline.series.several import change, copy, left, reasons
 from tests.support.runs import random_edges, write_edges
 
@@ -29,8 +29,8 @@ def test_what_was_created_lately_stays_whichever_day_it_stands_for(
     change(runs / "a", date="2026-01-01")  # made up for
     change(runs / "b", created=f"{datetime.now(UTC) - timedelta(days=7.1):%Y-%m-%dT%H:%M:%S.000+00:00}")
     change(runs / "b", date="2026-01-02")
-    assert "a" in {run.path.name for run in pipeline.prune(runs, keep=1).chosen}
-    found = pipeline.prune(runs, keep=1, keep_created=7, unfinished=True)
+    assert "a" in {run.path.name for run in bq.prune(runs, keep=1).chosen}
+    found = bq.prune(runs, keep=1, keep_created=7, unfinished=True)
     assert [run.path.name for run in found.chosen] == ["e", "d", "c", "b"]
     assert reasons(found)["a"] == "created within the last 7 days"
     prune_after(runs / "f", keep=1, keep_created=7)
@@ -39,24 +39,24 @@ def test_what_was_created_lately_stays_whichever_day_it_stands_for(
     assert "would remove 0 of 4 runs" in capsys.readouterr().out
     for wrong in (-1, 1.5, "7"):
         with pytest.raises(InputError, match="the number of days for which runs stay after they were created must be"):
-            pipeline.prune(runs, keep=1, keep_created=wrong)  # type: ignore[arg-type]
+            bq.prune(runs, keep=1, keep_created=wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("created", ["yesterday", "", "9999-01-01T00:00:00.000+00:00", "2026-01-01T00:00:00"])
 def test_a_run_whose_age_is_not_known_is_not_called_old(runs: Path, created: str) -> None:
     change(runs / "a", created=created, date="2026-01-01")
-    pipeline.prune(runs, keep=1, keep_created=10**9, remove=True)
+    bq.prune(runs, keep=1, keep_created=10**9, remove=True)
     assert left(runs) == "abcdef"
-    pipeline.prune(runs, keep=1, keep_created=1, remove=True)
+    bq.prune(runs, keep=1, keep_created=1, remove=True)
     assert left(runs) == "abef"
 
 
 def test_what_a_person_named_stays(runs: Path) -> None:
     (runs / "a" / ".keep").touch()
     (runs / "b" / ".keep").symlink_to("nowhere")
-    assert reasons(pipeline.prune(runs, keep=2))["a"] == "somebody has put a file .keep into it"
+    assert reasons(bq.prune(runs, keep=2))["a"] == "somebody has put a file .keep into it"
     prune_after(runs / "f", keep=2)
-    pipeline.prune(runs, keep=1, unfinished=True, remove=True)
+    bq.prune(runs, keep=1, unfinished=True, remove=True)
     assert left(runs) == "abf"
 
 
@@ -66,8 +66,8 @@ def test_a_run_may_begin_in_a_folder_that_is_to_be_kept(tmp_path: Path) -> None:
     (night / ".keep").touch()
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with pytest.raises(InputError):
-        pipeline.mine(source, night, min_left=-1, **QUIET)
-    assert pipeline.mine(source, night, **QUIET).complete
+        bq.mine(source, night, min_left=-1, **QUIET)
+    assert bq.mine(source, night, **QUIET).complete
     assert (night / ".keep").exists()
 
 
@@ -125,7 +125,7 @@ def test_a_refused_run_takes_the_place_of_none_and_is_not_the_latest(runs: Path)
         mark_refused(runs / name, True)
         assert not (runs / name / "_SUCCESS").exists()
     assert point_to_newest(runs / "f") == runs / "c"
-    found = pipeline.prune(runs, keep=1)
+    found = bq.prune(runs, keep=1)
     assert [run.path.name for run in found.chosen] == ["a"], "a run that stays is older than d and f"
     assert reasons(found)["f"] == "complete, but a gate refused it"
     shutil.rmtree(runs / "c")
@@ -133,4 +133,4 @@ def test_a_refused_run_takes_the_place_of_none_and_is_not_the_latest(runs: Path)
     mark_complete(runs / "f")
     assert point_to_newest(runs / "a") == runs / "f"
     assert not (runs / "f" / "_REFUSED").exists()
-    assert [run.path.name for run in pipeline.prune(runs, keep=1).chosen] == ["d", "a"]
+    assert [run.path.name for run in bq.prune(runs, keep=1).chosen] == ["d", "a"]

@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import pytest
 
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes
-from kernels.reference.engine import ReferenceEngine
-from pipeline.slices import ending
-from pipeline.slices.slice_search import SliceSearch
-from schemas.bicliques import Bicliques
-from schemas.emit import emit_to, nowhere
-from schemas.search import Limits, Search
-from schemas.work import Engine, Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.pipeline.slices import ending
+from bicliques.pipeline.slices.slice_search import SliceSearch
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Engine, Subtrees
 from tests.support.oracles import graph_of, random_edges, run
 
 GRAPH = graph_of(random_edges(np.random.default_rng(2), 30, 30, 0.4))

@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernels import engines
-from pipeline.api import steps
-from pipeline.mining import driver
-from pipeline.output import writers
-from pipeline.output.parallel_writer import ParallelWriter
-from pipeline.proof import proving
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.slices import engine_turns, worker
-from pipeline.slices.left_over import Roots
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import DeviceMemoryError, ResourceError
-from schemas.graph import MiningGraph
-from schemas.options import RunLimits
-from schemas.search import Limits, Search
-from schemas.work import Slice, Subtrees
+from bicliques.kernels import engines
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.output import writers
+from bicliques.pipeline.output.parallel_writer import ParallelWriter
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices import engine_turns, worker
+from bicliques.pipeline.slices.left_over import Roots
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import DeviceMemoryError, ResourceError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Slice, Subtrees
 from tests.support.engines import TOY_GPU, FakeGpu, FakeGpuEngine, fake_gpu
 from tests.support.runs import answer, load_ledger, manifest_pair, mined_in_threads, prepared_run, random_edges
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.cpu.engine import CpuEngine
-from kernels.cpu.workspace import Sizes
-from pipeline.prepare.weights import RootWeights
-from pipeline.slices import left_over
-from pipeline.slices.left_over import LeftOver, Roots, unpacked
-from schemas.emit import nowhere
-from schemas.search import Limits, Search
-from schemas.work import Subtrees
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes
+from bicliques.pipeline.prepare.weights import RootWeights
+from bicliques.pipeline.slices import left_over
+from bicliques.pipeline.slices.left_over import LeftOver, Roots, unpacked
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.support.oracles import graph_of, random_edges
 
 GRAPH = graph_of(random_edges(np.random.default_rng(4), 40, 30, 0.4))

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.compiled.lists import keep_largest
-from kernels.compiled.measures import BALANCE
-from pipeline.slices.onlooker import Onlooker
-from schemas.bicliques import Bicliques
-from schemas.emit import emit_to
-from schemas.errors import IncompleteError
-from schemas.jobs import EveryVertex
-from schemas.search import Search
-from schemas.totals import Found, PerVertex
-from schemas.vertices import LARGEST_BY, LargestOfEach, SideTotals
+from bicliques.kernels.compiled.lists import keep_largest
+from bicliques.kernels.compiled.measures import BALANCE
+from bicliques.pipeline.slices.onlooker import Onlooker
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import emit_to
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.jobs import EveryVertex
+from bicliques.schemas.search import Search
+from bicliques.schemas.totals import Found, PerVertex
+from bicliques.schemas.vertices import LARGEST_BY, LargestOfEach, SideTotals
 from tests.support.batches import hashes_of
 from tests.support.oracles import graph_of
 

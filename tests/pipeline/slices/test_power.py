@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kernels.gpu.nvml import Nvml
-from pipeline.slices.power import NvmlCounter, PowerMeter, RaplCounter, gpu_counter, processor_counter
+from bicliques.kernels.gpu.nvml import Nvml
+from bicliques.pipeline.slices.power import NvmlCounter, PowerMeter, RaplCounter, gpu_counter, processor_counter
 
 
 class Driver:

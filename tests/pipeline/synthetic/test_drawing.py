@@ -7,9 +7,9 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from pipeline.synthetic.drawing import RandomGraph, power_law, usual_largest
-from pipeline.synthetic.wanted import Wanted
-from schemas.errors import InputError
+from bicliques.pipeline.synthetic.drawing import RandomGraph, power_law, usual_largest
+from bicliques.pipeline.synthetic.wanted import Wanted
+from bicliques.schemas.errors import InputError
 from tests.support.random_graphs import CASES, by_stubs, graph_of, planted
 
 

@@ -1,4 +1,4 @@
-"""`pipeline.generate`: the same graph everywhere, the folder that it is in, and what the miner finds there."""
+"""`bicliques.generate`: the same graph everywhere, the folder that it is in, and what the miner finds there."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import pipeline
-from pipeline.run.files import temporary_name
-from pipeline.run.names import UNFINISHED_FILE
-from pipeline.synthetic import generating
-from pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, remove_graph
-from schemas.errors import IncompleteError, InputError, ResourceError
-from schemas.hashes import mixed
+import bicliques as bq
+from bicliques.pipeline.run.files import temporary_name
+from bicliques.pipeline.run.names import UNFINISHED_FILE
+from bicliques.pipeline.synthetic import generating
+from bicliques.pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, remove_graph
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.hashes import mixed
 from tests.support.emulated import runnable
 from tests.support.runs import environment
 
@@ -41,7 +41,7 @@ GOLDEN: dict[int, dict[str, Any]] = {
 
 
 def generate(place: Path, **options: Any) -> Generated:
-    return pipeline.generate(place, **({"progress": False, "threads": 1} | options))
+    return bq.generate(place, **({"progress": False, "threads": 1} | options))
 
 
 def edges_of(place: Path) -> pa.Table:
@@ -96,7 +96,7 @@ def test_text_labels_have_20_bytes_and_the_same_numbers(tmp_path: Path) -> None:
         assert {len(label.encode()) for label in labels} == {20}
         assert {label[: len(side) + 1] for label in labels} == {f"{side}-"}
         assert [int(label[len(side) + 1 :]) for label in labels] == edges_of(numbers.path)[side].to_pylist()
-    counts = [pipeline.count(each.path, progress=False) for each in (numbers, text)]
+    counts = [bq.count(each.path, progress=False) for each in (numbers, text)]
     assert counts[0].count == counts[1].count
     assert text.planted[0]["left"][0].startswith("left-0000000000000")
 
@@ -104,7 +104,7 @@ def test_text_labels_have_20_bytes_and_the_same_numbers(tmp_path: Path) -> None:
 def test_planted_bicliques_are_found_above_thresholds(tmp_path: Path) -> None:
     plant = [(20, 15), (12, 25), (16, 16)]
     graph = generate(tmp_path / "g", n_left=4000, n_right=3000, edges=30_000, plant=plant, seed=3)
-    found = pipeline.mine(graph.path, tmp_path / "out", min_left=12, min_right=15, progress=False, report=False)
+    found = bq.mine(graph.path, tmp_path / "out", min_left=12, min_right=15, progress=False, report=False)
     rows = [
         (set(left), set(right)) for left, right in zip(*(found.to_pandas()[s] for s in ("left", "right")), strict=True)
     ]
@@ -132,7 +132,7 @@ def test_engines_count_the_same_from_both_sides(engine: Any, tmp_path: Path) -> 
     with runnable(engine):
         for side in ("left", "right"):
             how = {"engine": engine, "root_side": side, "workers": 0, "progress": False}
-            found = pipeline.count(graph.path, fingerprint=True, **how)
+            found = bq.count(graph.path, fingerprint=True, **how)
             fingerprints.add(found.fingerprint)
             assert found.count == expected
     [fingerprint] = fingerprints
@@ -148,7 +148,7 @@ def test_engines_find_the_same_above_thresholds_from_both_sides(engine: Any, tmp
     with runnable(engine):
         for side in ("left", "right"):
             how = {"engine": engine, "root_side": side, "workers": 0, "progress": False}
-            found = pipeline.count(graph.path, min_left=4, min_right=4, fingerprint=True, **how)
+            found = bq.count(graph.path, min_left=4, min_right=4, fingerprint=True, **how)
             assert (found.count, found.fingerprint) == (326, 14806845386997189162)
 
 
@@ -156,7 +156,7 @@ def test_a_million_edges_count_the_same_from_both_sides(tmp_path: Path) -> None:
     graph = generate(tmp_path / "g", n_left=200_000, n_right=150_000, edges=10**6, plant=[(60, 60)], seed=6)
     least = {"min_left": 20, "min_right": 20}
     found = [
-        pipeline.count(graph.path, engine="cpu", root_side=side, fingerprint=True, progress=False, **least)
+        bq.count(graph.path, engine="cpu", root_side=side, fingerprint=True, progress=False, **least)
         for side in ("left", "right")
     ]
     assert found[0].count == found[1].count
@@ -191,7 +191,7 @@ def test_what_a_killed_process_left_is_no_graph_and_is_begun_anew(tmp_path: Path
 
 KILLED = """
 import os, signal, sys, pipeline
-pipeline.generate(sys.argv[1], n_left=300, n_right=200, edges=3000, seed=1, part_edges=500, threads=1, overwrite=True,
+bicliques.generate(sys.argv[1], n_left=300, n_right=200, edges=3000, seed=1, part_edges=500, threads=1, overwrite=True,
                   progress=lambda _: os.kill(os.getpid(), signal.SIGKILL))
 """
 
@@ -207,11 +207,11 @@ def test_what_is_left_of_a_kill_is_refused_until_the_same_call_is_made_again(bef
     says = "has only a part of a graph, because generating it has not ended; give the same `bicliques generate` again"
     for source in (place, tmp_path, place / "*.parquet", tmp_path / "*" / "part-*", [place]):
         with pytest.raises(InputError, match=says):
-            pipeline.count(source, engine="cpu", progress=False)
+            bq.count(source, engine="cpu", progress=False)
     options = {"n_left": 300, "n_right": 200, "edges": 3000, "seed": 1, "part_edges": 500}
     whole = content(generate(tmp_path / "other" / "whole", **options).path)
     assert content(generate(place, **options).path) == whole
-    assert pipeline.count(place, engine="cpu", progress=False).count > 0
+    assert bq.count(place, engine="cpu", progress=False).count > 0
 
 
 def test_a_kill_just_before_the_end_leaves_a_graph_that_the_same_call_finishes(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_a_kill_just_before_the_end_leaves_a_graph_that_the_same_call_finishes(t
     whole = content(place)
     (place / UNFINISHED_FILE).write_text("{}")
     with pytest.raises(InputError, match="has only a part of a graph"):
-        pipeline.count(place, progress=False)
+        bq.count(place, progress=False)
     before = (place / "part-00000.parquet").stat().st_mtime_ns
     assert content(generate(place, **SMALL).path) == whole
     assert (place / "part-00000.parquet").stat().st_mtime_ns == before
@@ -339,9 +339,9 @@ def test_whole_numbers_may_be_those_of_numpy(tmp_path: Path) -> None:
 PEAK = """
 import json, sys, pipeline
 from tests.support.own_memory import OwnMemory
-pipeline.generate(sys.argv[1] + "-small", n_left=200, n_right=150, edges=2000, progress=False)  # imports what it needs
+bicliques.generate(sys.argv[1] + "-small", n_left=200, n_right=150, edges=2000, progress=False)  # imports what it needs
 memory = OwnMemory()
-pipeline.generate(sys.argv[1], **json.loads(sys.argv[2]), progress=False)
+bicliques.generate(sys.argv[1], **json.loads(sys.argv[2]), progress=False)
 print(memory.peak())
 """
 

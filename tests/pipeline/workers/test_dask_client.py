@@ -6,22 +6,18 @@ import logging
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-import cloudpickle
 import distributed
 import pytest
 
-from pipeline.run.version import __version__
-from pipeline.workers import dask_client
-from pipeline.workers.dask_pool import DaskPool
-from schemas.errors import ResourceError
-from tests.support.runs import ROOT, environment
+from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.workers import dask_client
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.schemas.errors import ResourceError
 
 
 @pytest.fixture
@@ -53,36 +49,6 @@ def test_a_worker_that_dies_while_a_run_connects_does_not_end_the_run(
         assert names[0]
         assert pool.reasons(), "another worker is there"
         pool.close()
-
-
-@pytest.mark.parametrize("name", ["pipeline", "schemas"])
-def test_a_worker_whose_package_is_a_strangers_says_where_that_is(name: str, tmp_path: Path) -> None:
-    """The question arrives as code, because such a worker cannot import ours."""
-    (tmp_path / f"{name}.py").touch()
-    sent = cloudpickle.dumps(dask_client._question())
-    program = f"import pickle; print(pickle.loads({sent!r})())"
-    for path, found in (([tmp_path], (name, str(tmp_path / f"{name}.py"))), ([], None)):
-        ended = subprocess.run(
-            [sys.executable, "-P", "-c", program],
-            env=environment() | {"PYTHONPATH": ":".join(map(str, (*path, ROOT)))},
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert ended.stdout == f"{found}\n"
-
-
-def test_a_stranger_is_named_with_its_worker(
-    in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def version() -> str:
-        raise ModuleNotFoundError("No module named 'pipeline.slices'")
-
-    monkeypatch.setattr(dask_client.worker, "version", version)
-    monkeypatch.setattr(dask_client, "_question", lambda: lambda: ("pipeline", "/theirs/pipeline.py"))
-    words = r"^worker \S+ of \S+ finds /theirs/pipeline.py first where it looks for the package pipeline of bicliques; "
-    with pytest.raises(ResourceError, match=words):
-        DaskPool.connect(in_this_process)
 
 
 REFUSED = {

@@ -15,23 +15,23 @@ import dask
 import distributed
 import pytest
 
-from kernels import engines
-from kernels.gpu.cuda import CUDA
-from pipeline.cli.main import main
-from pipeline.cli.options import numbers
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.opened import Run
-from pipeline.run.progress import Progress
-from pipeline.workers import dask_client
-from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.devices import choose_devices
-from pipeline.workers.opening import ask_workers, check_workers, open_pool
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import Result, WorkerLostError
-from schemas.errors import InputError, ResourceError
-from schemas.options import RunLimits
-from schemas.platform import CORES, Platform
+from bicliques.kernels import engines
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.cli.main import main
+from bicliques.pipeline.cli.options import numbers
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.workers import dask_client
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.pipeline.workers.devices import choose_devices
+from bicliques.pipeline.workers.opening import ask_workers, check_workers, open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.platform import CORES, Platform
 from tests.support.engines import toy_kind, unable
 from tests.support.pools import FakePool
 from tests.support.runs import (
@@ -178,7 +178,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str
     """The pool of a run with these options, in words. No process is started."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setattr(DaskPool, "on_gpus", lambda devices, rmm_pool, spill: FakePool(words=f"Dask {devices}"))
-    monkeypatch.setattr("pipeline.workers.on_devices.OnDevices", on_devices)
+    monkeypatch.setattr("bicliques.pipeline.workers.on_devices.OnDevices", on_devices)
     with open_pool(options, CUDA) as made:
         return made.describe()
 

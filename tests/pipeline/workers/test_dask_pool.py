@@ -18,21 +18,21 @@ import numpy as np
 import psutil
 import pytest
 
-import pipeline
-from kernels import engines
-from pipeline.estimate.memory import memory_bound
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.folder import RunFolder
-from pipeline.run.opened import Run
-from pipeline.workers.all_cores import Growing
-from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.opening import open_pool
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import Result, WorkerLostError
-from schemas.errors import InputError, ResourceError
-from schemas.options import RunLimits
-from schemas.search import Search
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.pipeline.estimate.memory import memory_bound
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers.all_cores import Growing
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.pipeline.workers.opening import open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.search import Search
 from tests.support.own_memory import PROCESS_FILES, OwnMemory
 from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
@@ -110,7 +110,7 @@ def test_two_workers_find_everything_in_short_and_in_long_slices(
     manifest = proving.prove(Run(folder), pool, quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     assert len(manifest.mining["workers"]) == 2
-    assert pipeline.verify(folder.path, progress=False).fingerprint == manifest.fingerprint
+    assert bq.verify(folder.path, progress=False).fingerprint == manifest.fingerprint
 
 
 def test_two_workers_never_exceed_the_row_limit(tmp_path: Path, pool: DaskPool) -> None:
@@ -118,7 +118,7 @@ def test_two_workers_never_exceed_the_row_limit(tmp_path: Path, pool: DaskPool) 
     for most in (1, 5000, 5001):
         session = driver.mine_run(Run(folder), pool, RunLimits(max_results=most), quiet, 0.02)
         assert (session.outcome, session.count) == ("max_results", most)
-        assert len(pipeline.open_run(folder.path).to_arrow(columns=["root"])) == most
+        assert len(bq.open_run(folder.path).to_arrow(columns=["root"])) == most
     driver.mine_run(Run(folder), pool, RunLimits(), quiet)
     proving.prove(Run(folder), pool, quiet)
     assert manifest_pair(folder.path) == answer(EDGES)
@@ -137,7 +137,7 @@ def test_a_stop_commits_the_slices_that_are_running(tmp_path: Path, pool: DaskPo
     session = driver.mine_run(Run(folder), pool, RunLimits(), watch, 0.01, stop)
     assert session.outcome == "interrupted"
     ledger = load_ledger(folder.path)
-    assert session.count == ledger.total.count == len(pipeline.open_run(folder.path))
+    assert session.count == ledger.total.count == len(bq.open_run(folder.path))
     assert list(ledger.orphans()) == []
     driver.mine_run(Run(folder), pool, RunLimits(), quiet)
     proving.prove(Run(folder), pool, quiet)
@@ -155,7 +155,7 @@ def test_a_run_that_only_counts_writes_no_bicliques(tmp_path: Path, pool: DaskPo
 def test_a_scheduler_by_address_is_used_and_left_running(tmp_path: Path, pool: DaskPool) -> None:
     address = pool.client.scheduler.address
     source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
-    results = pipeline.mine(source, tmp_path / "out", scheduler=address, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", scheduler=address, progress=False, report=False)
     assert results.complete
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {address}"
     assert pool.capacity().slots == 2
@@ -352,7 +352,7 @@ def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
 
     pool = DaskPool.local(2)
     workers, others = workers_of(pool), set(psutil.Process().children())
-    with monkeypatch.context() as patch, caplog.at_level("INFO", "pipeline"):
+    with monkeypatch.context() as patch, caplog.at_level("INFO", "bicliques"):
         patch.setattr(pool.cluster, "_close", never_ends)
         pool.close(patience_s=0.2)
     assert are_gone(workers)

@@ -9,9 +9,9 @@ from typing import Any
 import distributed
 import pytest
 
-from pipeline.workers import dask_pushing
-from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.dask_tasks import DaskTasks
+from bicliques.pipeline.workers import dask_pushing
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.pipeline.workers.dask_tasks import DaskTasks
 
 
 @pytest.fixture(scope="module")

@@ -9,15 +9,15 @@ from unittest import mock
 import distributed
 import pytest
 
-from kernels.gpu.cuda import CUDA
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.opened import Run
-from pipeline.slices.crew import threads_here
-from pipeline.workers.dask_pool import DaskPool
-from pipeline.workers.dask_tasks import MANY, DaskSharing, could_share
-from pipeline.workers.pool import Result
-from schemas.options import RunLimits
+from bicliques.kernels.gpu.cuda import CUDA
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices.crew import threads_here
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.pipeline.workers.dask_tasks import MANY, DaskSharing, could_share
+from bicliques.pipeline.workers.pool import Result
+from bicliques.schemas.options import RunLimits
 from tests.support.runs import FOR_TWO, answer, load_ledger, prepared_run, quiet
 
 

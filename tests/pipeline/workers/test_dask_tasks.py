@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import distributed
 
-from pipeline.workers.dask_tasks import DaskTasks
-from pipeline.workers.pool import WorkerLostError
+from bicliques.pipeline.workers.dask_tasks import DaskTasks
+from bicliques.pipeline.workers.pool import WorkerLostError
 
 
 class BusyClient:

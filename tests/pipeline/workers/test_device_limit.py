@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from kernels.gpu import device
-from pipeline.workers.device_limit import limited, pool_bytes, pool_of
-from pipeline.workers.options import WorkerOptions
-from schemas.errors import InputError
+from bicliques.kernels.gpu import device
+from bicliques.pipeline.workers.device_limit import limited, pool_bytes, pool_of
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.errors import InputError
 
 VARIABLE = "CUPY_GPU_MEMORY_LIMIT"
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pipeline.workers.all_cores import Growing
-from schemas.errors import ResourceError
+from bicliques.pipeline.workers.all_cores import Growing
+from bicliques.schemas.errors import ResourceError
 from tests.support.pools import FakePool
 
 

@@ -14,12 +14,12 @@ import distributed
 import psutil
 import pytest
 
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.opened import Run
-from pipeline.workers import notice
-from pipeline.workers.pool import InProcess
-from schemas.options import RunLimits
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers import notice
+from bicliques.pipeline.workers.pool import InProcess
+from bicliques.schemas.options import RunLimits
 from tests.support.dask_commands import connected, dask_scheduler, start_worker
 from tests.support.held import HANDING_BACK_S, held_slice
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges

@@ -17,20 +17,20 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from kernels import engines
-from pipeline.mining import driver
-from pipeline.process.cores import processes_that_share
-from pipeline.proof import proving
-from pipeline.run.opened import Run
-from pipeline.run.progress import Progress
-from pipeline.slices import ending
-from pipeline.workers.on_devices import OnDevices
-from pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, begun, open_pool
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.pool import Result, WorkerLostError
-from schemas.errors import IncompleteError, ResourceError
-from schemas.options import RunLimits
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.process.cores import processes_that_share
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import Progress
+from bicliques.pipeline.slices import ending
+from bicliques.pipeline.workers.on_devices import OnDevices
+from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, begun, open_pool
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.schemas.options import RunLimits
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.pools import FakePool
 from tests.support.runs import (
@@ -329,10 +329,10 @@ def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
             before.append(bool(made and made[0]._starting))
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    monkeypatch.setattr("pipeline.workers.on_devices.OnDevices", make)
+    monkeypatch.setattr("bicliques.pipeline.workers.on_devices.OnDevices", make)
     source = write_edges(tmp_path / "g.parquet", FOR_TWO)
     with engines.registered(toy_kind()):
-        results = pipeline.mine(source, tmp_path / "out", engine="bitmatrix", progress=report, **how)
+        results = bq.mine(source, tmp_path / "out", engine="bitmatrix", progress=report, **how)
     assert (len(results), results.manifest.fingerprint) == answer(FOR_TWO)
     assert before
     assert all(before)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-import pipeline
-from kernels import engines
-from pipeline.slices.power import COUNTERS
-from pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers
-from pipeline.workers.options import WorkerOptions
-from pipeline.workers.thread_pool import InThreads
-from schemas.errors import InputError
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.pipeline.slices.power import COUNTERS
+from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers
+from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.errors import InputError
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.runs import answer, random_edges, write_edges
 
@@ -54,11 +54,9 @@ def test_another_platform_needs_a_record_workers_and_a_counter_only(
     monkeypatch.setitem(COUNTERS, "another toy's counter", Counter)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with engines.registered(replace(toy_kind(toy), name="chess")):
-        results = pipeline.mine(
-            source, tmp_path / "out", engine="chess", slice_seconds=0.01, progress=False, report=False
-        )
+        results = bq.mine(source, tmp_path / "out", engine="chess", slice_seconds=0.01, progress=False, report=False)
         with pytest.raises(InputError, match="toys do not spill"):
-            pipeline.mine(source, tmp_path / "other", engine="chess", spill=True, progress=False, report=False)
+            bq.mine(source, tmp_path / "other", engine="chess", spill=True, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert results.manifest.mining["energy"]["toys"]["joules"] > 0
     assert asked[0].workers is None

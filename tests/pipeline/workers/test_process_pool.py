@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.api import steps
-from pipeline.proof.reading import Reading
-from pipeline.slices import first_use
-from pipeline.workers import all_cores
-from pipeline.workers.pool import Result, WorkerLostError
-from pipeline.workers.process_pool import InProcesses
+import bicliques as bq
+from bicliques.pipeline.api import steps
+from bicliques.pipeline.proof.reading import Reading
+from bicliques.pipeline.slices import first_use
+from bicliques.pipeline.workers import all_cores
+from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.process_pool import InProcesses
 
 
 def nothing() -> None:
@@ -68,7 +68,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "without_a_guard.py"
     script.write_text(
         "import os, signal\n"
-        "from pipeline.workers.process_pool import InProcesses\n"
+        "from bicliques.pipeline.workers.process_pool import InProcesses\n"
         "pool = InProcesses(2, os.getpid)\n"
         "print(*pool._processes._processes, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -84,7 +84,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def facts(results: pipeline.Results) -> tuple[object, ...]:
+    def facts(results: bq.Results) -> tuple[object, ...]:
         told = results.manifest
         return told.count, told.fingerprint, told.proven_rows, results.sizes()
 
@@ -96,11 +96,11 @@ def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkey
             super().submit(tag, function, argument)
 
     source = "examples/debian12_package_tag.parquet"
-    usual = pipeline.mine(source, tmp_path / "usual", engine="cpu")
+    usual = bq.mine(source, tmp_path / "usual", engine="cpu")
     monkeypatch.setattr(all_cores, "_are_worth_processes", lambda n: True)
     monkeypatch.setattr(steps, "on_all_cores", lambda n: Spy(2, first_use.before_proving))
     monkeypatch.setattr(Reading, "go_on", lambda *arguments: None)  # nothing is read while it is mined
-    by_processes = pipeline.mine(source, tmp_path / "processes", engine="cpu")
+    by_processes = bq.mine(source, tmp_path / "processes", engine="cpu")
     assert asked
     assert facts(by_processes) == facts(usual)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.scaling import measure, random_graph
-from kernels import engines
+from bicliques.kernels import engines
 
 
 @pytest.mark.exhaustive

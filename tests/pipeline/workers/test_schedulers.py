@@ -11,10 +11,10 @@ from typing import Any
 import distributed
 import pytest
 
-import pipeline
-from pipeline.slices import run_in_worker
-from pipeline.workers.opening import ask_workers
-from schemas.errors import InputError, ResourceError
+import bicliques as bq
+from bicliques.pipeline.slices import run_in_worker
+from bicliques.pipeline.workers.opening import ask_workers
+from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import answer, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
@@ -55,7 +55,7 @@ def test_a_client_is_used_and_stays_open_with_all_that_is_in_it(
     tmp_path: Path, source: Path, client: distributed.Client
 ) -> None:
     before = client.submit(pow, 3, 4)
-    results = pipeline.mine(source, tmp_path / "out", scheduler=client, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", scheduler=client, progress=False, report=False)
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES)
     address = client.scheduler.address
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {address}"
@@ -69,11 +69,11 @@ def test_a_client_is_used_and_stays_open_with_all_that_is_in_it(
 def test_every_call_takes_a_client(tmp_path: Path, source: Path, client: distributed.Client) -> None:
     quiet: dict[str, Any] = {"scheduler": client, "progress": False}
     count, fingerprint = answer(EDGES)
-    assert pipeline.count(source, **quiet).count == count
-    assert pipeline.dry_run(source, sample_time=0.2, **quiet).workers == 2
-    stopped = pipeline.mine(source, tmp_path / "out", max_results=3, report=False, **quiet)
+    assert bq.count(source, **quiet).count == count
+    assert bq.dry_run(source, sample_time=0.2, **quiet).workers == 2
+    stopped = bq.mine(source, tmp_path / "out", max_results=3, report=False, **quiet)
     assert (stopped.complete, len(stopped)) == (False, 3)
-    resumed = pipeline.resume(tmp_path / "out", max_results=None, report=False, **quiet)
+    resumed = bq.resume(tmp_path / "out", max_results=None, report=False, **quiet)
     assert resumed.manifest.fingerprint == fingerprint
     assert client.status == "running"
 
@@ -82,7 +82,7 @@ def test_a_cluster_is_used_and_left_running_and_our_client_goes(
     tmp_path: Path, source: Path, cluster: distributed.LocalCluster, client: distributed.Client
 ) -> None:
     clients = set(cluster.scheduler.clients)
-    results = pipeline.mine(source, tmp_path / "out", scheduler=cluster, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", scheduler=cluster, progress=False, report=False)
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES)
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {cluster.scheduler_address}"
     assert cluster.status == distributed.Status.running
@@ -95,7 +95,7 @@ def refusal(source: Path, scheduler: Any) -> str:
     """What mining says, before it makes a folder."""
     out = source.parent / "out"
     with pytest.raises(InputError) as error:
-        pipeline.mine(source, out, engine="cpu", scheduler=scheduler, progress=False, report=False)
+        bq.mine(source, out, engine="cpu", scheduler=scheduler, progress=False, report=False)
     assert not out.exists()
     return str(error.value)
 
@@ -138,4 +138,4 @@ def test_a_client_whose_workers_have_gone_is_refused_and_stays_open() -> None:
 
 def test_a_client_and_a_number_of_workers_are_not_given_together(source: Path, client: distributed.Client) -> None:
     with pytest.raises(InputError, match="give either a number of workers or a scheduler, not both"):
-        pipeline.count(source, scheduler=client, workers=2, progress=False)
+        bq.count(source, scheduler=client, workers=2, progress=False)

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-import pipeline
-from pipeline.mining import driver
-from pipeline.proof import proving
-from pipeline.run.opened import Run
-from pipeline.slices import crew, worker
-from pipeline.slices.slice_search import SliceSearch
-from pipeline.workers import opening, thread_pool
-from pipeline.workers.pool import Result
-from pipeline.workers.thread_pool import InThreads
-from schemas.options import RunLimits
-from schemas.work import Subtrees
+import bicliques as bq
+from bicliques.pipeline.mining import driver
+from bicliques.pipeline.proof import proving
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.slices import crew, worker
+from bicliques.pipeline.slices.slice_search import SliceSearch
+from bicliques.pipeline.workers import opening, thread_pool
+from bicliques.pipeline.workers.pool import Result
+from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.schemas.options import RunLimits
+from bicliques.schemas.work import Subtrees
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
@@ -216,7 +216,7 @@ def test_threads_that_share_an_engine_are_one_worker() -> None:
 def test_by_default_every_core_of_this_process_mines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "count_cores", lambda: 2)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = pipeline.mine(source, tmp_path / "out", slice_seconds=0.01, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", slice_seconds=0.01, progress=False, report=False)
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES)
     assert results.manifest.mining["sessions"][0]["workers"] == "this process, 2 threads"
     entries = load_ledger(tmp_path / "out").entries.values()

@@ -14,9 +14,9 @@ import distributed
 import pytest
 import yaml
 
-import pipeline
-from pipeline.workers.dask_pool import DaskPool
-from schemas.errors import ResourceError
+import bicliques as bq
+from bicliques.pipeline.workers.dask_pool import DaskPool
+from bicliques.schemas.errors import ResourceError
 from tests.support.runs import ROOT, answer, random_edges, write_edges
 
 DOCUMENT = (ROOT / "docs" / "multi-gpu.md").read_text()
@@ -63,7 +63,7 @@ def scheduler(certified: dict[str, Any]) -> Iterator[str]:
 def test_workers_with_certificates_find_everything(certified: dict[str, Any], scheduler: str, tmp_path: Path) -> None:
     assert scheduler.startswith("tls://127.0.0.1:")
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    found = pipeline.count(source, scheduler=scheduler, fingerprint=True, progress=False)
+    found = bq.count(source, scheduler=scheduler, fingerprint=True, progress=False)
     assert (found.count, found.fingerprint) == answer(EDGES)
 
 
