@@ -29,12 +29,12 @@ EDGES = random_edges(24, 16, 0.4, 3)
 #: A run of these is killed once it has committed some slices.
 MANY = random_edges(60, 40, 0.35, 5)
 _KILLED = """
-import os, signal, socket, sys, pipeline
+import os, signal, socket, sys, bicliques as bq
 socket.gethostname = lambda: 'host'
 def kill(progress):
     if progress.step == sys.argv[3] and progress.bicliques >= int(sys.argv[4]):
         os.kill(os.getpid(), signal.SIGKILL)
-bicliques.mine(sys.argv[1], sys.argv[2], engine="reference", workers=0, slice_seconds=0.1, report=False, progress=kill)
+bq.mine(sys.argv[1], sys.argv[2], engine="reference", workers=0, slice_seconds=0.1, report=False, progress=kill)
 """
 
 

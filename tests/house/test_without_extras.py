@@ -126,7 +126,7 @@ print(told.getvalue(), end="")
 
 
 def test_flows_without_prefect_are_refused_in_a_sentence_that_names_the_extra(hidden, tmp_path):
-    program = "try:\n    import flows.mine\nexcept ModuleNotFoundError as error:\n    print(error)"
+    program = "try:\n    import bicliques.flows.mine\nexcept ModuleNotFoundError as error:\n    print(error)"
     names = sorted({*hidden} - {"prefect"})
     [sentence] = without(names, f"sys.modules['prefect'] = None\n{program}", tmp_path)
     assert sentence.startswith("flows need Prefect, which is not installed (pip install 'bicliques[prefect]')")

@@ -17,7 +17,7 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 def tracked() -> list[Path]:
-    """Files of the repository, new ones included, relative to its root, no links to folders; skips without a checkout."""
+    """Files of the repository, new ones included, relative to its root; skips where there is no checkout."""
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("the list of files needs git and a checkout")
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]

@@ -67,7 +67,7 @@ def start_worker(address: str, *words: str) -> subprocess.Popen[str]:
 #: A process that imports everything once and then is many workers: each is a copy of it that calls Dask's command.
 _COPIES = """
 import os, signal, sys
-import distributed.cli.dask_worker, kernels.reference.engine, pandas, pipeline.slices.worker
+import distributed.cli.dask_worker, bicliques.kernels.reference.engine, pandas, bicliques.pipeline.slices.worker
 from dask.__main__ import main
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:

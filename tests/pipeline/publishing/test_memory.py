@@ -17,14 +17,14 @@ from tests.support.runs import environment, random_edges, write_edges
 
 #: Pieces are smaller than usual, because the tests' store is slow. Its client never has less than 10 MB of a file.
 PEAK = """
-import sys, pipeline
+import sys, bicliques as bq
 from bicliques.pipeline.publishing import copying, place
 from tests.support.own_memory import OwnMemory
 copying.PIECE = place.PIECE = 1 << 20
 place._IN_FLIGHT = 4 << 20
-bicliques.publish(sys.argv[1], sys.argv[3], overwrite=True, progress=False)  # imports what it needs
+bq.publish(sys.argv[1], sys.argv[3], overwrite=True, progress=False)  # imports what it needs
 memory = OwnMemory()
-found = bicliques.publish(sys.argv[2], sys.argv[3], overwrite=True, progress=False)
+found = bq.publish(sys.argv[2], sys.argv[3], overwrite=True, progress=False)
 print(found.bytes, memory.peak())
 """
 #: Of what is published, files whose content nobody looks at.

@@ -324,11 +324,11 @@ def test_memory_does_not_grow_with_the_rows(out: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     results = bq.mine(demo_source(), out, workers=0, progress=False, report=False)
     program = (
-        "import sys, pipeline\n"
+        "import sys, bicliques as bq\n"
         "from tests.support.own_memory import OwnMemory\n"
-        "bicliques.report(sys.argv[1])  # imports what it needs\n"
+        "bq.report(sys.argv[1])  # imports what it needs\n"
         "memory = OwnMemory()\n"
-        "bicliques.report(sys.argv[2])\n"
+        "bq.report(sys.argv[2])\n"
         "print(memory.peak() >> 20)"
     )
 

@@ -129,8 +129,8 @@ def test_ipython_in_a_terminal_is_no_notebook(
 
 def test_ipython_is_not_imported(source: Path) -> None:
     program = (
-        "import sys, pipeline\n"
-        f"bicliques.count({str(source)!r}, workers=0, progress=True)\n"
+        "import sys, bicliques as bq\n"
+        f"bq.count({str(source)!r}, workers=0, progress=True)\n"
         "print([name for name in sys.modules if name.startswith('IPython')])"
     )
     done = subprocess.run(

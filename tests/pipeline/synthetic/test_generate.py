@@ -190,8 +190,8 @@ def test_what_a_killed_process_left_is_no_graph_and_is_begun_anew(tmp_path: Path
 
 
 KILLED = """
-import os, signal, sys, pipeline
-bicliques.generate(sys.argv[1], n_left=300, n_right=200, edges=3000, seed=1, part_edges=500, threads=1, overwrite=True,
+import os, signal, sys, bicliques as bq
+bq.generate(sys.argv[1], n_left=300, n_right=200, edges=3000, seed=1, part_edges=500, threads=1, overwrite=True,
                   progress=lambda _: os.kill(os.getpid(), signal.SIGKILL))
 """
 
@@ -337,11 +337,11 @@ def test_whole_numbers_may_be_those_of_numpy(tmp_path: Path) -> None:
 
 
 PEAK = """
-import json, sys, pipeline
+import json, sys, bicliques as bq
 from tests.support.own_memory import OwnMemory
-bicliques.generate(sys.argv[1] + "-small", n_left=200, n_right=150, edges=2000, progress=False)  # imports what it needs
+bq.generate(sys.argv[1] + "-small", n_left=200, n_right=150, edges=2000, progress=False)  # imports what it needs
 memory = OwnMemory()
-bicliques.generate(sys.argv[1], **json.loads(sys.argv[2]), progress=False)
+bq.generate(sys.argv[1], **json.loads(sys.argv[2]), progress=False)
 print(memory.peak())
 """
 
