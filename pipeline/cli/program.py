@@ -42,7 +42,7 @@ def run(argv: list[str] | None) -> int:
         if argv is None:
             leave_out()
         for module in command.imports:
-            import_module(f"pipeline.{module}")
+            import_module(f"bicliques.pipeline.{module}")
         with terminable(TERMINATED):
             if not command.gets_ready:
                 startup.over()

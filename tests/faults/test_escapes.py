@@ -16,7 +16,6 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli import main
-from bicliques.pipeline.process import neighbours
 from bicliques.pipeline.process.logs import log_to_stderr
 from bicliques.pipeline.run.files import read_json
 from bicliques.pipeline.run.progress import Progress, to_callback
@@ -147,17 +146,6 @@ def test_a_log_and_a_line_of_progress_are_escaped(
     show(Progress("mine", note=f"worker {ODD} has come"))
     told = capfd.readouterr().err
     assert (told.count(SHOWN), is_plain(told)) == (2, True)
-
-
-def test_the_folder_of_a_strangers_package_is_escaped(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def refuse() -> None:
-        raise ImportError(f"/tmp/{ODD}/schemas comes first on sys.path")
-
-    monkeypatch.setattr(neighbours, "refuse_strangers", refuse)
-    assert main.main(["status", "OUT"]) == 1
-    assert capfd.readouterr().err == f"bicliques: /tmp/{SHOWN}/schemas comes first on sys.path\n"
 
 
 @pytest.mark.parametrize("form", ["cxt", "spmf", "csv"])

@@ -209,7 +209,7 @@ def test_the_process_of_a_gpu_imports_little_before_the_driver_starts_and_no_lib
     program = (
         "import sys\nfrom bicliques.pipeline.workers.device_serving import meet_device, serve\n"
         "assert not {'numpy', 'pyarrow', 'bicliques.kernels.engines'} & set(sys.modules)\n"
-        "woken = []\nimport kernels.gpu.wake as waking\nwake = waking.wake\n"
+        "woken = []\nimport bicliques.kernels.gpu.wake as waking\nwake = waking.wake\n"
         "waking.wake = lambda: woken.append('pyarrow' in sys.modules) or wake()\n"
         "meet_device()\nassert woken == [False]\nassert 'bicliques.pipeline.slices.worker' in sys.modules\n"
         "import pyarrow as pa\npa.array([1]).to_numpy()\nprint([name for name in sys.modules if sys.modules[name]])"

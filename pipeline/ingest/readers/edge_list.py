@@ -72,7 +72,10 @@ class EdgeList(TextStream):
             if kind == TEXT and not self.is_above and not has_numbers:
                 raise look.may_be(path, self.first, "the numbers of vertices and edges, or an edge")
         is_header = len(rows) > 1 and not self.is_above and len(rows[0]) == n and options.skip_lines is None
-        has_header = is_header and not look.is_number(rows[0][0]) and bool(look.has_names(options, rows))
+        has_names = look.has_names(options, rows) if is_header else False
+        has_header = bool(has_names) and not look.is_number(rows[0][0])
+        if has_names is None and kind == TEXT and len({look.is_number(text) for text in rows[0][:2]}) == 2:
+            raise look.may_be(path, self.first, "the names of the columns, or an edge")
         edges, lines = rows[self.is_above or has_header :], sample[self.is_above or has_header :]
         self.n_columns = len(edges[0]) if edges and 2 <= len(edges[0]) <= look.MOST_COLUMNS else n or 2
         super().__init__(path, options, (kind, kind), lowest, first_line=lines[0][0] if lines else 1)

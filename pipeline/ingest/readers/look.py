@@ -160,9 +160,9 @@ def are_usual(options: IngestOptions, row: Sequence[str]) -> bool:
 def has_names(options: IngestOptions, rows: Sequence[Sequence[str]]) -> bool | None:
     """Whether the first row has the names of the columns, by the two columns that are read. None: it may have.
 
-    Usual names win. A label is not empty, so a row with an empty one has names. A word above numbers is a name, and a
-    number above words may be one. Where the two columns have words only, a name above numbers in another column says
-    it, and a word that comes again below is a label.
+    Usual names win. A label is not empty, so a row with an empty one has names. A word above numbers is a name, unless
+    the other column has numbers only; a number above words may be one. Where the two columns have words only, a name
+    above numbers in another column says it, and a word that comes again below is a label.
     """
     first, rest = list(rows[0]), [row for row in rows[1:] if list(row) != list(rows[0])]
     chosen = _chosen(options, first)
@@ -178,7 +178,8 @@ def has_names(options: IngestOptions, rows: Sequence[Sequence[str]]) -> bool | N
     numbers = [is_number(field) for field in first]
     named = [not numbers[k] and over_numbers[k] and first[k].strip().lower() not in _MISSING for k in range(len(first))]
     if any(named[k] for k in chosen):
-        return True
+        labels = [k for k in chosen if numbers[k] and over_numbers[k]]
+        return (False if any(first[k] in below[k] for k in labels) else None) if labels else True
     if any(numbers[k] for k in chosen):
         is_like_below = all(numbers[k] == over_numbers[k] for k in chosen) or not rest
         are_positions = first == [str(k) for k in range(len(first))] and len(rest) == len(rows) - 1

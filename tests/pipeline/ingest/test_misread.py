@@ -291,3 +291,19 @@ def test_tilde_of_a_source_is_home_or_is_refused_as_one(tmp_path, monkeypatch):
     (tmp_path / "old.csv").write_text("user,item\nold1,x\nold1,y\nold2,x\n")
     found = counted("~/old.csv", {})
     assert found == 2 or "home" in str(found)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "el"])
+@pytest.mark.parametrize(("first", "edges"), [("ann 7", 3), ("ann 9", None)])
+def test_a_word_next_to_a_number_is_no_header_without_a_question(
+    tmp_path: Path, suffix: str, first: str, edges: int | None
+) -> None:
+    """Ids that are numbers in all lines but one. A number that comes again below is a label."""
+    between = "," if suffix == "csv" else " "
+    source = tmp_path / f"g.{suffix}"
+    source.write_text(f"{first}\n12 7\n13 5\n".replace(" ", between))
+    if edges is not None:
+        assert bq.look(source, label_type="string").n_edges == edges
+        return
+    with pytest.raises(InputError, match=rf"line 1: '{first.replace(' ', between)}' may be .* or an edge; say "):
+        bq.look(source, label_type="string")

@@ -143,7 +143,7 @@ def test_a_disk_that_turns_read_only_is_named_in_the_error(run: Path, monkeypatc
     """The lock cannot be removed either, and must not hide the sentence."""
     for method in ("mkdir", "unlink", "replace"):
         monkeypatch.setattr(Path, method, failing(errno.EROFS, "run.lock", ".mine.json.tmp")(getattr(Path, method)))
-    with pytest.raises(ResourceError, match=r"mine.json \(Read-only file system\); see that .* continue with: pipel"):
+    with pytest.raises(ResourceError, match=r"mine.json \(Read-only file system\); see .* continue with: bicliques"):
         bq.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
