@@ -160,9 +160,10 @@ def are_usual(options: IngestOptions, row: Sequence[str]) -> bool:
 def has_names(options: IngestOptions, rows: Sequence[Sequence[str]]) -> bool | None:
     """Whether the first row has the names of the columns, by the two columns that are read. None: it may have.
 
-    Usual names win. A label is not empty, so a row with an empty one has names. A word above numbers is a name, unless
-    the other column has numbers only; a number above words may be one. Where the two columns have words only, a name
-    above numbers in another column says it, and a word that comes again below is a label.
+    Usual names win. A label is not empty, so a row that begins with an empty one has names, as pandas writes an index.
+    A word above numbers is a name, unless the other column has numbers only; a number above words may be one. Where
+    the two columns have words only, a name above numbers in another column says it, and a word that comes again below
+    is a label.
     """
     first, rest = list(rows[0]), [row for row in rows[1:] if list(row) != list(rows[0])]
     chosen = _chosen(options, first)
@@ -172,7 +173,7 @@ def has_names(options: IngestOptions, rows: Sequence[Sequence[str]]) -> bool | N
     filled = [[cell for cell in column if cell.strip()] for column in below]
     blank = [k for k in chosen if not first[k].strip()]
     is_alone = len(rest) == len(rows) - 1 and not any({*first} - {""} & {*column} for column in below)
-    if len(blank) == 1 and is_alone and all(label.strip() for label in below[blank[0]]):
+    if blank == [0] and is_alone and all(label.strip() for label in below[0]):
         return True
     over_numbers = [2 * sum(map(is_number, column)) > len(column) for column in filled]
     numbers = [is_number(field) for field in first]

@@ -307,3 +307,10 @@ def test_a_word_next_to_a_number_is_no_header_without_a_question(
         return
     with pytest.raises(InputError, match=rf"line 1: '{first.replace(' ', between)}' may be .* or an edge; say "):
         bq.look(source, label_type="string")
+
+
+@pytest.mark.parametrize("text", ["milk,,\ntea,jam,honey\ntea,bread,rice\n", "milk,\ntea,jam\nhoney,bread\n"])
+def test_a_basket_of_one_item_is_no_header(tmp_path: Path, text: str) -> None:
+    (tmp_path / "g.csv").write_text(text)
+    with pytest.raises(InputError):
+        bq.look(tmp_path / "g.csv")
