@@ -36,8 +36,8 @@ def folder_of(root: Path, **environment: str) -> Path:
 
 
 def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path) -> None:
-    for name in ("kernels", "schemas"):
-        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("kernels", "schemas", "pipeline", "bicliques"):
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     here, there = folder_of(ROOT), folder_of(tmp_path)
     assert here == folder_of(ROOT)
     seen = {here, there}
@@ -70,8 +70,8 @@ print(n)
 
 
 def test_every_file_with_compiled_functions_is_among_the_sources(tmp_path: Path) -> None:
-    for name in ("kernels", "schemas"):
-        shutil.copytree(ROOT / name, tmp_path / name)
+    for name in ("kernels", "schemas", "pipeline", "bicliques"):
+        shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     *unnoticed, n = said(CHANGE_EACH, tmp_path).splitlines()
     assert unnoticed == []
     assert int(n) > 20

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bicliques.kernels.gpu.source import FOLDER, compile_options
+from tests.house.tree import ROOT
 from tests.kernels.resources import compile_source
 
 FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.cu*"))
@@ -82,7 +83,7 @@ def test_hash_constants_are_defined_once():
 
 def test_the_reading_order_of_the_page_has_no_forward_references():
     """A name without a folder is a header of the kernel that the row or the sentence is about."""
-    page = (FOLDER.parents[1] / "docs" / "kernels.md").read_text()
+    page = (ROOT / "docs" / "kernels.md").read_text()
     section = page.partition("## In what order to read the headers")[2].partition("\n## ")[0]
     of_bitmatrix, of_cumbe = section.split("For `cumbe`, read")
     read = []
@@ -98,7 +99,7 @@ def test_the_reading_order_of_the_page_has_no_forward_references():
 def test_files_named_in_comments_exist(name):
     beside = (FOLDER / name).parent
     for word in re.findall(r"[\w/]+\.(?:cuh?|py|md)\b", "".join(re.findall(r"//.*", (FOLDER / name).read_text()))):
-        assert (beside / word).exists() or (FOLDER.parents[1] / word).exists(), f"{name} speaks of {word}"
+        assert (beside / word).exists() or (ROOT / word).exists(), f"{name} speaks of {word}"
 
 
 def test_a_compiler_without_a_message_leaves_pythons_bytes_alone():
