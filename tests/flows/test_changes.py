@@ -122,6 +122,7 @@ def test_a_strict_night_fails_with_the_doubts(tmp_path: Path, told: list[dict[st
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"notify_above": -0.5}, "notify_above is a share from 0 to 1, not -0.5"),
         ({"notify_above": 1.5}, "notify_above is a share from 0 to 1, not 1.5"),
         ({"notify_above": 0.5, "changes": False}, "nothing is compared; set changes, too"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -77,3 +78,12 @@ def test_the_command_prints_it(capsys):
     assert main.main(["completion", "bash", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"shell": "bash", "script": text.rstrip("\n")}
     assert main.main(["completion", "tcsh"]) == 2
+
+
+def test_fish_offers_the_values_of_an_option_that_has_some_and_no_others():
+    lines = script("fish", parser()).splitlines()
+    of_mine = {line.partition(" -l ")[2].partition(" ")[0]: line for line in lines if "from mine'" in line}
+    assert " -x -a 'auto bitmatrix cpu " in of_mine["engine"]
+    assert " -x " not in of_mine["min-left"]
+    assert " -r " in of_mine["min-left"]
+    assert not re.search(" -[xr] ", of_mine["quiet"])

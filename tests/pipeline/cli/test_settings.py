@@ -13,6 +13,7 @@ import pytest
 from bicliques.pipeline.api.table import TABLE, entries_of
 from bicliques.pipeline.cli import main, settings
 from bicliques.pipeline.cli.commands import parser
+from bicliques.pipeline.cli.options import from_text
 from bicliques.schemas.errors import InputError
 from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
@@ -281,3 +282,9 @@ def test_a_file_that_cannot_be_opened_is_refused() -> None:
     Path(settings.FILE).mkdir()
     with pytest.raises(InputError, match=r"bicliques\.toml in this folder cannot be read"):
         settings.settings_of("mine")
+
+
+@pytest.mark.parametrize(("text", "value"), [*((word, True) for word in "1 true yes on".split()), ("off", False)])
+def test_a_switch_may_be_set_by_any_of_the_usual_words(text: str, value: bool) -> None:
+    (entry,) = (each for each in entries_of("mine") if each.name == "skip_bad_lines")
+    assert from_text(entry, text) is value

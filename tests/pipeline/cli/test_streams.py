@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bicliques as bq
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import environment, random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
 CODE = "from bicliques.pipeline.cli.main import program; program()"
@@ -45,3 +45,12 @@ def test_a_reader_that_goes_early_gets_what_it_reads(tmp_path: Path) -> None:
     words = [sys.executable, "-c", CODE, "count", source, "--workers", "0", "--quiet"]
     ended = subprocess.run(["bash", "-c", '"$@" | head -c 9', "bash", *words], capture_output=True, check=False)
     assert (ended.stdout, ended.stderr) == (b"bicliques", b"")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_a_closed_stream_is_no_file_of_a_run(closed: str, tmp_path: Path) -> None:
+    """The first file that is opened would take its number, and what is printed would be in the file."""
+    program = "import os; from bicliques.pipeline.cli.main import _open_streams as s; s(); os.open('/', 0) > 2 or 1 / 0"
+    command = f'"$0" -c "$1" {closed}'
+    ended = subprocess.run(["sh", "-c", command, sys.executable, program], env=environment(), check=False)
+    assert ended.returncode == 0

@@ -169,6 +169,9 @@ def test_children_of_nodes_are_their_work_each_once(seed: int, ranged: bool) -> 
     left = work if ranged and len(left) == 0 else left
     node, child, weight = weights.of_children(left)
     assert (weight > 0).all()
+    root = [int(left.path_of(i).min()) for i in range(len(left))]
+    by_root = np.bincount(root, np.bincount(node, weight, len(left)), graph.n_roots)
+    assert (by_root <= weights.by_rank * (1 + 1e-9)).all(), "what is left of a root weighs no more than all of it"
     expected = engine.mine(graph, left, search, Limits(), nowhere)
     parts = [
         engine.mine(graph, only(left, *map(int, at)), search, Limits(), nowhere) for at in zip(node, child, strict=True)
@@ -201,3 +204,23 @@ def test_rank_correlation() -> None:
     assert rank_correlation([(1, 1), (2, 1), (3, 5)]) == pytest.approx(np.sqrt(3) / 2)
     assert rank_correlation([(1, 1), (2, 2)]) is None
     assert rank_correlation([(1, 1), (2, 1), (3, 1)]) is None
+
+
+def test_nothing_has_no_children() -> None:
+    weights = RootWeights(graph_of(random_edges(9, 9, 0.4, 1)))
+    assert [len(each) for each in weights.of_children(Subtrees.of_roots(np.arange(0)))] == [0, 0, 0]
+
+
+def test_the_last_child_but_one_of_a_root_has_one_pair_of_all() -> None:
+    graph = graph_of(np.array([(u, v) for u in range(3) for v in range(4) if (u, v) != (0, 3)]))
+    weights = RootWeights(graph)
+    work = Subtrees.of_roots(np.array([0]))
+    assert weights.of_children(work)[2].tolist() == weights.by_rank[:1].tolist()
+
+
+def test_a_root_may_weigh_nothing(tmp_path: Path) -> None:
+    folder = prepared(tmp_path, random_edges(9, 9, 0.4, 1))
+    weights = np.load(folder.plan / "weights.npy")
+    weights[-1] = 0.0
+    np.save(folder.plan / "weights.npy", weights)
+    assert Plan.read(folder).weights[-1] == 0.0

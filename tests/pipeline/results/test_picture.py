@@ -49,6 +49,8 @@ def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results: Result
     assert near_left == near_right == 5
     own, hole = squares(root, "own"), squares(root, "hole")
     assert len(own) == n_left * n_right + 1, "one is in the legend"
+    ground = {(round(x + 3, 1), round(y + 3, 1)) for x, y in squares(root, "ground")}
+    assert len({(round(x, 1), round(y, 1)) for x, y in hole} - ground) <= 1, "a hole is a place without an edge"
     missing = sum(len(one) for side in ("left", "right") for one in found.near[side]["missing"].to_pylist())  # type: ignore[index]
     assert len(hole) == missing + 1
     assert len(squares(root, "near")) == near_left * n_right + near_right * n_left - missing + 1

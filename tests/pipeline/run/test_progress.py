@@ -13,6 +13,8 @@ import nbformat
 import pytest
 
 import bicliques as bq
+from bicliques.pipeline.results.facts import memory_words
+from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.progress import Progress, to_callback
 from tests.support.runs import environment, random_edges, write_edges
 
@@ -100,6 +102,7 @@ def test_every_call_has_one_output_and_nothing_is_written_to_stderr(
     assert len(outputs) == len(results)
     assert capsys.readouterr() == ("", "")
     for output in outputs:
+        assert [text for text in output.texts if text != text.rstrip()] == [], "a notebook would show an empty line"
         lines = output.texts[-1].splitlines()
         assert len(lines) == len(set(lines)), "nothing is shown twice"
     assert "mining     [########################]  100.0 %" in outputs[0].texts[-1]
@@ -173,3 +176,10 @@ def test_a_real_notebook_shows_one_output_per_call(source: Path, tmp_path: Path)
     text = "".join(shown[1][0]["data"]["text/plain"])
     assert "mining     [########################]  100.0 % of the work" in text
     assert "reading" not in text
+
+
+def test_the_peak_is_that_of_this_process_where_the_system_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process inherits the peak that `getrusage` tells from the process that started it."""
+    monkeypatch.setattr(Path, "read_bytes", lambda path: b"VmPeak:\t 9 kB\nVmHWM:\t    7 kB\n")
+    assert peak_rss() == 7 << 10
+    assert memory_words({"driver": 1 << 30, "workers": {"a": 1 << 20, "b": 3 << 30}}).endswith("3.2 GB in a worker")

@@ -369,3 +369,10 @@ def test_memory_does_not_follow_the_edges_and_is_told_before(tmp_path: Path) -> 
     assert peaks[1] - peaks[0] < 12 << 20  # the edges are 45 MB more, and their right ends 22
     assert peaks[2] - peaks[0] < told[2] - told[0]  # whatever the process itself takes
     assert json.loads((tmp_path / "6000000" / TRUTH_FILE).read_text())["edges"] == 6_000_000
+
+
+def test_an_estimate_says_what_it_is_of() -> None:
+    found = generating.estimate(**USUAL | {"n_left": 9000, "n_right": 9000, "edges": 60_000, "threads": 1})
+    assert (found.edges, found.threads) == (60_000, 1)
+    assert found.disk_bytes < 60_000 * 16 < found.memory_bytes
+    assert 0 < found.seconds < 1
