@@ -123,8 +123,6 @@ class RootWeights:
         n_children = np.where(pieces.fresh, 1, pieces.todo).astype(np.int64)
         node = np.repeat(np.arange(len(pieces)), n_children)
         child = np.arange(len(node)) - np.repeat(np.cumsum(n_children) - n_children, n_children)
-        if len(node) == 0:
-            return node, child, np.empty(0)
         root = np.minimum.reduceat(pieces.path, pieces.path_indptr[:-1])
         n_roots = len(self.by_rank)
         candidates, density = np.diff(pieces.candidate_indptr).astype(np.float64), np.ones(len(pieces))

@@ -327,3 +327,17 @@ def test_gpus_are_named_as_on_the_command_line_or_as_numbers(devices: Any, monke
 def test_devices_that_are_no_numbers_of_gpus_are_refused(devices: Any) -> None:
     with pytest.raises(InputError, match="GPUs are numbers from 0, as 0,1 or"):
         WorkerOptions(devices=devices)
+
+
+def test_a_card_names_the_files_that_there_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
+    kept, page = run(capsys, "mine", source, "-o", out, "--workers", "0", "--quiet")[1], f"{out}/report.html\n"
+    assert f"{out}/bicliques: 1 Parquet file" in kept
+    assert f"{out}/manifest.json\n" in kept
+    assert page in f"{kept}\n"
+    (out / "report.html").unlink()
+    assert page not in f"{cards.run_card(bq.open_run(out))}\n"
+    largest = run(capsys, "largest", source, "--workers", "0", "--quiet")[1]
+    assert "certificate" in largest
+    assert "Parquet" not in largest
+    assert "manifest" not in largest

@@ -211,11 +211,12 @@ def test_nothing_has_no_children() -> None:
     assert [len(each) for each in weights.of_children(Subtrees.of_roots(np.arange(0)))] == [0, 0, 0]
 
 
-def test_the_last_child_but_one_of_a_root_has_one_pair_of_all() -> None:
-    graph = graph_of(np.array([(u, v) for u in range(3) for v in range(4) if (u, v) != (0, 3)]))
-    weights = RootWeights(graph)
-    work = Subtrees.of_roots(np.array([0]))
-    assert weights.of_children(work)[2].tolist() == weights.by_rank[:1].tolist()
+def test_the_children_of_a_root_weigh_together_what_it_does() -> None:
+    """Of a root that all others meet."""
+    graph = graph_of(random_edges(40, 12, 0.9, 1))
+    weights, n = RootWeights(graph), graph.n_roots
+    children = Subtrees.of_ranges(np.array([0, 1]), np.zeros(1, int), np.ones(1, int), [n - 1], [False])
+    assert weights.of_children(children)[2].sum() == pytest.approx(weights.by_rank[0])
 
 
 def test_a_root_may_weigh_nothing(tmp_path: Path) -> None:

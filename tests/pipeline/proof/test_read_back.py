@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -166,11 +167,12 @@ def test_a_row_with_the_id_of_another_one_is_not_proven(tmp_path: Path, labels: 
         steps.prove(folder.path, progress=False)
 
 
-@pytest.mark.parametrize("labels", ["numbers", "words"])
+@pytest.mark.parametrize("labels", ["numbers", "words", "dense"])
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path: Path, labels: str, side: str) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(30, 25, 0.4, 1), labels == "words")
-    folder = RunFolder(mine(source, tmp_path / "out", workers=0, report=False, progress=False).path)
+    ids: Any = "dense" if labels == "dense" else "labels"
+    folder = RunFolder(mine(source, tmp_path / "out", ids=ids, workers=0, report=False, progress=False).path)
 
     def unsorted(rows: pa.Table) -> pa.Table:
         lists, k = rows[side].to_pylist(), rows.schema.get_field_index(side)
