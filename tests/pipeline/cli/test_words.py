@@ -339,5 +339,5 @@ def test_a_card_names_the_files_that_there_are(tmp_path: Path, capsys: pytest.Ca
     assert page not in f"{cards.run_card(bq.open_run(out))}\n"
     largest = run(capsys, "largest", source, "--workers", "0", "--quiet")[1]
     assert "certificate" in largest
-    assert "Parquet" not in largest
+    assert "Parquet file" not in largest
     assert "manifest" not in largest
