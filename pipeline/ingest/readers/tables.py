@@ -145,7 +145,7 @@ class TableStream(EdgeStream):
         if self.objection:
             raise InputError(f"{self.source}: {self.objection}")
         words = [["" if value is None else str(value) for value in column] for column in columns]
-        if has_numbered_names and len(words) > 2 and are_shared(words):
+        if has_numbered_names and are_shared(words):
             raise InputError(
                 f"{self.source}: {len(words)} columns without names of their own may be the items of a basket, or the "
                 "two sides and more; say left=0, right=1 if the first two are the sides, or give a row per item if "

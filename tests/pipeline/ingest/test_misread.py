@@ -314,3 +314,55 @@ def test_a_basket_of_one_item_is_no_header(tmp_path: Path, text: str) -> None:
     (tmp_path / "g.csv").write_text(text)
     with pytest.raises(InputError):
         bq.look(tmp_path / "g.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("g.adj", "3 9 5\n1 2\n2 3\n3\n", "line 1: '3 9 5' may be the numbers of vertices and edges, or a list"),
+        ("out.g", "% sym unweighted\n1 2\n1 3\n", "line 1: the header says 'sym'"),
+        ("g.el", f"20 30 12\n{''.join(f'{k} {k % 5} 1' + chr(10) for k in range(12))}", "may be the numbers of vertic"),
+    ],
+)
+def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(
+    tmp_path: Path, name: str, text: str, words: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=words):
+        bq.count(tmp_path / name, workers=0, progress=False)
+
+
+def test_counts_that_are_left_out_are_a_doubt(tmp_path: Path) -> None:
+    (tmp_path / "g.el").write_text("3 3 5\n0 1\n1 1\n1 2\n2 2\n2 0\n")
+    seen = bq.look(tmp_path / "g.el")
+    assert seen.n_edges == 5
+    assert [doubt.text for doubt in seen.reading.doubts] == [
+        "line 1 ('3 3 5') counts vertices and edges, and no edge is made of it"
+    ]
+
+
+def test_a_column_whose_name_is_blank_is_named_by_its_place(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("user,item, ,price\nann,tea,1,2\nbob,tea,3,4\nbob,jam,5,6\n")
+    assert bq.look(tmp_path / "g.csv").reading.not_read == ("column 2", "price")
+
+
+@pytest.mark.parametrize(("name", "format"), [("g.dat", "fimi"), ("g.adj", "adjacency"), ("out.g", "konect")])
+def test_what_a_file_was_read_as_is_its_format(tmp_path: Path, name: str, format: str) -> None:
+    (tmp_path / name).write_text("1 2\n2 3 4 5 6\n1 3\n3 4\n".replace(" 4 5 6" if name == "out.g" else "?", ""))
+    assert bq.look(tmp_path / name).reading.format == format
+
+
+def test_a_missing_item_makes_no_cross_table_of_a_list(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("user,item,city\nann,tea,Oslo\nbob,,Rome\ncyd,jam,Oslo\n")
+    assert bq.look(tmp_path / "g.csv", skip_bad_lines=True).n_edges == 2
+
+
+def test_few_edges_between_0_and_1_are_edges() -> None:
+    assert bq.count([(0, 0), (0, 1), (1, 0)], workers=0, progress=False).count == 2
+
+
+@pytest.mark.parametrize(("label_type", "kind"), [("auto", "int64"), ("string", "string"), ("int", "int64")])
+def test_integers_of_a_table_are_labels_of_the_type_that_is_asked_for(label_type: str, kind: str) -> None:
+    edges = pd.DataFrame({"user": [10, 9, 9], "item": [1, 1, 2]})
+    found = bq.count(edges, label_type=label_type, workers=0, progress=False)  # type: ignore[arg-type]
+    assert (found.input["left_label"], found.input["n_left"], found.input["n_right"]) == (kind, 2, 2)
