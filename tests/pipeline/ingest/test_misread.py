@@ -319,7 +319,11 @@ def test_a_basket_of_one_item_is_no_header(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("g.adj", "3 9 5\n1 2\n2 3\n3\n", "line 1: '3 9 5' may be the numbers of vertices and edges, or a list"),
+        (
+            "g.adj",
+            "3 4 12\n1 2 5 6\n7 8 9 10\n2 5 7 9\n",
+            "line 1: '3 4 12' may be the numbers of vertices and edges, or a list",
+        ),
         ("out.g", "% sym unweighted\n1 2\n1 3\n", "line 1: the header says 'sym'"),
         ("g.el", f"20 30 12\n{''.join(f'{k} {k % 5} 1' + chr(10) for k in range(12))}", "may be the numbers of vertic"),
     ],
@@ -357,8 +361,19 @@ def test_a_missing_item_makes_no_cross_table_of_a_list(tmp_path: Path) -> None:
     assert bq.look(tmp_path / "g.csv", skip_bad_lines=True).n_edges == 2
 
 
-def test_few_edges_between_0_and_1_are_edges() -> None:
-    assert bq.count([(0, 0), (0, 1), (1, 0)], workers=0, progress=False).count == 2
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda edges: pd.DataFrame(edges).astype(str)])
+def test_few_edges_between_0_and_1_are_edges(make: Callable[[Any], Any]) -> None:
+    assert bq.count(make([(0, 0), (0, 1), (1, 0)]), left=0, right=1, workers=0, progress=False).count == 2
+
+
+def test_a_third_column_with_words_of_its_own_makes_no_basket() -> None:
+    frame = pd.DataFrame([("ann", "tea", "Oslo"), ("bob", "tea", "Rome"), ("bob", "jam", "Rome")])
+    assert bq.look(frame).n_edges == 3
+
+
+def test_lines_above_transactions_are_said(tmp_path: Path) -> None:
+    (tmp_path / "g.dat").write_text("# baskets\n# of May\n1 2 3\n2 3 4 5\n1\n")
+    assert bq.look(tmp_path / "g.dat").reading.lines_above == 2
 
 
 @pytest.mark.parametrize(("label_type", "kind"), [("auto", "int64"), ("string", "string"), ("int", "int64")])
