@@ -363,7 +363,7 @@ def test_a_missing_item_makes_no_cross_table_of_a_list(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("make", [pd.DataFrame, lambda edges: pd.DataFrame(edges).astype(str)])
 def test_few_edges_between_0_and_1_are_edges(make: Callable[[Any], Any]) -> None:
-    assert bq.count(make([(0, 0), (0, 1), (1, 0)]), left=0, right=1, workers=0, progress=False).count == 2
+    assert bq.count(make([(0, 0), (0, 1), (1, 0)]), workers=0, progress=False).count == 2
 
 
 def test_a_third_column_with_words_of_its_own_makes_no_basket() -> None:
