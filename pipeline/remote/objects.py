@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, unquote
 
+from bicliques.pipeline.remote.profile import keys_of_profile
 from bicliques.pipeline.remote.systems import file_system, plain_errors
-from bicliques.pipeline.remote.urls import place_of, secrets_of
+from bicliques.pipeline.remote.urls import as_asked, place_of, secrets_of
 from bicliques.schemas.errors import BicliqueError, InputError, ResourceError
 from bicliques.schemas.regular_files import regular
 
@@ -43,7 +44,6 @@ class TakenError(BicliqueError):
     """There is another object where a new one was to be put."""
 
 
-@lru_cache(maxsize=8)
 def objects_at(url: str) -> Objects:
     """The objects of a run at a URL. The same object for the same URL, because it keeps connections.
 
@@ -52,10 +52,16 @@ def objects_at(url: str) -> Objects:
     InputError
         If the URL names no folder of a bucket, or as `Objects`.
     """
-    found = Objects(url)
+    found = _objects(url, as_asked(url))
     if not found.is_folder:
         raise InputError(f"{found.shown} names no folder of a bucket; write it as in s3://lake/night")
     return found
+
+
+@lru_cache(maxsize=8)
+def _objects(url: str, asked: str) -> Objects:
+    """`Objects` at a URL, as long as the environment makes the same of it."""
+    return Objects(url)
 
 
 def beside(url: str, key: str) -> dict[str, bytes]:
@@ -100,7 +106,7 @@ class Objects:
                 f"{self.shown} is written with a secret, and the address of a run is recorded; give it in the "
                 "environment, as AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             )
-        place, _, query = url.partition("://")[2].partition("?")
+        place, _, query = as_asked(url).partition("://")[2].partition("?")
         bucket, _, folder = unquote(place).strip("/").partition("/")
         if not bucket:
             raise InputError(f"{self.shown} names no bucket; write it as in s3://lake/night")
@@ -264,7 +270,7 @@ class Objects:
 
     def for_arrow(self, key: str) -> tuple[str, Any]:
         """The path of an object and its file system, as Arrow reads them."""
-        return f"{self._path}/{key}", _arrow(self.url)
+        return f"{self._path}/{key}", _arrow(as_asked(self.url))
 
 
 def each(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
@@ -274,7 +280,7 @@ def each(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
 
 
 def _opened(bucket: str, folder: str, options: dict[str, str]) -> Any:
-    """A store of obstore. It has the credentials of the environment or of the machine."""
+    """A store of obstore. It has the credentials of the environment, of a profile, or of the machine."""
     try:
         from obstore.store import S3Store
     except ModuleNotFoundError as error:
@@ -284,7 +290,7 @@ def _opened(bucket: str, folder: str, options: dict[str, str]) -> Any:
     unknown = options.keys() - set(_OPTIONS)
     if unknown:
         raise InputError(f"{min(unknown)} is no option of the address of a run; it takes {', '.join(_OPTIONS)}")
-    told: dict[str, Any] = {}
+    told: dict[str, Any] = keys_of_profile()
     if (endpoint := options.get("endpoint_override")) is not None:
         if re.fullmatch(r"(?!https?:/)[\w.:/%~\[\]-]+", endpoint, re.ASCII) is None:
             write = "write it as in endpoint_override=minio:9000&scheme=http"

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.error import URLError
 
-from bicliques.pipeline.remote.urls import secrets_of
+from bicliques.pipeline.remote.urls import as_asked, secrets_of
 from bicliques.schemas.errors import BicliqueError, InputError
 
 #: Schemes of Arrow's own file systems. Each of them is a store of objects, which has no folders.
@@ -42,7 +42,7 @@ def file_system(url: str) -> tuple[Any, str]:
     if scheme in ("gs", "gcs") and "retry_limit_seconds" not in url:  # otherwise it tries for a quarter of an hour
         url += f"{'&' if '?' in url else '?'}retry_limit_seconds={_RETRY_S}"
     if scheme in _ARROW:
-        found: tuple[Any, str] = FileSystem.from_uri(url)
+        found: tuple[Any, str] = FileSystem.from_uri(as_asked(url))
         return found
     from fsspec.core import url_to_fs  # only for those that Arrow does not know
 

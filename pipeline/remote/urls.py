@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import unquote
+
+from bicliques.schemas.errors import InputError
 
 #: What stands in the place of a secret.
 HIDDEN = "***"
@@ -11,6 +14,31 @@ HIDDEN = "***"
 _HARMLESS = "endpoint_override|scheme|region|retry_limit_seconds|allow_bucket_creation"
 #: Shorter pieces tell nothing.
 _SHORTEST = 3
+#: Variables that name the endpoint of S3, the strongest first.
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_ENDPOINT = re.compile(r"(https?)://([\w.:%~\[\]-]+(?:/[\w.%~-]+)*)/?", re.ASCII)
+
+
+def as_asked(url: str) -> str:
+    """The URL of a bucket with the endpoint of the environment, if it names none itself.
+
+    Every client of a bucket opens this URL. So a variable means the same to a run in a store, a publication and a
+    source, and ``http://`` in it says that plain http is allowed.
+
+    Raises
+    ------
+    InputError
+        If the variable holds no address.
+    """
+    scheme, _, query = url.partition("?")
+    name = next(filter(os.environ.get, _ENDPOINTS), None)
+    if name is None or not scheme.lower().startswith("s3:") or re.search("(^|&)endpoint_override=", query):
+        return url
+    endpoint = _ENDPOINT.fullmatch(os.environ[name])
+    if endpoint is None:
+        raise InputError(f"{name} is no address of a store; write it as in http://minio:9000")
+    own = "" if re.search("(^|&)scheme=", query) else f"&scheme={endpoint[1]}"
+    return f"{url}{'&' if query else '' if '?' in url else '?'}endpoint_override={endpoint[2]}{own}"
 
 
 def without_secrets(url: str) -> str:

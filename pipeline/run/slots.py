@@ -27,6 +27,7 @@ from itertools import count
 from pathlib import Path
 from typing import Literal
 
+from bicliques.pipeline.remote.urls import as_asked
 from bicliques.pipeline.run.files import disk_errors
 from bicliques.pipeline.run.lock import is_current, open_lock, try_lock
 from bicliques.pipeline.run.stored import keeps, places_here
@@ -96,7 +97,7 @@ def _digest(text: str) -> str:
 
 
 def _top(url: str) -> Path:
-    return _closed(places_here()) / _digest(url)
+    return _closed(places_here()) / _digest(as_asked(url))  # another endpoint is another store
 
 
 def _closed(folder: Path) -> Path:

@@ -61,19 +61,6 @@ def refused(kind: str, url: str, patch: pytest.MonkeyPatch) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"])
-@pytest.mark.parametrize("query", ["", "?region=us-east-1"])
-def test_plain_http_in_the_environment_is_said_with_what_allows_it(
-    monkeypatch: pytest.MonkeyPatch, variable: str, query: str
-) -> None:
-    """Nothing is asked of the network, because the client refuses the address."""
-    monkeypatch.setenv(variable, "http://127.0.0.1:9")
-    assert refused("run", f"s3://lake/night{query}", monkeypatch) == (
-        "s3://lake/night/options.json cannot be read (the store seems to speak plain http, and https is asked of it); "
-        f"if that is right, end the address with {'&' if query else '?'}scheme=http"
-    )
-
-
 @pytest.mark.parametrize("kind", ["run", "file"])
 def test_a_store_that_speaks_plain_http_is_said_with_what_allows_it(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     with bucket_server({}) as server:
