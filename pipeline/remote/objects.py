@@ -52,14 +52,14 @@ def objects_at(url: str) -> Objects:
     InputError
         If the URL names no folder of a bucket, or as `Objects`.
     """
-    found = _objects(url, as_asked(url))
+    found = opened_at(url, as_asked(url))
     if not found.is_folder:
         raise InputError(f"{found.shown} names no folder of a bucket; write it as in s3://lake/night")
     return found
 
 
 @lru_cache(maxsize=8)
-def _objects(url: str, asked: str) -> Objects:
+def opened_at(url: str, asked: str) -> Objects:
     """`Objects` at a URL, as long as the environment makes the same of it."""
     return Objects(url)
 

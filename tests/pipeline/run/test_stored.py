@@ -14,7 +14,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli import main
-from bicliques.pipeline.remote.objects import Objects, objects_at
+from bicliques.pipeline.remote.objects import Objects, objects_at, opened_at
 from bicliques.pipeline.run import keeping, lease
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.journal import FIRST, Journal
@@ -398,7 +398,7 @@ def test_what_cannot_be_an_address(machines: Machines, source: Path, monkeypatch
     machines.put("manifest.json", b"{}")
     with pytest.raises(InputError, match=r"has no options\.json, and is not empty: it has manifest\.json"):
         begun(machines, source)
-    objects_at.cache_clear()
+    opened_at.cache_clear()
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(InputError, match=r"which is not installed \(pip install 'bicliques\[store\]'\)"):
         bq.status(machines.url)
