@@ -149,3 +149,7 @@ def test_the_edges_of_a_piece_follow_from_free_memory() -> None:
     assert edges_of_a_piece(vertices + 7 * pieces.PIECE_BYTES, 20, 30) == 7
     assert edges_of_a_piece(vertices, 20, 30) == 0
     assert edges_of_a_piece(0, 20, 30) < 0
+
+
+def test_a_graph_without_edges_has_no_twins() -> None:
+    check(Toy().device(2), *table(np.empty((0, 2), int)), 3, 2, BuildOptions())

@@ -59,3 +59,12 @@ def test_a_small_graph_has_a_small_workspace() -> None:
             workspace_bytes(graph_of(GRAPHS["dense"], BuildOptions()), Search("count", min_left=search.min_left))
             < 2 << 20
         )
+
+
+def test_a_search_with_time_enough_leaves_nothing_over() -> None:
+    """It takes more than one call of the compiled search, and the clock is looked at after each."""
+    graph = graph_of(random_edges(100, 70, 0.4, 1), BuildOptions())
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    found = CpuEngine().mine(graph, work, Search("count"), Limits(seconds=1e6), nowhere)
+    assert found.count > 20_000
+    assert len(found.left_over) == 0
