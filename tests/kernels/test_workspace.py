@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from bicliques.kernels import engines
 from bicliques.kernels.cpu import engine
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes, workspace_bytes
@@ -68,3 +71,14 @@ def test_a_search_with_time_enough_leaves_nothing_over() -> None:
     found = CpuEngine().mine(graph, work, Search("count"), Limits(seconds=1e6), nowhere)
     assert found.count > 20_000
     assert len(found.left_over) == 0
+
+
+def test_the_reference_takes_no_more_than_its_bound() -> None:
+    graph = graph_of(np.array([[0, 0], [1, 1]], np.int32), BuildOptions())
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    tracemalloc.start()
+    try:
+        engines.kind("reference").make(0).mine(graph, work, Search(), Limits(), nowhere)
+        assert 0 < tracemalloc.get_traced_memory()[1] <= engines.kind("reference").workspace_bytes(graph, Search())
+    finally:
+        tracemalloc.stop()
