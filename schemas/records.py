@@ -215,7 +215,6 @@ def _any_of(hints: tuple[Any, ...]) -> Reader:
 def _sequence(origin: type, inner: tuple[Any, ...]) -> Reader:
     any_length = origin in (list, Sequence) or inner[-1] is Ellipsis
     readers = [_reader(hint) for hint in inner if hint is not Ellipsis]
-    make = list if origin is list else tuple
 
     def read(value: Any, name: str) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -223,7 +222,7 @@ def _sequence(origin: type, inner: tuple[Any, ...]) -> Reader:
         each = readers * len(value) if any_length else readers
         if len(each) != len(value):
             raise _unfit(name, value, f"a list of {len(each)}")
-        return make(reader(item, f"{name}[{k}]") for k, (reader, item) in enumerate(zip(each, value, strict=True)))
+        return tuple(reader(item, f"{name}[{k}]") for k, (reader, item) in enumerate(zip(each, value, strict=True)))
 
     return read
 

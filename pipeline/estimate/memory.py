@@ -91,10 +91,10 @@ class MemoryBound:
     workspace: int
     writing: int
     device: int
-    scratch: int = 0
-    free: int = 0
-    weights: int = 0
-    shares: bool = False
+    scratch: int
+    free: int
+    weights: int
+    shares: bool
 
     @property
     def worker(self) -> int:

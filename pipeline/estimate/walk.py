@@ -138,9 +138,8 @@ class Walker:
                 assert sizes is not None
                 counts += times_over * self._grid.counts(sizes)
                 members += times_over * _members(sizes)
-                if len(found.left_over):
-                    rests.append(found.left_over)
-                    multiples.append(np.full(len(found.left_over), times_over))
+                rests.append(found.left_over)
+                multiples.append(np.full(len(found.left_over), times_over))
             nodes, multiple = Subtrees.concat(rests), np.concatenate([np.empty(0), *multiples])
             node, child, work = self._weights.of_children(nodes)
             if time.perf_counter() - began > seconds:

@@ -51,7 +51,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
         rmm_pool_size=_size(rmm_pool),
         rmm_allocator_external_lib_list=["cupy"] if rmm_pool else None,
         enable_cudf_spill=spill,
-        protocol="tls" if dask.config.get("distributed.comm.require-encryption", False) else "tcp",
+        protocol="tls" if dask.config.get("distributed.comm.require-encryption") else "tcp",
         dashboard_address="127.0.0.1:0",  # its pages can be seen only from this machine
         silence_logs=logging.CRITICAL,
     )

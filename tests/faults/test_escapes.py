@@ -146,6 +146,7 @@ def test_a_log_and_a_line_of_progress_are_escaped(
     show(Progress("mine", note=f"worker {ODD} has come"))
     told = capfd.readouterr().err
     assert (told.count(SHOWN), is_plain(told)) == (2, True)
+    assert not told.startswith("{")
 
 
 @pytest.mark.parametrize("form", ["cxt", "spmf", "csv"])

@@ -213,3 +213,12 @@ def test_a_block_that_ends_in_time_is_not_ended(monkeypatch: pytest.MonkeyPatch)
             thread.join()
     assert exits == []
     assert signal.set_wakeup_fd(-1) == -1
+
+
+def test_a_signal_that_comes_with_another_one_is_heard() -> None:
+    heard, over = threading.Event(), threading.Event()
+    with interrupts._at_sigterm(lambda: heard.set() or over.wait(60)):
+        signal.set_wakeup_fd(tell := signal.set_wakeup_fd(-1))
+        os.write(tell, bytes([signal.SIGCHLD, signal.SIGTERM]))
+        assert heard.wait(60)
+    over.set()

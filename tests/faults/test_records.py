@@ -308,7 +308,8 @@ COUNTING = AllMaximal(Search("count"))
     [
         ({"took": [[-1, 0]]}, r"took\[0\] is \[-1, 0\], not a list of 3"),
         ({"count": 1.5}, "count is 1.5, not a whole number"),
-        ({"parts": [{"name": "p"}]}, r"parts\[0\] has no 'bytes'"),
+        ({"parts": [{"name": "p"}]}, r"parts\[0\] has no 'bytes'$"),
+        ({"parts": [{"name": "p", "byte": 1}]}, r"parts\[0\] has no 'bytes', but 'byte'$"),
         *(({"parts": [{"name": name, "rows": 1, "bytes": 9}]}, "is not the name of a part") for name in NO_PARTS),
         ({"stats": [1]}, r"stats is \[1\], not an object"),
         ({"fingerprint": 7}, "the fingerprint is 7, not a decimal string"),

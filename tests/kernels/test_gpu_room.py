@@ -15,7 +15,9 @@ from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.memory import Launch
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes
+from bicliques.kernels.cumbe import engine as cumbe_engine
 from bicliques.kernels.cumbe.engine import CumbeEngine
+from bicliques.kernels.cumbe.memory import Arenas
 from bicliques.kernels.gpu.buffers import Buffers
 from bicliques.kernels.gpu.device import CudaDevice
 from bicliques.kernels.graph.ranges import in_lists
@@ -245,3 +247,10 @@ def test_a_graph_that_thresholds_make_empty_has_no_bicliques(name, search):
     assert (found.count, found.fingerprint) == (0, None if search.mode == "count" else 0)
     assert len(found.left_over) == 0
     assert (found.total.sizes is not None) == search.sizes
+
+
+def test_a_cumbe_run_without_room_halves_its_blocks_until_there_is_one() -> None:
+    run = object.__new__(cumbe_engine._Run)
+    run.arenas = Arenas(4, None, None, None, None, {})
+    assert [run._take_fewer_blocks() for _ in range(3)] == [True, True, False]
+    assert run.arenas.n_blocks == 1

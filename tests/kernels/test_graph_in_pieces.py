@@ -149,3 +149,8 @@ def test_the_edges_of_a_piece_follow_from_free_memory() -> None:
     assert edges_of_a_piece(vertices + 7 * pieces.PIECE_BYTES, 20, 30) == 7
     assert edges_of_a_piece(vertices, 20, 30) == 0
     assert edges_of_a_piece(0, 20, 30) < 0
+
+
+def test_no_rows_have_no_twins() -> None:
+    found = Toy().device(2).group_twins(np.zeros(1, np.int64), np.empty(0, np.int32))
+    assert [array.tolist() for array in found] == [[], [0], []]

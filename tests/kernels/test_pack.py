@@ -169,3 +169,10 @@ def test_lists_of_every_length_ascend(n: int, twins: bool) -> None:
         inner = np.setdiff1d(np.arange(1, len(members)), indptr)
         assert (members[inner] > members[inner - 1]).all()
     assert np.array_equal(found.ids, row_hashes(found, hashes_of_ids(graph.n_left, graph.n_right)).view(np.int64))
+
+
+@pytest.mark.parametrize(("n", "step"), [(2**16 - 2, 2**16 - 1), (2**16 - 1, 0)])
+def test_keys_of_32_bits_sort_rows_only_of_graphs_whose_sizes_fit(n: int, step: int) -> None:
+    graph, _ = prepare(*(np.ascontiguousarray(c) for c in random_edges(5, 4, 0.5, 1).T), 5, 4, BuildOptions())
+    graph = replace(graph, n_left=n, n_right=n)
+    assert Members.of(DEVICE, graph, {"base": None, "root": None}).key_step == step

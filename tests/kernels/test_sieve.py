@@ -117,3 +117,9 @@ def test_children_that_are_opened_one_by_one_stay_together_when_a_slice_ends():
     assert (count, fingerprint) == (expected.count, expected.fingerprint)
     assert expected.count > 1000
     assert 0 < most < 600
+
+
+def test_a_count_with_thresholds_ends_at_its_limit():
+    graph = graph_of(random_edges(np.random.default_rng(0), 40, 13, 0.5), BuildOptions())
+    found = BitMatrixEngine(DEVICE).mine(graph, everything(graph), Search("count", min_left=2), Limits(rows=7), nowhere)
+    assert found.count == 7

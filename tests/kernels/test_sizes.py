@@ -49,6 +49,14 @@ def hubs(rng: np.random.Generator) -> np.ndarray:
     return random_edges(rng, 1000, 7, 0.7)
 
 
+def test_sizes_are_counted_within_the_most_of_each_side():
+    graph = graph_of(with_twins(np.random.default_rng(5)), BuildOptions())
+    search = Search("count", sizes=True, max_left=9)
+    rows = [row for row in run(CpuEngine(), graph, Search("list")).rows if len(row[0]) <= 9]
+    assert run(CpuEngine(), graph, search).sizes == sizes_of(rows)
+    assert sum(len(row[1]) > 9 for row in rows) > 0
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("make", [with_twins, hubs])
 @pytest.mark.parametrize("mode", MODES)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
+from bicliques.kernels import engines
 from bicliques.kernels.cpu import engine
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes, workspace_bytes
@@ -59,3 +62,23 @@ def test_a_small_graph_has_a_small_workspace() -> None:
             workspace_bytes(graph_of(GRAPHS["dense"], BuildOptions()), Search("count", min_left=search.min_left))
             < 2 << 20
         )
+
+
+def test_a_search_with_time_enough_leaves_nothing_over() -> None:
+    """It takes more than one call of the compiled search, and the clock is looked at after each."""
+    graph = graph_of(random_edges(100, 70, 0.4, 1), BuildOptions())
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    found = CpuEngine().mine(graph, work, Search("count"), Limits(seconds=1e6), nowhere)
+    assert found.count > 20_000
+    assert len(found.left_over) == 0
+
+
+def test_the_reference_takes_no_more_than_its_bound() -> None:
+    graph = graph_of(np.array([[0, 0], [1, 1]], np.int32), BuildOptions())
+    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    tracemalloc.start()
+    try:
+        engines.kind("reference").make(0).mine(graph, work, Search(), Limits(), nowhere)
+        assert 0 < tracemalloc.get_traced_memory()[1] <= engines.kind("reference").workspace_bytes(graph, Search())
+    finally:
+        tracemalloc.stop()

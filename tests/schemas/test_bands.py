@@ -18,6 +18,7 @@ def test_the_fewest_that_reach_a_measure(by: By) -> None:
     for least in range(30):
         for other in range(12):
             left, right = fewest_left(by, least, other), fewest_right(by, least, other)
+            assert min(left, right) >= 0
             assert [n for n in range(40) if measure(by, n, other) >= least] == list(range(min(left, 40), 40))
             assert [n for n in range(40) if measure(by, other, n) >= least] == list(range(min(right, 40), 40))
     assert fewest_left("balance", 5, 4) == fewest_left("right", 5, 4) == fewest_left("edges", 5, 0) == TOO_MANY

@@ -97,3 +97,9 @@ def test_directions_are_compared_in_pieces(monkeypatch: pytest.MonkeyPatch, piec
     other = np.r_[1, made().root_indices[1:]].astype(np.int32)  # in a row of its own, so it stays valid
     with pytest.raises(IncompleteError, match="the two directions of the graph have different edges"):
         replace(made(), root_indices=other).validate_directions()
+
+
+@pytest.mark.parametrize(("name", "kind"), [("root_indices", np.int64), ("base_indptr", np.int32)])
+def test_arrays_of_another_type_are_refused(name: str, kind: type) -> None:
+    with pytest.raises(IncompleteError, match="must be int32 with int64 offsets"):
+        replace(made(), **{name: getattr(made(), name).astype(kind)}).validate()

@@ -35,8 +35,10 @@ def test_a_pipe_a_socket_and_a_device_are_refused(
     tmp_path: Path, call: Callable[[Path], object], make: Callable[[Path], None]
 ) -> None:
     make(tmp_path / "odd")
+    before = set(Path("/proc/self/fd").iterdir())
     with pytest.raises(OSError, match=re.escape(f"It is not a regular file: '{tmp_path / 'odd'}'")):
         call(tmp_path / "odd")
+    assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 @pytest.mark.parametrize("call", [open_regular, read_regular, regular])

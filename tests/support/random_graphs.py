@@ -113,6 +113,7 @@ CASES = {
     "one": {"n_left": 1, "n_right": 1, "edges": 1},
     "wide": {"n_left": 3, "n_right": 400, "edges": 700},
     "tall": {"n_left": 333, "n_right": 7, "edges": 800},
+    "long rows": {"n_left": 3, "n_right": 400, "edges": 1200},
     "full": {"n_left": 13, "n_right": 11, "edges": 143},
     "nearly full": {"n_left": 30, "n_right": 20, "edges": 590, "seed": 2**64 - 1},
     "planted": {"n_left": 150, "n_right": 120, "edges": 1500, "plant": [(9, 12), (1, 3), (20, 5)], "seed": 7},

@@ -298,6 +298,9 @@ class TestCertificate:
             rewrite_record(out / "manifest.json", certificate=told | change)
             with pytest.raises(IncompleteError, match=r"the certificate of .* is not that of its ledger"):
                 bq.verify(out, progress=False)
+        rewrite_record(out / "manifest.json", certificate=told | {"rows": "all"})
+        with pytest.raises(IncompleteError, match=r"certificate\.rows is 'all', not a whole number"):
+            bq.open_run(out)
         rewrite_record(out / "manifest.json", certificate=told)
         assert bq.verify(out, progress=False).count == K
 

@@ -14,6 +14,7 @@ import bicliques as bq
 from bicliques.kernels import engines
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.api import steps
+from bicliques.pipeline.estimate import sample
 from bicliques.pipeline.estimate.sample import Estimate, estimate
 from bicliques.pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
 from bicliques.pipeline.estimate.walk import Grid, Walk, Walker
@@ -99,6 +100,21 @@ def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path: Path, m
     assert found.bytes.value == pytest.approx(results.manifest.bytes, rel=0.02)
 
 
+def test_the_time_of_the_search_is_no_part_of_the_time_of_writing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, now, mine = planned(tmp_path, random_edges(20, 10, 0.3, 9)), [0.0], CpuEngine.mine
+
+    def slow(self: CpuEngine, *arguments: Any) -> Slice:
+        found = mine(self, *arguments)
+        now[0] += found.count
+        return found
+
+    monkeypatch.setattr(CpuEngine, "mine", slow)
+    monkeypatch.setattr("bicliques.pipeline.estimate.sample.time.thread_time", lambda: now[0])
+    assert sample._Sampler(run, 1000.0, 0).listing().seconds == 0
+
+
 def test_a_sample_of_a_large_search_ends(tmp_path: Path) -> None:
     found = estimate(planned(tmp_path, random_edges(500, 80, 0.4, 7), mode="fingerprint"), budget_s=1.0)
     assert not found.exact  # of 39 million bicliques
@@ -139,28 +155,32 @@ def test_thresholds_under_which_there_is_next_to_nothing(tmp_path: Path, monkeyp
 
 
 class Slow:
-    """An engine that takes a hundred times as long as the one that counts, by a clock of its own."""
+    """An engine that takes half a minute to begin, and much longer than the one that counts, by a clock of its own."""
 
     name = "bitmatrix"
 
-    def __init__(self, clock: list[float]) -> None:
-        self._engine, self._clock = CpuEngine(), clock
+    def __init__(self, clock: list[float], rows: int | None) -> None:
+        self._engine, self._clock, self._rows, self._begin_s = CpuEngine(), clock, rows, 30.0
 
     def mine(self, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
-        found = self._engine.mine(graph, work, search, Limits(), emit)
-        self._clock[0] += 0.5 * found.count
+        found = self._engine.mine(graph, work, search, Limits(rows=self._rows), emit)
+        self._clock[0] += 0.5 * found.count + self._begin_s
+        self._begin_s = 0.0
         return found
 
     def stop(self) -> None:
         self._engine.stop()
 
 
-def test_the_time_is_that_of_the_engine_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("rows", [None, 40])
+def test_the_time_is_that_of_the_engine_of_the_run(
+    rows: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The counting engine takes no time by this clock, and the engine of the run half a second per biclique."""
     edges, clock = random_edges(40, 30, 0.3, 4), [0.0]
     run = planned(tmp_path, edges, engine="bitmatrix", mode="count")
     monkeypatch.setattr("bicliques.pipeline.estimate.sample.time.perf_counter", lambda: clock[0])
-    with engines.registered(kind_of("bitmatrix", lambda _: Slow(clock))):
+    with engines.registered(kind_of("bitmatrix", lambda _: Slow(clock, rows))):
         found = estimate(run, budget_s=1000.0)
     assert found.seconds.value == pytest.approx(0.5 * sizes_of(edges, tmp_path).total)
 

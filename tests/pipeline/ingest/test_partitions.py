@@ -118,3 +118,5 @@ def test_sources_without_folders(tmp_path: Path) -> None:
     ):
         read_edges([(1, 2)], tmp_path / "out", where="day=1")
     assert IngestOptions(where="day=1").where == ("day=1",)
+    with pytest.raises(InputError, match="'day' is no condition"):  # before anything is read
+        IngestOptions(where="day")

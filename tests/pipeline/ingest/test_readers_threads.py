@@ -181,3 +181,8 @@ def test_compiled_code_reads_plain_text_and_no_other(data: str, columns: tuple[i
     assert (found is not None) == plain
     if found is not None:
         assert [column.tolist() for column in found] == [[int(row[k]) for row in rows] for k in columns]
+
+
+@pytest.mark.parametrize("line", [b"\t3\n", b"3\t\n", b"\t\n"])
+def test_an_empty_field_is_no_plain_integer(line: bytes) -> None:
+    assert plain_integers(b"1\t2\n" + line, "\t", (0, 1), 2) is None

@@ -12,6 +12,7 @@ from bicliques.pipeline.mining.driver import mine_run
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import Plan
+from bicliques.pipeline.run.session import sessions
 from bicliques.pipeline.workers.pool import InProcess, Pool, Result
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import RunLimits
@@ -96,3 +97,15 @@ def test_a_run_without_workers_does_not_wait_forever(folder: RunFolder, monkeypa
     monkeypatch.setattr(driver, "LOOK_S", 0.0)
     with pytest.raises(ResourceError, match="no worker has been there for 0 seconds; start some"):
         mine(folder, FakePool(0))
+
+
+def test_a_pool_is_asked_to_grow_and_the_session_counts_slices(
+    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool, asked = FakePool(4), list[str]()
+    monkeypatch.setattr(pool, "grow", lambda: asked.append("grow"))
+    monkeypatch.setattr(driver, "GROW_AFTER_S", -1.0)
+    monkeypatch.setattr(driver, "GROW_FOR_S", -1.0)
+    mine(folder, pool)
+    assert asked
+    assert sessions(folder)[-1]["slices"] == len(load_ledger(folder.path).entries)

@@ -53,6 +53,8 @@ def test_gpu_energy_is_summed_per_gpu_and_over_all() -> None:
     assert gpus["bicliques_per_joule"] == pytest.approx(400 / 2400)
     assert gpus["workers"]["a:2"]["mean_watts"] == 600.0
     assert gpus["workers"]["a:1"]["joules"] == 1200.0
+    short = energy_facts([entry(0, 3, 0.01, "a:1", joules=0.5, peak_watts=50.0)], [], CUDA)["gpus"]
+    assert (short["bicliques_per_joule"], short["mean_watts"]) == (6.0, 50.0)
 
 
 def test_energy_that_cannot_be_read_has_a_reason() -> None:

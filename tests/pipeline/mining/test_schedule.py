@@ -301,13 +301,14 @@ def test_a_slice_that_fails_for_good_after_a_stop_is_reported(outcome: Outcome) 
     )
 
 
-def test_a_time_limit_in_the_last_slices_leaves_no_work() -> None:
+@pytest.mark.parametrize(("outcome", "end"), [("time_limit", "complete"), ("interrupted", "interrupted")])
+def test_only_a_time_limit_in_the_last_slices_completes_the_run(outcome: Outcome, end: Outcome) -> None:
     machine = Scheduler(Policy(), 0, 2.0)
     machine.add_source(PLAN, np.ones(2), [(0, 2)], is_plan=True)
     [start] = machine.set_slots(1)
     assert isinstance(start, Start)
-    assert machine.stop("time_limit") == []
-    assert machine.returned(start.slice, 1.0, 7, np.empty(0)) == [Finish("complete")]
+    assert machine.stop(outcome) == []
+    assert machine.returned(start.slice, 1.0, 7, np.empty(0)) == [Finish(end)]
 
 
 def test_a_time_limit_that_leaves_work_is_reported() -> None:

@@ -251,6 +251,9 @@ def test_headers_are_those_that_arrow_writes() -> None:
     assert header[0] == 0
     assert header[4] == 1000
     assert begin + header[2] == column.dictionary_page_offset + column.total_compressed_size
+    odd = np.array([0x15, 0, 0x45, 14, 0], np.uint8)  # a number in the place of the facts of a page
+    assert parquet_pages.page_header(odd, 0, header) == len(odd)
+    assert header[:5].tolist() == [0, -1, -1, -1, -1]
 
 
 def pages_of(codes: list[int], length: int, starts: list[int], ids: list[int]) -> tuple[int, list[int], list[int]]:

@@ -18,15 +18,16 @@ class Driver:
     """The functions of NVML that are used, for a device that takes 100 W, and once 250 W."""
 
     def __init__(self) -> None:
-        self.joules = 5
+        self.joules, self.begun = 5, False
         self.milliwatts = iter([100_000, 250_000])
         self.nvmlErrorString = lambda code: {2: b"Invalid Argument"}[code]
 
     def nvmlInit_v2(self) -> int:
+        self.begun = True
         return 0
 
     def nvmlDeviceGetHandleByPciBusId_v2(self, bus: bytes, handle: Any) -> int:
-        handle._obj.value = 77
+        handle._obj.value = 77 if self.begun else 0
         return 0 if bus == b"0000:1B:00.0" else 2
 
     def nvmlDeviceGetUUID(self, handle: Any, text: Any, n: Any) -> int:
@@ -133,6 +134,9 @@ def test_a_device_without_a_counter_has_a_reason(monkeypatch: pytest.MonkeyPatch
     device(monkeypatch, "ffff:00:00.0")
     reason = "NVML gives no energy counter (nvmlDeviceGetHandleByPciBusId_v2: Invalid Argument)"
     assert gpu_counter() == reason
+    device(monkeypatch)  # an older device, which has only a name
+    monkeypatch.setattr(Driver, "nvmlDeviceGetTotalEnergyConsumption", lambda *_: 2)
+    assert gpu_counter() == "NVML gives no energy counter (nvmlDeviceGetTotalEnergyConsumption: Invalid Argument)"
 
 
 def test_joules_of_all_processor_packages_add_up_also_when_a_counter_wraps(tmp_path: Path) -> None:

@@ -10,10 +10,12 @@ import pytest
 import bicliques as bq
 from bicliques.kernels import engines
 from bicliques.pipeline.slices.power import COUNTERS
-from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers
+from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, expected_capacity
 from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.pool import Capacity
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.errors import InputError
+from bicliques.schemas.platform import CORES
 from tests.support.engines import TOY_GPU, toy_kind
 from tests.support.runs import answer, random_edges, write_edges
 
@@ -60,3 +62,9 @@ def test_another_platform_needs_a_record_workers_and_a_counter_only(
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert results.manifest.mining["energy"]["toys"]["joules"] > 0
     assert asked[0].workers is None
+
+
+@pytest.mark.parametrize("workers", [None, 0, 3])
+def test_workers_that_a_run_would_have_are_those_that_are_asked_for(workers: int | None) -> None:
+    expected = None if workers is None else Capacity(workers, workers)
+    assert expected_capacity(WorkerOptions(workers=workers), CORES) == expected
