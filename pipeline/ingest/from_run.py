@@ -21,6 +21,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import INGEST_FILES, OPTIONS_FILE
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.option import as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.values import local_path
 
@@ -71,7 +72,9 @@ def _refuse_reading(source: Path, options: IngestOptions, ingest_on: IngestOn) -
     usual = IngestOptions()
     given = [each.name for each in fields(options) if getattr(options, each.name) != getattr(usual, each.name)]
     if given or ingest_on == "gpu":
-        raise InputError(f"{source} is a run, which has read its input already; leave {(*given, 'ingest_on')[0]} out")
+        raise InputError(
+            f"{source} is a run, which has read its input already; leave {as_option((*given, 'ingest_on')[0])} out"
+        )
 
 
 def _link_or_copy(source: Path, target: Path) -> None:
