@@ -108,6 +108,7 @@ def test_a_limit_is_not_a_failure_and_a_second_call_goes_on(tmp_path: Path, sour
     assert state.message.startswith("100 bicliques in")
     assert state.result()["outcome"] == "max_results"
     assert state.result()["fingerprint"] is None
+    assert "not complete" in artifacts(state)["run-card"]
     slices = set(load_ledger(tmp_path / "out").entries)
     assert run(source, tmp_path / "out").result()["outcome"] == "complete"
     assert manifest_pair(tmp_path / "out") == answer(EDGES)

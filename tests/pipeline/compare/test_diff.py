@@ -24,7 +24,10 @@ Edges = set[tuple[Any, Any]]
 
 def check(old: Path, new: Path, was: set[Any], now: set[Any], place: Path) -> bq.Difference:
     """The difference is that of the sets, for rows, numbers, fingerprints and vertices."""
-    found = bq.diff(old, new, place, progress=False)
+    shares = [0.0]
+    found = bq.diff(old, new, place, progress=lambda progress: shares.append(progress.share))
+    assert shares == sorted(shares)
+    assert shares[-1] <= 1
     assert rows_of(found.gone) == was - now
     assert rows_of(found.new) == now - was
     assert (len(found.gone), len(found.new), found.unchanged) == (len(was - now), len(now - was), len(was & now))

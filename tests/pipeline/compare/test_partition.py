@@ -13,10 +13,11 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.compare import partition, rows
 from bicliques.pipeline.compare.partition import Partition, divide
-from bicliques.pipeline.compare.rows import Marks
+from bicliques.pipeline.compare.rows import Marks, _sums
 from bicliques.pipeline.run import labels
+from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, ResourceError
-from bicliques.schemas.hashes import vertex_hashes
+from bicliques.schemas.hashes import hashes_of_ids, vertex_hashes
 from tests.support.compared import maximal_bicliques, night, rows_of
 from tests.support.runs import random_edges
 
@@ -142,3 +143,11 @@ def test_a_full_temporary_folder_gives_a_sentence(tmp_path: Path) -> None:
     words = np.arange(3, dtype=np.uint64)
     with pytest.raises(ResourceError, match="make room for 240 bytes there, or name another place in "):
         made.add(divide(words, words, 0, False, made.n_buckets))
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_row_with_a_member_that_no_vertex_is_has_no_hash(at: int) -> None:
+    rows = Bicliques.from_pairs([([0, 1], [0])])
+    rows.left[at] = 7
+    with pytest.raises(IncompleteError, match="part has a row with the id 7, which no vertex has"):
+        list(_sums(Path("part"), rows, hashes_of_ids(7, 1)))
