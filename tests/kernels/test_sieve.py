@@ -123,3 +123,9 @@ def test_a_count_with_thresholds_ends_at_its_limit():
     graph = graph_of(random_edges(np.random.default_rng(0), 40, 13, 0.5), BuildOptions())
     found = BitMatrixEngine(DEVICE).mine(graph, everything(graph), Search("count", min_left=2), Limits(rows=7), nowhere)
     assert found.count == 7
+
+
+def test_a_count_with_one_threshold_is_that_of_the_list():
+    graph = graph_of(random_edges(np.random.default_rng(3), 30, 25, 0.5))
+    listed = run(CpuEngine(), graph, Search("list")).rows
+    assert run(CpuEngine(), graph, Search("count", min_right=5)).count == sum(len(right) >= 5 for _, right in listed)
