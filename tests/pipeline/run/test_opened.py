@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.run import folder as run_folder
 from bicliques.pipeline.run.accounts import Account, by_worker, peak_rss_of
+from bicliques.pipeline.run.checksums import checksum
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.session import busy_ratio_of
 from bicliques.pipeline.workers.options import WorkerOptions
@@ -18,7 +21,7 @@ from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.manifest import PLAN
 from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.stats import EngineStats, SliceStats
-from tests.support.runs import answer, ledger_entry, random_edges, write_edges
+from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 4)
 
@@ -129,3 +132,17 @@ def test_a_busy_ratio_is_that_of_all_sessions_together() -> None:
     sessions: Any = [{"busy_seconds": 1.0, "idle_seconds": 0.0}, {"busy_seconds": 1.0, "idle_seconds": 2.0}]
     assert busy_ratio_of(sessions) == 0.5, "and not the mean of their ratios"
     assert busy_ratio_of([]) is None
+
+
+def test_a_graph_that_no_step_makes_is_made_anew(planned: Run) -> None:
+    """Its checksums are right, as those of files that somebody has sent may be. Compiled code would read elsewhere."""
+    folder = planned.folder
+    indices = np.load(folder.graph / "root_indices.npy")
+    indices[3] = 1 << 30
+    np.save(folder.graph / "root_indices.npy", indices)
+    record = folder.path / "steps" / "build.json"
+    files = json.loads(record.read_text())["files"]
+    rewrite_record(record, files=files | {"graph/root_indices.npy": checksum(folder.graph / "root_indices.npy")})
+    assert folder.broken("build") is None
+    steps.run(folder.path, WorkerOptions(workers=0), RunLimits(), progress=False)
+    assert manifest_pair(folder.path) == answer(EDGES)
