@@ -21,7 +21,7 @@ from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.manifest import PLAN
 from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.stats import EngineStats, SliceStats
-from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
+from tests.support.runs import answer, ledger_entry, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 4)
 
@@ -134,7 +134,7 @@ def test_a_busy_ratio_is_that_of_all_sessions_together() -> None:
     assert busy_ratio_of([]) is None
 
 
-def test_a_graph_that_no_step_makes_is_made_anew(planned: Run) -> None:
+def test_a_graph_that_no_step_makes_is_not_searched(planned: Run) -> None:
     """Its checksums are right, as those of files that somebody has sent may be. Compiled code would read elsewhere."""
     folder = planned.folder
     indices = np.load(folder.graph / "root_indices.npy")
@@ -144,5 +144,5 @@ def test_a_graph_that_no_step_makes_is_made_anew(planned: Run) -> None:
     files = json.loads(record.read_text())["files"]
     rewrite_record(record, files=files | {"graph/root_indices.npy": checksum(folder.graph / "root_indices.npy")})
     assert folder.broken("build") is None
-    steps.run(folder.path, WorkerOptions(workers=0), RunLimits(), progress=False)
-    assert manifest_pair(folder.path) == answer(EDGES)
+    with pytest.raises(IncompleteError, match="step build of .* does not give again what it gave"):
+        steps.run(folder.path, WorkerOptions(workers=0), RunLimits(), progress=False)
