@@ -144,5 +144,5 @@ def test_a_graph_that_no_step_makes_is_not_searched(planned: Run) -> None:
     files = json.loads(record.read_text())["files"]
     rewrite_record(record, files=files | {"graph/root_indices.npy": checksum(folder.graph / "root_indices.npy")})
     assert folder.broken("build") is None
-    with pytest.raises(IncompleteError, match="step build of .* does not give again what it gave"):
+    with pytest.raises(IncompleteError, match=r"step build of .* does not give again what it gave"):
         steps.run(folder.path, WorkerOptions(workers=0), RunLimits(), progress=False)
