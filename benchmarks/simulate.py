@@ -11,7 +11,7 @@ The first line simulates with the roots that are recorded in benchmarks/. The se
 graphs, and the third simulates with those. The fourth line shares roots and workers among 16 drivers, at random. The
 fifth has 62 workers of 16 threads, which share each slice.
 
-The scheduler is the real one (`pipeline.mining.schedule`), but time is simulated (`benchmarks.simulation`). A node of
+The scheduler is the real one (`pipeline.dealing.schedule`), but time is simulated (`benchmarks.simulation`). A node of
 the plan is a recorded root, drawn with replacement. Its weight is the estimate of `pipeline.prepare.weights`, and its
 work is the time that it took. A worker has two slices in hand, or one if several threads share it.
 """
@@ -34,7 +34,7 @@ from benchmarks.facts import FOLDER
 from benchmarks.runs import prepared_run
 from benchmarks.simulation import Nodes, World, simulate, simulate_apart
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.pipeline.mining.instructions import Policy
+from bicliques.pipeline.dealing.instructions import Policy
 from bicliques.pipeline.prepare.weights import RootWeights
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.graph import MiningGraph

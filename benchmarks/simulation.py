@@ -5,7 +5,7 @@ its time ends comes back in pieces of random size, whose weights are as wrong as
 two in hand and works on one. The driver serves one event at a time.
 
 Threads that share the slices of a worker are a world of their own, with a scheduler of their own, as in
-`pipeline.mining.together`.
+`pipeline.slices.shared_slice`.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bicliques.pipeline.mining import together
-from bicliques.pipeline.mining.instructions import Finish, Policy, Start
-from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
+from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.slices import shared_slice
 from bicliques.schemas.manifest import PLAN, Range
 
 #: Seconds that a piece takes a thread beyond its nodes, as measured in docs/lab/scaling.md.
@@ -67,7 +67,7 @@ class World:
     @property
     def within(self) -> World:
         """That of the threads of a worker. Nothing travels there."""
-        return World(self.threads, 1, _PIECE_S, together.EVENT_S, 0.0, self.pieces, recall_s=together.LEAST_S)
+        return World(self.threads, 1, _PIECE_S, shared_slice.EVENT_S, 0.0, self.pieces, recall_s=shared_slice.LEAST_S)
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ class _Simulation:
         waits = [one for one in self.running.values() if not one.is_recalled]
         asked = len(self.running) - len(waits)
         for one in sorted(waits, key=lambda one: one.began)[: max(-(-idle // 4) - asked, 0)]:
-            seconds = max(now + together.PULSE_S - one.began, self.world.recall_s)
+            seconds = max(now + shared_slice.PULSE_S - one.began, self.world.recall_s)
             if seconds < one.seconds:
                 self._run(replace(one, is_recalled=True), seconds)
 
@@ -250,7 +250,7 @@ class _Simulation:
 
     def _share(self, nodes: Nodes, seconds: float) -> tuple[float, Nodes]:
         """As `_work`, by several threads, among which the nodes and what a thread leaves over are dealt."""
-        policy = Policy(seconds, min(together.SHORTEST_S, seconds), event_seconds=together.EVENT_S)
+        policy = Policy(seconds, min(shared_slice.SHORTEST_S, seconds), event_seconds=shared_slice.EVENT_S)
         until = max(seconds - self.world.slice_s, 0.0)
         within = _Simulation(nodes, self.world.within, policy, self.rng, until, self.spread)
         found = within.run()

@@ -148,7 +148,7 @@ def dry_run(
             plan=run.facts("plan"),
             engine=choice,
             preparing=preparing_bound(run),
-            memory=memory_bound(run, shares=there is not None and there.sharing is not None),
+            memory=memory_bound(run, shares=there is not None and there.shared is not None),
             peak_rss=taken,
             estimate=estimate(run, asked.call.sample_time) if run.planned["n_roots"] else None,
             count_only=asked.options.search.mode == "fingerprint",

@@ -11,13 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
+from bicliques.pipeline.dealing.schedule import Scheduler
 from bicliques.pipeline.mining.beside import Beside
 from bicliques.pipeline.mining.energy import ProcessorEnergy
 from bicliques.pipeline.mining.incumbent import Incumbent
-from bicliques.pipeline.mining.instructions import Finish, Policy, Start
 from bicliques.pipeline.mining.ledger_writer import Commits
-from bicliques.pipeline.mining.schedule import Scheduler
-from bicliques.pipeline.mining.together import mine_together
 from bicliques.pipeline.mining.watch import Watch
 from bicliques.pipeline.output.writers import WriteOn
 from bicliques.pipeline.prepare.weights import weights_of
@@ -32,8 +31,9 @@ from bicliques.pipeline.run.plan import BandOf
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
 from bicliques.pipeline.run.session import MiningSession, how_it_ended, remember
 from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots
-from bicliques.pipeline.slices.worker import SliceDone, SliceTask, mine_slice, warm_up
-from bicliques.pipeline.workers.pool import Pool, Result, Sharing, WorkerLostError
+from bicliques.pipeline.slices.shared_slice import mine_slice
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, warm_up
+from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
 from bicliques.schemas.errors import BicliqueError, ResourceError
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Outcome, SliceResult
 from bicliques.schemas.options import RunLimits
@@ -160,8 +160,7 @@ class _Driver:
             max_results=wanted,
             event_seconds=_EVENT_S,
         )
-        self.sharing: Sharing | None = None  # workers whose threads share slices
-        self.policies = {False: policy, True: policy.of_sharing()}
+        self.policies = {False: policy, True: policy.of_sharing()}  # by whether threads share slices
         self.machine = Scheduler(policy, max(self.ledger.entries, default=-1) + 1, float(self.plan.weights.sum()))
         self.left_overs: dict[int, LeftOver] = {}
         self.taking: dict[int, Start] = {}
@@ -238,10 +237,7 @@ class _Driver:
                 self.taking[instruction.slice] = instruction
                 task = self._task(instruction)
                 self.watch.started(instruction, task.limits.seconds or 0.0)
-                if self.sharing is None:
-                    self.pool.submit(instruction.slice, mine_slice, task)
-                else:
-                    self.sharing.submit(instruction.slice, mine_together, task)
+                self.pool.submit(instruction.slice, mine_slice, task, on_all_threads=True)
 
     def _task(self, start: Start) -> SliceTask:
         seconds = min(start.seconds, self.pool.longest_task_s() or start.seconds)
@@ -274,8 +270,7 @@ class _Driver:
     def _go_on_beside(self) -> None:
         """Use the slots that no slice wants. If the run stops before its end, nothing is begun any more."""
         if self.beside is not None and self.finish is None and not self.machine.is_stopping:
-            free = self.slots - self.machine.running if self.sharing is None else self.sharing.idle()
-            self.beside.go_on(self.pool, free)
+            self.beside.go_on(self.pool, self.pool.idle(self.slots - self.machine.running))
 
     def _receive(self, result: Result) -> None:
         if self.beside is not None and result.tag < 0:
@@ -329,23 +324,18 @@ class _Driver:
 
     def _stop(self, outcome: Outcome) -> None:
         self._carry_out(self.machine.stop(outcome))
-        if self.sharing is not None:
-            self.sharing.end()  # again and again, because a slice that is just beginning does not hear it
+        self.pool.end_slices()  # again and again, because a slice that is just beginning does not hear it
 
     def _look_at_workers(self, now: float) -> None:
         self.energy.facts()  # has to be read often, because its counters start again from 0 after some time
         self.watch.look()
-        self.slots, self.workers, self.sharing = self.pool.capacity()
-        self.machine.policy = self.policies[self.sharing is not None]
+        self.slots, self.workers, shared = self.pool.capacity()
+        self.machine.policy = self.policies[shared is not None]
         if self.slots:
             self.with_workers = now
         elif now - self.with_workers > NO_WORKERS_S:
             raise ResourceError(f"no worker has been there for {NO_WORKERS_S:.0f} seconds; start some")
-        if self.sharing is None:
-            self._carry_out(self.machine.set_slots(self.slots, self.workers))
-        else:
-            workers = self.sharing.workers()
-            self._carry_out(self.machine.set_slots(workers * self.sharing.in_hand, workers))
+        self._carry_out(self.machine.set_slots(*(shared or (self.slots, self.workers))))
 
     def _tell(self) -> None:
         seconds = time.monotonic() - self.started

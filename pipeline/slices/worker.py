@@ -27,7 +27,7 @@ from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.stored import put_parts, store_of
 from bicliques.pipeline.run.version import __version__
-from bicliques.pipeline.slices import crew, engine_turns
+from bicliques.pipeline.slices import engine_turns, thread_team
 from bicliques.pipeline.slices.ending import may_end
 from bicliques.pipeline.slices.engine_turns import Server, turn
 from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots, unpacked
@@ -86,7 +86,7 @@ class SliceDone:
     left_over: LeftOver
 
 
-def mine_slice(task: SliceTask) -> SliceDone:
+def mine_alone(task: SliceTask) -> SliceDone:
     """Mine one slice. Its bicliques go to Parquet, and everything else is in the answer.
 
     Raises
@@ -110,7 +110,7 @@ def mine_slice(task: SliceTask) -> SliceDone:
         del writer, session  # they hold the engine
         with turn(kind, task.run) as server:
             _take_less(server, run, task, error)
-        return mine_slice(task)
+        return mine_alone(task)
     except BaseException:
         writer.discard()
         raise
@@ -245,8 +245,8 @@ def _meter(name: str) -> PowerMeter | None:
 
 
 def forget() -> None:
-    """Free the memory of the last run and of its engines: of the calling thread, of the crew, and the shared one."""
-    crew.forget()
+    """Free the memory of the last run and of its engines: of the calling thread, of the team, and the shared one."""
+    thread_team.forget()
     close_in_worker()
     writers.forget()
     engine_turns.forget()

@@ -1,6 +1,6 @@
 """A pool of Dask workers: of a LocalCluster, on GPUs, or of a scheduler that is running already.
 
-Dask does not run the tasks of a dead worker again, but reports them as lost. `pipeline.mining.schedule` alone
+Dask does not run the tasks of a dead worker again, but reports them as lost. `pipeline.dealing.schedule` alone
 decides whether to try again or to give up.
 """
 
@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -28,10 +29,10 @@ from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.slices import worker
 from bicliques.pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
 from bicliques.pipeline.workers.dask_pushing import unlisten
-from bicliques.pipeline.workers.dask_tasks import DaskSharing, DaskTasks, could_share
+from bicliques.pipeline.workers.dask_tasks import DaskTasks, could_share
 from bicliques.pipeline.workers.notice import bring_notice
 from bicliques.pipeline.workers.options import Scheduler, address_of
-from bicliques.pipeline.workers.pool import Capacity, Result
+from bicliques.pipeline.workers.pool import Capacity, Pool, Result
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.platform import CORES, Platform
 
@@ -57,7 +58,7 @@ _CONFIG = {
 }
 
 
-class DaskPool:
+class DaskPool(Pool):
     """Runs tasks on Dask workers; see `pipeline.workers.pool.Pool`. `local`, `on_gpus`, `start` or `connect` make it.
 
     Parameters
@@ -90,7 +91,8 @@ class DaskPool:
         self._here: set[str] = set()  # addresses of the workers
         self._names: dict[str, str] = {}  # by address: host and process of every worker, also of those that have gone
         self._tasks = DaskTasks(client, platform.fatal_errors, lambda address: self._names.get(address, address))
-        self._sharing = DaskSharing(self._tasks)
+        self._sharing: dict[str, int] = {}  # by address: the threads of each worker, if they share slices
+        self._led: dict[int, str] = {}  # by tag: the address of the worker whose threads share the slice
         self._asking = ThreadPoolExecutor(1, thread_name_prefix="names")
         self._closing = threading.Event()
 
@@ -213,11 +215,11 @@ class DaskPool:
         if self._platform.shares_engine:
             return Capacity(in_hand * len(threads), len(threads))
         engines = sum(threads.values())
-        if engines == len(threads):
-            self._is_advised = self._is_advised or (self.cluster is None and could_share(threads))
-            return Capacity(in_hand * engines, engines)
-        self._sharing.look(threads)
-        return Capacity(in_hand * engines, engines, self._sharing)
+        self._sharing = threads if engines > len(threads) else {}
+        if self._sharing:
+            return Capacity(in_hand * engines, engines, (len(threads), len(threads)))
+        self._is_advised = self._is_advised or (self.cluster is None and could_share(threads))
+        return Capacity(in_hand * engines, engines)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run a task on each worker that is there now. Workers that join later do without it."""
@@ -228,23 +230,26 @@ class DaskPool:
             while not future.done() and not self._closing.wait(0.02):
                 pass
 
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Submit a task; see `pipeline.workers.dask_tasks`."""
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, on_all_threads: bool = False) -> None:
+        """Submit a task; see `pipeline.workers.dask_tasks`. The worker with the fewest slices shares the next one."""
         self._has_worked = True
-        self._tasks.submit(tag, function, argument)
+        if on_all_threads and self._sharing:
+            in_hand = Counter(self._led.values())
+            self._led[tag] = min(self._sharing, key=lambda address: in_hand[address])
+        self._tasks.submit(tag, function, argument, self._led.get(tag))
 
     def wait(self, seconds: float) -> list[Result]:
         """All tasks that have ended. Waits up to `seconds` for the first."""
         results = self._tasks.wait(seconds)
-        self._sharing.ended(results)
+        for result in results:
+            self._led.pop(result.tag, None)
         return results
 
-    def grow(self) -> None:
-        """Do nothing, because a cluster keeps its size."""
-
-    def longest_task_s(self) -> float | None:
-        """None: a task may take any time."""
-        return None
+    def idle(self, free: int) -> int:
+        """If threads share slices, those of the workers that have none."""
+        if not self._sharing:
+            return free
+        return sum(threads for address, threads in self._sharing.items() if address not in self._led.values())
 
     def describe(self) -> str:
         """The workers in a few words, for the run card."""

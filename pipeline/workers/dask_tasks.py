@@ -12,8 +12,8 @@ import logging
 import queue
 import time
 import warnings
-from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -22,11 +22,11 @@ import distributed
 from distributed.comm import get_address_host
 
 from bicliques.pipeline.process.logs import tell
-from bicliques.pipeline.slices.crew import having_threads
+from bicliques.pipeline.slices.thread_team import on_threads
 from bicliques.pipeline.workers import dask_pushing
-from bicliques.pipeline.workers.device_failure import guarded
 from bicliques.pipeline.workers.notice import OURS
 from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.serving import guarded
 
 
 class DaskTasks:
@@ -36,7 +36,7 @@ class DaskTasks:
     ----------
     client : distributed.Client
     fatal_errors : frozenset of str
-        Names of the exceptions after which a process cannot go on; see `pipeline.workers.device_failure.guarded`.
+        Names of the exceptions after which a process cannot go on; see `pipeline.workers.serving.guarded`.
     name_of : callable
         (address of a worker) -> its name in messages.
     """
@@ -114,7 +114,7 @@ class DaskTasks:
             function = partial(guarded, function, self._fatal)
         there: dict[str, Any] = {}
         if where is not None:
-            function = partial(_with_its_threads, function)
+            function = partial(_on_its_threads, function)
             there = {"workers": [where], "allow_other_workers": True}
         function = partial(dask_pushing.push, function)
         with warnings.catch_warnings():
@@ -150,10 +150,9 @@ class DaskTasks:
         return Result(tag, value, error)
 
 
-def _with_its_threads(function: Callable[[Any], Any], argument: Any) -> Any:
+def _on_its_threads(function: Callable[[Any], Any], argument: Any) -> Any:
     """Return ``function(argument)``, in which slices are shared by as many threads as the Dask worker has."""
-    with having_threads(distributed.get_worker().state.nthreads):
-        return function(argument)
+    return on_threads(distributed.get_worker().state.nthreads, function, argument)
 
 
 logger = logging.getLogger(__name__)
@@ -174,47 +173,3 @@ def could_share(addresses: Collection[str]) -> bool:
     )
     tell(logger, "apart", text, logging.WARNING, workers=len(addresses), hosts=len(hosts))
     return True
-
-
-class DaskSharing:
-    """See `pipeline.workers.pool.Sharing`.
-
-    Parameters
-    ----------
-    tasks : DaskTasks
-    """
-
-    in_hand = 1
-
-    def __init__(self, tasks: DaskTasks):
-        self._tasks = tasks
-        self._there: dict[str, int] = {}
-        self._given: dict[int, str] = {}  # by tag: the address of the worker
-
-    def look(self, threads: Mapping[str, int]) -> None:
-        """Take note of the workers that are there: their threads, by their addresses."""
-        self._there = dict(threads)
-
-    def workers(self) -> int:
-        """The number of worker processes."""
-        return len(self._there)
-
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Have the worker run the task that has fewest. If it goes meanwhile, another one does."""
-        in_hand = Counter(self._given.values())
-        where = min(self._there, key=lambda address: in_hand[address])
-        self._given[tag] = where
-        self._tasks.submit(tag, function, argument, where)
-
-    def idle(self) -> int:
-        """The threads of the workers that have no slice."""
-        has_slice = set(self._given.values())
-        return sum(threads for address, threads in self._there.items() if address not in has_slice)
-
-    def end(self) -> None:
-        """Do nothing, because a slice of a worker has a time limit of its own."""
-
-    def ended(self, results: Iterable[Result]) -> None:
-        """These tasks have ended."""
-        for result in results:
-            self._given.pop(result.tag, None)

@@ -13,7 +13,7 @@ from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.workers.devices import choose_devices, visible_devices
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
-from bicliques.pipeline.workers.pool import Capacity, InProcess, Pool
+from bicliques.pipeline.workers.pool import Capacity, Pool
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.errors import InputError, ResourceError
@@ -76,11 +76,10 @@ def _check_cores(options: WorkerOptions) -> None:
 
 
 def _open_cores(options: WorkerOptions) -> Pool:
-    if options.workers == 0:
-        return InProcess()
-    if options.workers is None:  # threads start at once, and share graph, labels and code
-        return InThreads(count_cores(), most_seconds=_MOST_SECONDS)
-    return dask_pool().local(options.workers)
+    if options.workers:
+        return dask_pool().local(options.workers)
+    # threads start at once, and share graph, labels and code
+    return InThreads(count_cores() if options.workers is None else 1, most_seconds=_MOST_SECONDS)
 
 
 def _check_gpus(options: WorkerOptions) -> None:
@@ -97,9 +96,9 @@ def _open_gpus(options: WorkerOptions) -> Pool:
     uses_first = devices[0] == visible_devices()[0]
     if uses_first and len(devices) == 1:
         return InThreads(CUDA.slices_in_hand, share_engine=True)
-    from bicliques.pipeline.workers.on_devices import OnDevices  # only where there are several GPUs
+    from bicliques.pipeline.workers.processes import Processes  # only where there are several GPUs
 
-    return OnDevices(devices, CUDA, uses_first, at_once=_asks_for_gpus(options))
+    return Processes(devices, CUDA, "first" if uses_first else "never", at_once=_asks_for_gpus(options))
 
 
 def _asks_for_gpus(options: WorkerOptions) -> bool:

@@ -9,74 +9,21 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
-from bicliques.pipeline.slices import crew, worker
+from bicliques.pipeline.slices import thread_team, worker
 from bicliques.pipeline.slices.ending import all_ended
-from bicliques.pipeline.workers.pool import Capacity, Result
+from bicliques.pipeline.workers.pool import Capacity, Pool, Result
 
+#: Slices that threads share at a time. A thread that is done with one goes on with the other.
 _IN_HAND = 2
-
-
-class ThreadSharing:
-    """See `pipeline.workers.pool.Sharing`.
-
-    Parameters
-    ----------
-    threads : int
-    ended : callable
-        (tag, future) -> None. It is called for each task that has ended.
-    """
-
-    in_hand = _IN_HAND
-
-    def __init__(self, threads: int, ended: Callable[[int, Future[Any]], None]) -> None:
-        self._n, self._ended = threads, ended
-        self._leading = ThreadPoolExecutor(_IN_HAND, thread_name_prefix="leading")
-        self._running: set[int] = set()
-
-    def workers(self) -> int:
-        """One, this process."""
-        return 1
-
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Start the task in a thread that waits for those which share the slice."""
-
-        def shared() -> Any:
-            with crew.having_threads(self._n):
-                return function(argument)
-
-        def ended(future: Future[Any]) -> None:
-            self._running.discard(tag)
-            self._ended(tag, future)
-
-        self._running.add(tag)
-        self._leading.submit(shared).add_done_callback(ended)
-
-    def idle(self) -> int:
-        """Threads that have no more to do for the slices that are there."""
-        if not self._running:
-            return self._n
-        at_work = crew.threads_at_work()
-        return self._n - at_work if at_work else 0  # a slice that nobody works on has just begun, or is about to end
-
-    def end(self) -> None:
-        """End the slices at their next safe point. Slices that are submitted later are mined as usual."""
-        with all_ended():
-            pass
-
-    def close(self) -> None:
-        """End the slices, and wait for that."""
-        with all_ended():
-            self._leading.shutdown(cancel_futures=True)
-
-
 #: Up to so many threads on cores have a slice each. Two lose a twentieth by sharing when they list, and sixteen that
 #: have a slice each are idle for more than a third of a short run (docs/lab/scaling.md).
 FEW_THREADS = 4
 
 
-class InThreads:
+class InThreads(Pool):
     """Runs tasks on threads of this process; see `pipeline.workers.pool.Pool`.
 
     Parameters
@@ -94,28 +41,53 @@ class InThreads:
         self._n, self._share_engine, self._most_seconds = threads, share_engine, most_seconds
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="slice")
         self._done: queue.SimpleQueue[tuple[int, Future[Any]]] = queue.SimpleQueue()
-        are_many = threads > FEW_THREADS and not share_engine
-        self._sharing = ThreadSharing(threads, lambda *ended: self._done.put(ended)) if are_many else None
+        self.has_threads = threads > 1
+        self._shares = threads > FEW_THREADS and not share_engine
+        self._leading = ThreadPoolExecutor(_IN_HAND, thread_name_prefix="leading")  # each waits for those which share
+        self._led: set[Future[Any]] = set()
 
     def capacity(self) -> Capacity:
         """The number of threads, which share slices if there are many; one worker if they share an engine."""
-        return Capacity(self._n, 1 if self._share_engine else self._n, self._sharing)
+        return Capacity(self._n, 1 if self._share_engine else self._n, (_IN_HAND, 1) if self._shares else None)
 
     def everywhere(self, function: Callable[[Any], Any], argument: Any) -> None:
         """Run ``function(argument)`` once in this process."""
         function(argument)
 
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        """Start the task as soon as a thread is free."""
-        future = self._threads.submit(function, argument)
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, on_all_threads: bool = False) -> None:
+        """Start the task as soon as a thread is free, or at once if many threads share it."""
+        if on_all_threads and self._shares:
+            future = self._leading.submit(thread_team.on_threads, self._n, function, argument)
+            self._led.add(future)
+            future.add_done_callback(self._led.discard)
+        else:
+            future = self._threads.submit(function, argument)
         future.add_done_callback(lambda done: self._done.put((tag, done)))
 
     def wait(self, seconds: float) -> list[Result]:
         """All tasks that have ended. Waits up to `seconds` for the first."""
-        return ended(self._done, seconds)
+        results = []
+        with suppress(queue.Empty):
+            tag, future = self._done.get(timeout=seconds)
+            while True:
+                results.append(_result(tag, future))
+                tag, future = self._done.get_nowait()
+        return results
 
-    def grow(self) -> None:
-        """Do nothing, because the number of threads is fixed."""
+    def idle(self, free: int) -> int:
+        """If threads share slices, those that have no more to do for the slices that are there."""
+        if not self._shares:
+            return free
+        if not self._led:
+            return self._n
+        at_work = thread_team.threads_at_work()
+        return self._n - at_work if at_work else 0  # a slice that nobody works on has just begun, or is about to end
+
+    def end_slices(self) -> None:
+        """End slices that threads share at their next safe point. Those that come later are mined as usual."""
+        if self._shares:
+            with all_ended():
+                pass
 
     def longest_task_s(self) -> float | None:
         """The `most_seconds` of the pool."""
@@ -131,28 +103,13 @@ class InThreads:
         """The name of this process."""
         return worker.identity()
 
-    def dashboard(self) -> str:
-        """An empty address, because there is no page."""
-        return ""
-
     def close(self) -> None:
         """Wait for running tasks, drop the others, and free the memory of the last run. Slices that are shared end."""
-        if self._sharing is not None:
-            self._sharing.close()
+        if self._shares:
+            with all_ended():
+                self._leading.shutdown(cancel_futures=True)
         self._threads.shutdown(cancel_futures=True)
         worker.forget()
-
-
-def ended(done: queue.SimpleQueue[tuple[int, Future[Any]]], seconds: float) -> list[Result]:
-    """The results of all futures in the queue, by tag. Waits up to `seconds` for the first."""
-    results = []
-    try:
-        tag, future = done.get(timeout=seconds)
-        while True:
-            results.append(_result(tag, future))
-            tag, future = done.get_nowait()
-    except queue.Empty:
-        return results
 
 
 def _result(tag: int, future: Future[Any]) -> Result:

@@ -35,7 +35,7 @@ from bicliques.pipeline.cli.main import program
 from bicliques.pipeline.mining import driver
 from tests.support import held
 
-driver.mine_slice, driver.mine_together = held.short_slice, held.short_together
+driver.mine_slice = held.short_slice
 program()
 """
 

@@ -12,16 +12,16 @@ from pathlib import Path
 
 import pytest
 
+from bicliques.pipeline.dealing.instructions import Policy
 from bicliques.pipeline.mining import driver
-from bicliques.pipeline.mining.instructions import Policy
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.workers.pool import InProcess
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Search
 from tests.support.dask_commands import ManyWorkers, connected, dask_scheduler
-from tests.support.held import short_slice, short_together
+from tests.support.held import short_slice
+from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 #: Two seconds of the reference engine on one core. These are 4,980 bicliques, so at least 332 short slices.
@@ -66,7 +66,6 @@ def test_workers_join_and_end_at_random(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, threads: int, entries_each: int
 ) -> None:
     monkeypatch.setattr(driver, "mine_slice", short_slice)
-    monkeypatch.setattr(driver, "mine_together", short_together)
     # it may be bad luck again and again, which would be too much for a run that nobody plays with
     monkeypatch.setattr(driver, "Policy", partial(Policy, attempts=1000))
     folder = prepared_run(tmp_path, EDGES, Search(mode="list"), "reference")
@@ -78,7 +77,7 @@ def test_workers_join_and_end_at_random(
         pool.close()
     assert session.outcome == "complete"
     assert min(fate.done[what] for what in ("killed", "told", "joined")) >= 2, fate.done
-    manifest = proving.prove(Run(folder), InProcess(), quiet)
+    manifest = proving.prove(Run(folder), FakePool(), quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     ledger = load_ledger(folder.path)
     assert ledger.outstanding() == {}

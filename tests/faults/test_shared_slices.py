@@ -15,10 +15,10 @@ from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.workers.pool import InProcess
 from bicliques.schemas.options import RunLimits
 from tests.support.dask_commands import ManyWorkers, connected, dask_scheduler
 from tests.support.held import held_together
+from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(40, 30, 0.3, seed=5)
@@ -28,7 +28,7 @@ LIMIT_S = 300.0
 
 def check(folder: RunFolder) -> None:
     """Nothing is lost, nothing is there twice, and no file belongs to nobody."""
-    manifest = proving.prove(Run(folder), InProcess(), quiet)
+    manifest = proving.prove(Run(folder), FakePool(), quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     ledger = load_ledger(folder.path)
     assert ledger.outstanding() == {}
@@ -47,7 +47,7 @@ def check(folder: RunFolder) -> None:
 def test_a_worker_that_ends_while_its_threads_mine_costs_nothing_but_its_slice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    monkeypatch.setattr(driver, "mine_together", held_together)
+    monkeypatch.setattr(driver, "mine_slice", held_together)
     folder = prepared_run(tmp_path, EDGES, engine="reference")
     ended: list[int] = []
     until = time.monotonic() + LIMIT_S
@@ -105,6 +105,6 @@ def test_a_run_of_shared_slices_that_was_stopped_goes_on_with_one_thread(tmp_pat
             pool.close()
             workers.close()
     assert len(bq.open_run(folder.path)) == 60
-    assert driver.mine_run(Run(folder), InProcess(), RunLimits(), quiet).outcome == "complete"
+    assert driver.mine_run(Run(folder), FakePool(), RunLimits(), quiet).outcome == "complete"
     assert {entry.result.stats.threads for entry in load_ledger(folder.path).entries.values()} == {1, 2}
     check(folder)

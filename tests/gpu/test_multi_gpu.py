@@ -25,9 +25,9 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.devices import visible_devices
-from bicliques.pipeline.workers.on_devices import OnDevices
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.pipeline.workers.processes import Processes
 from bicliques.schemas.errors import DeviceMemoryError, InputError
 from bicliques.schemas.options import RunLimits
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
@@ -61,15 +61,15 @@ def two() -> Iterator[DaskPool]:
 
 
 @pytest.fixture(scope="module")
-def own_two() -> Iterator[OnDevices]:
+def own_two() -> Iterator[Processes]:
     """This process on the first GPU, and one of its own on the second."""
     with open_pool(WorkerOptions(workers=2), CUDA) as pool:
-        assert isinstance(pool, OnDevices)
+        assert isinstance(pool, Processes)
         all_there(pool, 2)
         yield pool
 
 
-def all_there(pool: OnDevices, n: int) -> None:
+def all_there(pool: Processes, n: int) -> None:
     end = time.monotonic() + 60
     while pool.capacity().workers < n:
         assert time.monotonic() < end
@@ -208,7 +208,7 @@ def test_one_of_two_may_be_killed(tmp_path: Path, two: DaskPool) -> None:
     assert list(load_ledger(folder.path).orphans()) == []
 
 
-def wait_for_both(pool: OnDevices) -> Callable[[Progress], None]:
+def wait_for_both(pool: Processes) -> Callable[[Progress], None]:
     """A callback that lets this process mine on only when the other one is there."""
 
     def watch(progress: Progress) -> None:
@@ -219,7 +219,7 @@ def wait_for_both(pool: OnDevices) -> Callable[[Progress], None]:
 
 
 @pytest.mark.multi_gpu(2)
-def test_this_process_and_another_share_the_work(tmp_path: Path, own_two: OnDevices) -> None:
+def test_this_process_and_another_share_the_work(tmp_path: Path, own_two: Processes) -> None:
     folder = prepared_run(tmp_path, MANY)
     driver.mine_run(Run(folder), own_two, RunLimits(), wait_for_both(own_two), 0.05)
     manifest = proving.prove(Run(folder), own_two, quiet)
@@ -228,7 +228,7 @@ def test_this_process_and_another_share_the_work(tmp_path: Path, own_two: OnDevi
 
 
 @pytest.mark.multi_gpu(2)
-def test_the_other_process_may_be_killed(tmp_path: Path, own_two: OnDevices) -> None:
+def test_the_other_process_may_be_killed(tmp_path: Path, own_two: Processes) -> None:
     folder, killed = prepared_run(tmp_path, MANY), []
     wait = wait_for_both(own_two)
 
@@ -252,13 +252,13 @@ def test_the_other_process_may_be_killed(tmp_path: Path, own_two: OnDevices) -> 
 def test_by_default_all_gpus_are_used_once_it_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "GROW_AFTER_S", 0.0)
     monkeypatch.setattr(driver, "GROW_FOR_S", 0.0)
-    folder, grown, grow = prepared_run(tmp_path, MANY), threading.Event(), OnDevices.grow
+    folder, grown, grow = prepared_run(tmp_path, MANY), threading.Event(), Processes.grow
 
-    def noted(pool: OnDevices) -> None:
+    def noted(pool: Processes) -> None:
         grow(pool)
         grown.set()
 
-    monkeypatch.setattr(OnDevices, "grow", noted)
+    monkeypatch.setattr(Processes, "grow", noted)
     with open_pool(WorkerOptions(), CUDA) as pool:
 
         def wait_for_workers(progress: Progress) -> None:

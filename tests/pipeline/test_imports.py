@@ -207,7 +207,7 @@ def test_python_callers_keep_the_libraries_that_commands_leave_out() -> None:
 
 def test_the_process_of_a_gpu_imports_little_before_the_driver_starts_and_no_library_that_nobody_uses() -> None:
     program = (
-        "import sys\nfrom bicliques.pipeline.workers.device_serving import meet_device, serve\n"
+        "import sys\nfrom bicliques.pipeline.workers.serving import meet_device, serve\n"
         "assert not {'numpy', 'pyarrow', 'bicliques.kernels.engines'} & set(sys.modules)\n"
         "woken = []\nimport bicliques.kernels.gpu.wake as waking\nwake = waking.wake\n"
         "waking.wake = lambda: woken.append('pyarrow' in sys.modules) or wake()\n"

@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from bicliques.pipeline.mining.together import mine_together
 from bicliques.pipeline.slices.ending import may_end
+from bicliques.pipeline.slices.shared_slice import mine_slice
 from bicliques.pipeline.slices.slice_search import SliceSearch
-from bicliques.pipeline.slices.worker import SliceDone, SliceTask, mine_slice
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask
 from bicliques.schemas.work import Subtrees
 
 #: Seconds that a held slice needs to hand itself back, as one of a GPU does whose kernel has to come to a safe point.
@@ -39,11 +39,6 @@ def short_slice(task: SliceTask) -> SliceDone:
     return mine_slice(_after_a_while(task))
 
 
-def short_together(task: SliceTask) -> SliceDone:
-    """The same on all threads of the worker."""
-    return mine_together(_after_a_while(task))
-
-
 def _after_a_while(task: SliceTask) -> SliceTask:
     if (Path(task.folder).parent / "go").exists():
         return task
@@ -67,4 +62,4 @@ def held_together(task: SliceTask) -> SliceDone:
             time.sleep(0.02)
 
     with mock.patch.object(SliceSearch, "all_of", held):
-        return mine_together(task)
+        return mine_slice(task)

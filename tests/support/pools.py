@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from bicliques.pipeline.slices.crew import having_threads
-from bicliques.pipeline.workers.pool import Capacity, InProcess, Result
+from bicliques.pipeline.slices.thread_team import on_threads
+from bicliques.pipeline.workers.pool import Capacity, Pool, Result
 
 
-class FakePool:
+class FakePool(Pool):
     """A `pipeline.workers.pool.Pool` whose tasks are done here, one after the other, when they are waited for.
 
     Parameters
@@ -50,7 +51,7 @@ class FakePool:
         if self.n:
             function(argument)
 
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, on_all_threads: bool = False) -> None:
         self.asked[tag] += 1
         self._tasks.append((tag, function, argument))
 
@@ -65,27 +66,15 @@ class FakePool:
         except Exception as error:
             return [Result(tag, error=error)]
 
-    def grow(self) -> None:
-        pass
-
-    def longest_task_s(self) -> float | None:
-        return None
-
     def describe(self) -> str:
         return self.words
-
-    def who(self, tag: int) -> str:
-        return ""
-
-    def dashboard(self) -> str:
-        return ""
 
     def close(self) -> None:
         assert not self.is_closed
         self.is_closed = True
 
 
-class SharedInProcess(InProcess):
+class SharedInProcess(FakePool):
     """This process as one worker whose threads share each slice.
 
     Parameters
@@ -93,27 +82,15 @@ class SharedInProcess(InProcess):
     threads : int
     """
 
-    in_hand = 1
-
     def __init__(self, threads: int) -> None:
         super().__init__()
         self._threads = threads
 
     def capacity(self) -> Capacity:
-        return Capacity(1, 1, self)
+        return Capacity(1, 1, (1, 1))
 
-    def workers(self) -> int:
-        return 1
-
-    def idle(self) -> int:
+    def idle(self, free: int) -> int:
         return 0
 
-    def end(self) -> None:
-        pass
-
-    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
-        def shared(argument: Any) -> Any:
-            with having_threads(self._threads):
-                return function(argument)
-
-        super().submit(tag, shared, argument)
+    def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, on_all_threads: bool = False) -> None:
+        super().submit(tag, partial(on_threads, self._threads, function), argument)

@@ -24,7 +24,7 @@ from bicliques.kernels.reference.engine import closed_pairs
 from bicliques.pipeline.output import part_writer, stretch
 from bicliques.pipeline.run import checksums
 from bicliques.pipeline.slices.worker import SliceTask
-from bicliques.pipeline.workers.pool import InProcess
+from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.engines import kind_of
@@ -193,14 +193,14 @@ def test_a_time_limit_stops_and_leaves_a_resumable_run(tmp_path: Path) -> None:
 
 def test_no_slice_is_given_more_time_than_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
-    submit = InProcess.submit
+    submit = InThreads.submit
 
-    def watched(pool: InProcess, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+    def watched(pool: InThreads, tag: int, function: Callable[[Any], Any], argument: Any, **how: bool) -> None:
         if isinstance(argument, SliceTask):
             given.append(argument.limits.seconds or math.inf)
-        submit(pool, tag, function, argument)
+        submit(pool, tag, function, argument, **how)
 
-    monkeypatch.setattr(InProcess, "submit", watched)
+    monkeypatch.setattr(InThreads, "submit", watched)
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 90, 0.35, 7))
     results = bq.mine(source, tmp_path / "out", time_limit=0.1, workers=0, progress=False, report=False)
     assert results.outcome == "time_limit"

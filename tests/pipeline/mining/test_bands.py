@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bicliques.pipeline.mining.instructions import Finish, Policy, Start
-from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
+from bicliques.pipeline.dealing.schedule import Scheduler
 from bicliques.schemas.manifest import PLAN
 
 

@@ -13,7 +13,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import Plan
 from bicliques.pipeline.run.session import sessions
-from bicliques.pipeline.workers.pool import InProcess, Pool, Result
+from bicliques.pipeline.workers.pool import Pool, Result
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.work import Subtrees
@@ -41,7 +41,7 @@ def test_slices_after_a_lost_entry_do_not_reuse_numbers_of_other_entries(folder:
     assert lost < max(ledger.entries)
     ledger.file(lost).unlink()
     kept = {file: file.read_bytes() for file in folder.ledger.iterdir()}
-    mine(folder, InProcess())
+    mine(folder, FakePool())
     after = load_ledger(folder.path)
     assert (after.total.count, after.total.fingerprint) == answer(EDGES)
     assert {file: file.read_bytes() for file in kept} == kept
@@ -62,7 +62,7 @@ def test_an_entry_has_the_pieces_of_a_left_over_that_was_cut(
     for most in (3, 8):
         mine(folder, FakePool(64), max_results=most)
     assert sum(cut) > 0, "no left-over was cut"
-    mine(folder, InProcess())
+    mine(folder, FakePool())
     ledger = load_ledger(folder.path)
     assert (ledger.total.count, ledger.total.fingerprint) == answer(EDGES)
 
@@ -70,7 +70,7 @@ def test_an_entry_has_the_pieces_of_a_left_over_that_was_cut(
 def test_left_over_work_is_not_part_of_the_weight_of_entries(folder: RunFolder) -> None:
     weight = float(Plan.read(folder).weights.sum())
     for most in (20, 60, 100, 140):
-        mine(folder, InProcess(), max_results=most)
+        mine(folder, FakePool(), max_results=most)
     entries = load_ledger(folder.path).entries.values()
     assert len(entries) >= 4
     assert sum(entry.result.n_left_over for entry in entries) > 0

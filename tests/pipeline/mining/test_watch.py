@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import bicliques as bq
+from bicliques.pipeline.dealing.instructions import Start
 from bicliques.pipeline.mining import watch
-from bicliques.pipeline.mining.instructions import Start
 from bicliques.pipeline.mining.watch import Watch
 from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.workers import dask_pool
-from bicliques.pipeline.workers.pool import InProcess
+from tests.support.pools import FakePool
 from tests.support.runs import answer, bicliques, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -127,7 +127,7 @@ def test_a_stuck_worker_is_named_and_then_a_dead_one(
     assert results.manifest.mining["retries"] >= 1
 
 
-class Silent(InProcess):
+class Silent(FakePool):
     def who(self, tag: int) -> str:
         return "far:7"
 

@@ -24,10 +24,11 @@ from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import InProcess, Pool, Result, WorkerLostError
+from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.options import RunLimits
+from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges
 
 EDGES = random_edges(20, 17, 0.45, 3)
@@ -67,7 +68,7 @@ def mine_and_read(folder: RunFolder, readers: Pool) -> tuple[Run, Reading]:
     """Mine a run in slices of a hundredth of a second, and read all parts meanwhile."""
     run = Run(folder)
     read = Reading(run, readers=readers)
-    pool = InProcess()
+    pool = FakePool()
     assert driver.mine_run(run, pool, RunLimits(), quiet, 0.01, beside=read).outcome == "complete"
     while read._unopened or read._waiting or read._running:
         read.go_on(pool, 0)
@@ -144,14 +145,14 @@ def test_every_row_is_summed_up_once_however_mining_ended_before(
 def test_slots_without_a_slice_read(folder: RunFolder) -> None:
     """As many tasks as there are free slots, and none where every slot has a slice."""
 
-    class Slots(InProcess):
+    class Slots(FakePool):
         given = 0
 
         def submit(self, *task: Any) -> None:
             self.given += 1
             super().submit(*task)
 
-    run, slots, pool = Run(folder), Slots(), InProcess()
+    run, slots, pool = Run(folder), Slots(), FakePool()
     driver.mine_run(run, pool, RunLimits(), quiet, 0.01)
     read = Reading(run)
     read.begin(load_ledger(folder.path).parts)
@@ -208,7 +209,7 @@ def test_a_slice_that_is_mined_again_is_read_again(
     ledger.file(last).unlink()
     with pytest.raises(IncompleteError, match="not mined yet"):
         proving.prove(run, readers, quiet, reading=read)
-    again, pool = Run(folder), InProcess()
+    again, pool = Run(folder), FakePool()
     driver.mine_run(again, pool, RunLimits(), quiet, beside=read)
     added.clear()
     proving.prove(again, readers, quiet, reading=read)
@@ -272,7 +273,7 @@ def test_rows_are_compared_if_few_enough_are_there_at_the_end(
         assert (None if hashes is None else len(hashes)) == compared
 
 
-class Dying(InProcess):
+class Dying(FakePool):
     """Workers that die with each task, so many times each."""
 
     def __init__(self, deaths: int):
@@ -280,9 +281,9 @@ class Dying(InProcess):
         self.deaths, self.died = deaths, Counter[Any]()
 
     def wait(self, seconds: float) -> list[Result]:
-        if self._waiting and self.died[task := self._waiting[0][2]] < self.deaths:
+        if self._tasks and self.died[task := self._tasks[0][2]] < self.deaths:
             self.died[task] += 1
-            return [Result(self._waiting.popleft()[0], error=WorkerLostError("worker h:1 died"))]
+            return [Result(self._tasks.popleft()[0], error=WorkerLostError("worker h:1 died"))]
         return super().wait(seconds)
 
 

@@ -96,7 +96,7 @@ def test_the_next_slice_is_searched_while_one_is_written(
     closing, searching = threading.Event(), threading.Event()
     in_time: list[bool] = []
     whole: dict[int, float] = {}
-    close, mine = ParallelWriter.close, worker.mine_slice
+    close, mine = ParallelWriter.close, worker.mine_alone
 
     def late_close(self: Any) -> Any:
         if not closing.is_set():
@@ -279,7 +279,7 @@ def test_a_gpu_that_was_asked_to_write_and_has_no_memory_for_it_ends_the_run(
     run = Run(folder)
     work = (Roots.of(np.arange(run.graph.n_roots, dtype=np.int32)),)
     with fake_gpu(), pytest.raises(ResourceError, match="to hold the labels"):
-        worker.mine_slice(worker.SliceTask(str(folder.path), folder.run_id(), 0, 0, 0, work, Limits(), "gpu"))
+        worker.mine_alone(worker.SliceTask(str(folder.path), folder.run_id(), 0, 0, 0, work, Limits(), "gpu"))
     assert "leaves writing" not in caplog.text
 
 

@@ -178,15 +178,15 @@ def opened(monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str
     """The pool of a run with these options, in words. No process is started."""
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     monkeypatch.setattr(DaskPool, "on_gpus", lambda devices, rmm_pool, spill: FakePool(words=f"Dask {devices}"))
-    monkeypatch.setattr("bicliques.pipeline.workers.on_devices.OnDevices", on_devices)
+    monkeypatch.setattr("bicliques.pipeline.workers.processes.Processes", on_devices)
     with open_pool(options, CUDA) as made:
         return made.describe()
 
 
-def on_devices(devices: list[str], platform: Platform, uses_first: bool, at_once: bool) -> FakePool:
+def on_devices(devices: list[str], platform: Platform, here: str, at_once: bool) -> FakePool:
     assert platform is CUDA
-    here = f"{devices[0]} here, " if uses_first else ""
-    return FakePool(words=f"{here}{devices[uses_first:]} {'at once' if at_once else 'later'}")
+    first = f"{devices[0]} here, " if here == "first" else ""
+    return FakePool(words=f"{first}{devices[here == 'first' :]} {'at once' if at_once else 'later'}")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.workers.all_cores import Growing
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
@@ -267,27 +266,6 @@ def test_a_run_that_no_worker_joins_ends_with_an_error(tmp_path: Path, monkeypat
     monkeypatch.setattr(driver, "NO_WORKERS_S", 0.05)
     with pytest.raises(ResourceError, match="no worker has been there"):
         driver.mine_run(Run(prepared(tmp_path)), FakePool(0), RunLimits(), quiet)
-
-
-@pytest.mark.exhaustive
-def test_local_workers_are_started_when_the_work_takes_long(
-    tmp_path: Path, pool: DaskPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(driver, "GROW_AFTER_S", 0.0)
-    monkeypatch.setattr(driver, "GROW_FOR_S", -1.0)
-    monkeypatch.setattr(driver, "LOOK_S", 0.05)
-    folder, growing = prepared(tmp_path, edges=MORE), Growing(lambda: pool)
-
-    def wait_for_workers(progress: object) -> None:
-        while growing.capacity().slots == 1:
-            time.sleep(0.01)
-
-    session = driver.mine_run(Run(folder), growing, RunLimits(), wait_for_workers, 0.02)
-    assert session.workers == "2 local workers"
-    manifest = proving.prove(Run(folder), growing, quiet)
-    assert (manifest.count, manifest.fingerprint) == answer(MORE)
-    # this process, and one or both of the workers: the work may end before the second has anything to do
-    assert len(manifest.mining["workers"]) >= 2
 
 
 def test_closing_the_pool_ends_the_wait_for_its_tasks() -> None:

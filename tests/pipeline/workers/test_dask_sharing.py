@@ -13,38 +13,50 @@ from bicliques.kernels.gpu.cuda import CUDA
 from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.slices.crew import threads_here
+from bicliques.pipeline.slices.thread_team import threads_here
 from bicliques.pipeline.workers.dask_pool import DaskPool
-from bicliques.pipeline.workers.dask_tasks import MANY, DaskSharing, could_share
+from bicliques.pipeline.workers.dask_tasks import MANY, could_share
 from bicliques.pipeline.workers.pool import Result
 from bicliques.schemas.options import RunLimits
+from bicliques.schemas.platform import CORES
 from tests.support.runs import FOR_TWO, answer, load_ledger, prepared_run, quiet
 
 
 class Told:
-    """Stands for `DaskTasks`, and remembers which worker each task is for."""
+    """Stands for `DaskTasks`: remembers which worker each task is for. All tasks that `has_ended` has ended."""
 
     def __init__(self) -> None:
         self.where: dict[int, str | None] = {}
+        self.has_ended: list[Result] = []
 
     def submit(self, tag: int, function: Any, argument: Any, where: str | None = None) -> None:
         self.where[tag] = where
 
+    def wait(self, seconds: float) -> list[Result]:
+        return self.has_ended
+
 
 def test_no_worker_gets_a_second_slice_while_another_one_has_none() -> None:
-    told = Told()
-    sharing = DaskSharing(told)  # type: ignore[arg-type]
-    sharing.look({"a": 2, "b": 3, "c": 4})
-    assert sharing.workers() == 3
+    threads, told, client = {"a": 2, "b": 3, "c": 4}, Told(), mock.MagicMock()
+    client.nthreads = lambda: threads
+    pool = DaskPool(client, None, "workers", CORES)
+    pool._tasks = told  # type: ignore[assignment]
+    assert pool.capacity() == (9, 9, (3, 3))
+    assert pool.idle(0) == 9
     for tag in range(3):
-        sharing.submit(tag, str, None)
-    assert sorted(told.where.values()) == ["a", "b", "c"]
-    sharing.ended([Result(1)])
-    sharing.submit(3, str, None)
-    assert told.where[3] == told.where[1]
-    sharing.look({"a": 2, "b": 3, "c": 4, "d": 5})
-    sharing.submit(4, str, None)
+        pool.submit(tag, str, None, on_all_threads=True)
+    assert sorted(filter(None, told.where.values())) == ["a", "b", "c"]
+    told.has_ended = [Result(1)]
+    pool.wait(0)
+    assert pool.idle(0) == threads[str(told.where[1])]
+    pool.submit(-1, str, None)
+    pool.submit(3, str, None, on_all_threads=True)
+    assert (told.where[-1], told.where[3]) == (None, told.where[1])
+    threads["d"] = 5
+    pool.capacity()
+    pool.submit(4, str, None, on_all_threads=True)
     assert told.where[4] == "d"
+    pool.close()
 
 
 @pytest.mark.parametrize(
@@ -77,15 +89,12 @@ def test_threads_of_a_dask_worker_share_its_slices(tmp_path: Path, monkeypatch: 
     folder = prepared_run(tmp_path, FOR_TWO, engine="cpu")
     with distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address)
-        sharing = pool.capacity().sharing
-        assert sharing is not None
-        assert sharing.workers() == 1
         with monkeypatch.context() as patch:
             asked, nthreads = [], pool.client.nthreads
             patch.setattr(pool.client, "nthreads", lambda: asked.append("threads") or nthreads())
-            assert pool.capacity() == (2, 2, sharing)
+            assert pool.capacity() == (2, 2, (1, 1))
             assert asked == ["threads"], "one look is enough"
-        sharing.submit(0, threads_there, None)
+        pool.submit(0, threads_there, None, on_all_threads=True)
         pool.submit(1, threads_there, None)
         results: list[Result] = []
         while len(results) < 2:
@@ -115,10 +124,8 @@ def test_workers_with_one_engine_do_not_share(threads: int, platform: str) -> No
 def test_a_slice_for_a_worker_that_has_gone_is_mined_by_another_one() -> None:
     with distributed.LocalCluster(1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0") as theirs:
         pool = DaskPool.connect(theirs.scheduler_address)
-        sharing = pool.capacity().sharing
-        assert sharing is not None
-        sharing.look({"tcp://127.0.0.1:1": 2})
-        sharing.submit(0, threads_there, None)
+        pool._sharing = {"tcp://127.0.0.1:1": 2}
+        pool.submit(0, threads_there, None, on_all_threads=True)
         (result,) = pool.wait(300)
         pool.close()
     assert result.value == 2

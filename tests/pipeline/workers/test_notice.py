@@ -18,10 +18,10 @@ from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.workers import notice
-from bicliques.pipeline.workers.pool import InProcess
 from bicliques.schemas.options import RunLimits
 from tests.support.dask_commands import connected, dask_scheduler, start_worker
 from tests.support.held import HANDING_BACK_S, held_slice
+from tests.support.pools import FakePool
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(40, 30, 0.3, seed=5)
@@ -68,7 +68,7 @@ def test_a_worker_that_is_told_to_end_hands_its_slice_back(
                 kill_all(worker)
     assert first.returncode == 0
     assert (session.outcome, session.retries) == ("complete", 0)
-    manifest = proving.prove(Run(folder), InProcess(), quiet)
+    manifest = proving.prove(Run(folder), FakePool(), quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     [handed_back] = [e for e in load_ledger(folder.path).entries.values() if e.result.worker in told]
     assert handed_back.result.n_left_over == sum(stop - start for _, start, stop in handed_back.took)

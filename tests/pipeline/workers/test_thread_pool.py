@@ -14,7 +14,7 @@ import bicliques as bq
 from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.slices import crew, worker
+from bicliques.pipeline.slices import thread_team, worker
 from bicliques.pipeline.slices.slice_search import SliceSearch
 from bicliques.pipeline.workers import opening, thread_pool
 from bicliques.pipeline.workers.pool import Result
@@ -61,8 +61,6 @@ def test_few_threads_have_a_slice_each(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_thread_that_is_done_with_a_slice_goes_on_with_the_next_one(tmp_path: Path) -> None:
     """One thread still works on the first slice, as one does that writes for long."""
     pool, run = InThreads(2), Run(prepared_run(tmp_path, EDGES, engine="cpu"))
-    sharing = pool.capacity().sharing
-    assert sharing is not None
     idle, first, is_given, next_has_come = [], threading.Lock(), threading.Event(), threading.Event()
 
     def of_first() -> None:
@@ -71,22 +69,22 @@ def test_a_thread_that_is_done_with_a_slice_goes_on_with_the_next_one(tmp_path: 
             assert next_has_come.wait(60)
 
     def lead(task: Callable[[], None]) -> None:
-        with crew.crew_of(run, crew.threads_here()) as threads:
+        with thread_team.team_of(run, thread_team.threads_here()) as threads:
             threads.all_do(task)
 
     def of_second() -> None:
-        idle.append(sharing.idle())
+        idle.append(pool.idle(0))
         next_has_come.set()
 
     try:
-        sharing.submit(0, lead, of_first)
+        pool.submit(0, lead, of_first, on_all_threads=True)
         assert is_given.wait(60)
-        sharing.submit(1, lead, of_second)
+        pool.submit(1, lead, of_second, on_all_threads=True)
         results: list[Result] = []
         while len(results) < 2:
             results += pool.wait(60)
         assert [result.error for result in results] == [None, None]
-        assert (idle[0], sharing.idle()) == (0, 2)
+        assert (idle[0], pool.idle(0)) == (0, 2)
     finally:
         next_has_come.set()
         pool.close()
@@ -94,24 +92,22 @@ def test_a_thread_that_is_done_with_a_slice_goes_on_with_the_next_one(tmp_path: 
 
 def test_threads_that_a_last_slice_does_not_need_are_idle(tmp_path: Path) -> None:
     pool, run = InThreads(3), Run(prepared_run(tmp_path, EDGES, engine="cpu"))
-    sharing = pool.capacity().sharing
-    assert sharing is not None
     first, let_go = threading.Lock(), threading.Event()
 
     def lead(_: None) -> None:
-        with crew.crew_of(run, crew.threads_here()) as threads:
+        with thread_team.team_of(run, thread_team.threads_here()) as threads:
             threads.all_do(lambda: (first.acquire(blocking=False) and let_go.wait(60)) and None)
 
     try:
-        sharing.submit(0, lead, None)
+        pool.submit(0, lead, None, on_all_threads=True)
         until = time.monotonic() + 60
-        while sharing.idle() != 2:
+        while pool.idle(0) != 2:
             assert time.monotonic() < until
             time.sleep(0.005)
     finally:
         let_go.set()
         pool.close()
-    assert sharing.idle() == 3
+    assert pool.idle(0) == 3
 
 
 class Held:
@@ -182,7 +178,7 @@ def test_slices_end_when_the_pool_is_closed(tmp_path: Path, monkeypatch: pytest.
         driver.mine_run(run, pool, RunLimits(), watch)
     pool.close()
     assert not slices.is_forgotten
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("crew", "leading"))]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("team", "leading"))]
 
 
 def test_each_thread_searches_while_the_others_do() -> None:
@@ -198,9 +194,7 @@ def test_each_thread_searches_while_the_others_do() -> None:
     while len(results) < 3:
         results += pool.wait(60)
     assert len({result.value for result in results}) == 3
-    assert pool.capacity()[:2] == (3, 3)
-    assert (sharing := pool.capacity().sharing) is not None
-    assert (sharing.workers(), sharing.in_hand, sharing.idle()) == (1, 2, 3)
+    assert (pool.capacity(), pool.idle(0)) == ((3, 3, (2, 1)), 3)
     pool.close()
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from operator import floordiv
 from pathlib import Path
@@ -19,32 +18,48 @@ import bicliques as bq
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.proof.reading import Reading
 from bicliques.pipeline.slices import first_use
+from bicliques.pipeline.slices.worker import identity
 from bicliques.pipeline.workers import all_cores
 from bicliques.pipeline.workers.pool import Result, WorkerLostError
-from bicliques.pipeline.workers.process_pool import InProcesses
+from bicliques.pipeline.workers.processes import Processes
+from bicliques.schemas.platform import CORES
 
 
 def nothing() -> None:
     pass
 
 
+@contextmanager
+def processes(n: int) -> Iterator[Processes]:
+    pool = Processes([None] * n, CORES, "meanwhile", at_once=False, get_ready=nothing)
+    try:
+        yield pool
+    finally:
+        pool.close()
+
+
 @pytest.fixture(scope="module")
-def pool() -> Iterator[InProcesses]:
-    processes = InProcesses(2, nothing)
-    yield processes
-    processes.close()
+def pool() -> Iterator[Processes]:
+    with processes(2) as pool:
+        pool.grow()
+        until(lambda: pool.describe() == "2 processes")
+        yield pool
 
 
-def results(pool: InProcesses, n: int) -> dict[int, Result]:
-    found: dict[int, Result] = {}
+def until(condition: Callable[[], object]) -> None:
     end = time.monotonic() + 60
-    while len(found) < n:
+    while not condition():
         assert time.monotonic() < end
-        found |= {result.tag: result for result in pool.wait(1)}
+        time.sleep(0.01)
+
+
+def results(pool: Processes, n: int) -> dict[int, Result]:
+    found: dict[int, Result] = {}
+    until(lambda: found.update({result.tag: result for result in pool.wait(0.1)}) or len(found) == n)
     return found
 
 
-def test_values_and_errors_come_back_by_tag(pool: InProcesses) -> None:
+def test_values_and_errors_come_back_by_tag(pool: Processes) -> None:
     for tag, divisor in ((1, 3), (2, 0), (-5, 7)):
         pool.submit(tag, partial(floordiv, 21), divisor)
     found = results(pool, 3)
@@ -52,34 +67,29 @@ def test_values_and_errors_come_back_by_tag(pool: InProcesses) -> None:
     assert isinstance(found[2].error, ZeroDivisionError)
 
 
-def test_processes_do_not_see_ctrl_c(pool: InProcesses) -> None:
+def test_processes_do_not_see_ctrl_c_and_have_a_core_each(pool: Processes) -> None:
     pool.submit(0, partial(signal.pthread_sigmask, signal.SIG_BLOCK), [])
     assert signal.SIGINT in results(pool, 1)[0].value
+    assert pool.capacity() == (2, 2, None)
 
 
-def test_a_process_that_dies_loses_its_task_and_others_go_on(pool: InProcesses) -> None:
+def test_a_process_that_dies_loses_its_task_and_others_go_on(pool: Processes) -> None:
     pool.submit(0, os._exit, 3)
     assert isinstance(results(pool, 1)[0].error, WorkerLostError)
     pool.submit(1, abs, -1)
     assert results(pool, 1)[1].value == 1
 
 
-def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
-    script = tmp_path / "without_a_guard.py"
-    script.write_text(
-        "import os, signal\n"
-        "from bicliques.pipeline.workers.process_pool import InProcesses\n"
-        "pool = InProcesses(2, os.getpid)\n"
-        "print(*pool._processes._processes, flush=True)\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    ended = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=60)
-    processes = list(map(int, ended.stdout.split()))
-    assert (ended.returncode, len(processes)) == (-signal.SIGKILL, 2), ended.stderr
-    end = time.monotonic() + 30
-    while any(Path(f"/proc/{process}/cmdline").exists() for process in processes):
-        assert time.monotonic() < end
-        time.sleep(0.05)
+def test_this_process_does_the_tasks_until_all_others_are_there() -> None:
+    with processes(2) as pool:
+        pool.submit(0, identity, None)
+        assert (pool.capacity(), pool.describe()) == ((2, 2, None), "this process, 2 threads")
+        assert results(pool, 1)[0].value == identity()
+        pool.grow()
+        until(lambda: pool.describe() == "2 processes")
+        for tag in (1, 2):
+            pool.submit(tag, identity, None)
+        assert identity() not in {result.value for result in results(pool, 2).values()}
 
 
 @pytest.mark.exhaustive
@@ -90,15 +100,17 @@ def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkey
 
     asked: list[int] = []
 
-    class Spy(InProcesses):
-        def submit(self, tag: int, function: Callable[[Any], Any], argument: Any) -> None:
+    class Spy(Processes):
+        def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, on_all_threads: bool = False) -> None:
             asked.append(tag)
             super().submit(tag, function, argument)
 
     source = "examples/debian12_package_tag.parquet"
     usual = bq.mine(source, tmp_path / "usual", engine="cpu")
     monkeypatch.setattr(all_cores, "_are_worth_processes", lambda n: True)
-    monkeypatch.setattr(steps, "on_all_cores", lambda n: Spy(2, first_use.before_proving))
+    monkeypatch.setattr(
+        steps, "on_all_cores", lambda n: Spy([None] * 2, CORES, "never", True, first_use.before_proving)
+    )
     monkeypatch.setattr(Reading, "go_on", lambda *arguments: None)  # nothing is read while it is mined
     by_processes = bq.mine(source, tmp_path / "processes", engine="cpu")
     assert asked
@@ -123,8 +135,5 @@ def test_many_cores_get_processes_once_there_are_enough_rows(monkeypatch: pytest
     pool = all_cores.on_all_cores(10)
     assert pool.describe() == "this process, 4 threads"
     pool.grow()
-    end = time.monotonic() + 60
-    while pool.describe() != "4 processes":
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    until(lambda: pool.describe() == "4 processes")
     pool.close()

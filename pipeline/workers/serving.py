@@ -1,4 +1,4 @@
-"""What the process of a GPU does. `pipeline.workers.device_process` starts it and talks with it.
+"""What a worker process of this machine does. `pipeline.workers.processes` starts it and talks with it.
 
 This module imports little, because the process imports it before it knows its GPU, and before the driver of that
 begins to start.
@@ -6,6 +6,7 @@ begins to start.
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import threading
@@ -18,7 +19,12 @@ from typing import Any
 from bicliques.pipeline.process.children import end_with_parent
 from bicliques.pipeline.process.cores import share_cores
 from bicliques.pipeline.process.left_out import leave_out
-from bicliques.pipeline.workers.device_failure import guarded
+from bicliques.schemas.errors import BicliqueError
+
+logger = logging.getLogger(__name__)
+
+#: Exit code of a worker whose device failed.
+_DEVICE_FAILED = 70
 
 
 def meet_device() -> None:
@@ -39,7 +45,7 @@ def meet_device() -> None:
 
 def serve(
     pipe: Connection,
-    device: str,
+    device: str | None,
     sharing: int,
     tasks: int,
     fatal_errors: frozenset[str],
@@ -51,9 +57,10 @@ def serve(
     ----------
     pipe : Connection
     device, sharing, tasks, fatal_errors, get_ready
-        See `pipeline.workers.device_process.DeviceProcess`.
+        See `pipeline.workers.processes.Process`.
     """
-    os.environ["CUDA_VISIBLE_DEVICES"] = device
+    if device is not None:
+        os.environ["CUDA_VISIBLE_DEVICES"] = device
     share_cores(sharing)
     threading.Thread(target=end_with_parent, daemon=True).start()
     get_ready()
@@ -84,3 +91,23 @@ def _packed(number: int, value: Any, error: Exception | None) -> bytes:
         except Exception:
             error = RuntimeError(f"{type(error).__name__}: {error}")
     return pickle.dumps((number, value, error), pickle.HIGHEST_PROTOCOL)
+
+
+def has_failed(error: BaseException | None, fatal: frozenset[str]) -> bool:
+    """Whether an error has a name in `fatal`; see `schemas.platform.Platform`. Errors of this package have not."""
+    return error is not None and not isinstance(error, BicliqueError) and type(error).__name__ in fatal
+
+
+def guarded(function: Callable[[Any], Any], fatal: frozenset[str], argument: Any) -> Any:
+    """Return ``function(argument)``. If the device fails, end this process, because its CUDA context is of no more use.
+
+    Whoever watches over the process starts another one. The slices that this process had in hand are tried again
+    elsewhere.
+    """
+    try:
+        return function(argument)
+    except Exception as error:
+        if not has_failed(error, fatal):
+            raise
+        logger.critical("the GPU of process %d failed (%s); the process is replaced", os.getpid(), error)
+        os._exit(_DEVICE_FAILED)

@@ -1,4 +1,4 @@
-"""The threads of this process that share slices (`pipeline.mining.together`). They are kept from slice to slice.
+"""The threads of this process that share slices (`pipeline.slices.shared_slice`). They are kept from slice to slice.
 
 Each thread keeps its engine (`pipeline.slices.engine_turns`). What the work of a node is estimated from is kept, too.
 If there are two slices, a thread goes on with the second one as soon as it has no more to do for the first one.
@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
+from typing import Any
 
 from bicliques.pipeline.prepare.weights import RootWeights, weights_of
 from bicliques.pipeline.run.opened import Run
@@ -25,17 +26,16 @@ def threads_here() -> int:
     return _threads.get()
 
 
-@contextmanager
-def having_threads(n: int) -> Iterator[None]:
-    """Slices that begin in the block are shared by `n` threads."""
+def on_threads(n: int, function: Callable[[Any], Any], argument: Any) -> Any:
+    """Return ``function(argument)``, in which slices are shared by `n` threads."""
     before = _threads.set(n)
     try:
-        yield
+        return function(argument)
     finally:
         _threads.reset(before)
 
 
-class Crew:
+class Team:
     """So many threads, for one run.
 
     Parameters
@@ -46,7 +46,7 @@ class Crew:
 
     def __init__(self, run: Run, threads: int):
         self.run, self.threads = run, threads
-        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="crew")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="team")
         self._submitting = threading.Lock()
         self._to_do: set[Future[None]] = set()
         self.weights: Callable[[int], RootWeights] = cache(lambda band: weights_of(run.job, run.bands[band][1]))
@@ -80,12 +80,12 @@ class Crew:
 
 
 _changed = threading.Condition()
-_kept: Crew | None = None
+_kept: Team | None = None
 _users = 0
 
 
 @contextmanager
-def crew_of(run: Run, threads: int) -> Iterator[Crew]:
+def team_of(run: Run, threads: int) -> Iterator[Team]:
     """The threads of this process, until the block ends. It waits while slices of another run have them."""
     global _kept, _users
     with _changed:
@@ -93,11 +93,11 @@ def crew_of(run: Run, threads: int) -> Iterator[Crew]:
         if not _is_of(run, threads):
             _end()
         if _kept is None:
-            _kept = Crew(run, threads)
+            _kept = Team(run, threads)
         _users += 1
-        crew = _kept
+        team = _kept
     try:
-        yield crew
+        yield team
     finally:
         with _changed:
             _users -= 1

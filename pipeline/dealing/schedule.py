@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bicliques.pipeline.mining.instructions import Finish, Policy, Start
+from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
 from bicliques.schemas.manifest import Outcome, Range
 
 

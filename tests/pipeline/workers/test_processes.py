@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from operator import floordiv
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -25,10 +25,10 @@ from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.slices import ending
-from bicliques.pipeline.workers.on_devices import OnDevices
 from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, begun, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.processes import Processes
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.options import RunLimits
 from tests.support.engines import TOY_GPU, toy_kind
@@ -46,6 +46,7 @@ from tests.support.runs import (
 )
 
 PATIENCE_S = 60
+Here = Literal["first", "meanwhile", "never"]
 
 
 def pretend() -> None:
@@ -55,10 +56,10 @@ def pretend() -> None:
 
 @contextmanager
 def opened(
-    devices: str = "01", uses_first: bool = True, at_once: bool = True, get_ready: Callable[[], None] = pretend
-) -> Iterator[OnDevices]:
+    devices: str = "01", here: Here = "first", at_once: bool = True, get_ready: Callable[[], None] = pretend
+) -> Iterator[Processes]:
     with engines.registered(toy_kind()):
-        pool = OnDevices(devices, TOY_GPU, uses_first, at_once, get_ready)
+        pool = Processes(devices, TOY_GPU, here, at_once, get_ready)
         try:
             yield pool
         finally:
@@ -66,7 +67,7 @@ def opened(
 
 
 @pytest.fixture(scope="module")
-def two() -> Iterator[OnDevices]:
+def two() -> Iterator[Processes]:
     with opened() as pool:
         until(lambda: pool.capacity().workers == 2)
         yield pool
@@ -79,7 +80,7 @@ def until(condition: Callable[[], object]) -> None:
         time.sleep(0.01)
 
 
-def results(pool: OnDevices, n: int) -> dict[int, Result]:
+def results(pool: Processes, n: int) -> dict[int, Result]:
     found: dict[int, Result] = {}
     end = time.monotonic() + PATIENCE_S
     while len(found) < n:
@@ -92,7 +93,7 @@ def pid_and_devices(argument: object) -> tuple[int, str | None]:
     return os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
-def of_both(pool: OnDevices) -> dict[int, tuple[int, str | None]]:
+def of_both(pool: Processes) -> dict[int, tuple[int, str | None]]:
     """What each of two GPUs says, by tag. Each of them gets two tasks."""
     for tag in range(4):
         pool.submit(tag, pid_and_devices, None)
@@ -121,7 +122,7 @@ def hold(argument: str) -> None:
     until(lambda: Path(argument, "go").exists())
 
 
-def test_this_process_has_the_first_gpu_and_a_process_the_second(two: OnDevices) -> None:
+def test_this_process_has_the_first_gpu_and_a_process_the_second(two: Processes) -> None:
     assert (two.capacity(), two.describe(), two.longest_task_s()) == ((4, 2, None), "2 local GPUs", None)
     said = set(of_both(two).values())
     assert (os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES")) in said
@@ -129,7 +130,7 @@ def test_this_process_has_the_first_gpu_and_a_process_the_second(two: OnDevices)
     assert (pid != os.getpid(), device) == (True, "1")  # no other, because each that it sees takes time to start
 
 
-def test_processes_that_see_one_gpu_each_share_the_cores(two: OnDevices) -> None:
+def test_processes_that_see_one_gpu_each_share_the_cores(two: Processes) -> None:
     for tag in range(4):
         two.submit(tag, shares, None)
     said = {result.value for result in results(two, 4).values()}
@@ -140,7 +141,7 @@ def shares(argument: object) -> tuple[int, int]:
     return os.getpid(), processes_that_share()
 
 
-def test_values_and_errors_come_back_by_tag(two: OnDevices) -> None:
+def test_values_and_errors_come_back_by_tag(two: Processes) -> None:
     for tag in range(4):  # two for each GPU
         two.submit(tag, partial(floordiv, 21), tag % 2)
     found = results(two, 4)
@@ -154,7 +155,7 @@ def test_values_and_errors_come_back_by_tag(two: OnDevices) -> None:
             assert words in str(result.error)
 
 
-def test_a_task_that_cannot_be_sent_ends_with_the_reason(two: OnDevices) -> None:
+def test_a_task_that_cannot_be_sent_ends_with_the_reason(two: Processes) -> None:
     for tag in range(4):
         two.submit(tag, str, threading.Lock())
     errors = [result.error for result in results(two, 4).values() if result.error is not None]
@@ -163,19 +164,19 @@ def test_a_task_that_cannot_be_sent_ends_with_the_reason(two: OnDevices) -> None
 
 
 def test_two_gpus_have_four_slices_at_a_time_and_find_everything(
-    tmp_path: Path, two: OnDevices, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, two: Processes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def all_there(
         function: Callable[[Any], Any], argument: Any
     ) -> None:  # else one could find all before two are there
-        OnDevices.everywhere(two, function, argument)
+        Processes.everywhere(two, function, argument)
         until(lambda: two.capacity().workers == 2)
 
     monkeypatch.setattr(two, "everywhere", all_there)
     check_two_find_everything(tmp_path, two)
 
 
-def test_it_is_known_who_has_a_task(tmp_path: Path, two: OnDevices) -> None:
+def test_it_is_known_who_has_a_task(tmp_path: Path, two: Processes) -> None:
     for tag in range(2):
         two.submit(tag, hold, str(tmp_path))
     until(lambda: len(list(tmp_path.iterdir())) == 2)
@@ -185,7 +186,7 @@ def test_it_is_known_who_has_a_task(tmp_path: Path, two: OnDevices) -> None:
     assert two.who(0) == ""
 
 
-def test_a_killed_process_loses_nothing(tmp_path: Path, two: OnDevices) -> None:
+def test_a_killed_process_loses_nothing(tmp_path: Path, two: Processes) -> None:
     folder = prepared_run(tmp_path, FOR_KILLS)
     killed: list[int] = []
 
@@ -208,7 +209,7 @@ def test_a_killed_process_loses_nothing(tmp_path: Path, two: OnDevices) -> None:
     assert killed[0] not in {pid for pid, _ in of_both(two).values()}
 
 
-def test_a_process_whose_gpu_fails_is_replaced_and_its_tasks_are_lost(two: OnDevices) -> None:
+def test_a_process_whose_gpu_fails_is_replaced_and_its_tasks_are_lost(two: Processes) -> None:
     until(lambda: two.capacity().workers == 2)
     (process,) = two._processes
     task = process.submit(fail_as_cuda_does, None)
@@ -247,7 +248,7 @@ def note(folder: str) -> None:
 
 
 def test_without_a_gpu_of_its_own_this_process_waits_for_the_first_of_the_others(tmp_path: Path) -> None:
-    with opened("45", uses_first=False) as pool:
+    with opened("45", here="never") as pool:
         pool.everywhere(note, str(tmp_path))
         assert pool.capacity().workers >= 1
         until(lambda: pool.capacity().workers == 2)
@@ -262,7 +263,7 @@ def start_once_told(folder: Path) -> None:
 
 def test_tasks_wait_while_the_only_process_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "go").touch()
-    with opened("4", uses_first=False, get_ready=partial(start_once_told, tmp_path)) as pool:
+    with opened("4", here="never", get_ready=partial(start_once_told, tmp_path)) as pool:
         until(lambda: pool.capacity().workers == 1)
         (tmp_path / "go").unlink()
         os.kill(pool._processes[0].pid, signal.SIGKILL)
@@ -300,8 +301,8 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "without_a_guard.py"
     script.write_text(
         "import os, signal, time\n"
-        "from tests.pipeline.workers.test_on_devices import TOY_GPU, OnDevices, pretend\n"
-        "pool = OnDevices('12', TOY_GPU, False, True, pretend)\n"
+        "from tests.pipeline.workers.test_processes import TOY_GPU, Processes, pretend\n"
+        "pool = Processes('12', TOY_GPU, 'never', True, pretend)\n"
         "while pool.capacity().workers < 2:\n    time.sleep(0.05)\n"
         "print(*(process.pid for process in pool._processes), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -317,11 +318,11 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
 def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
 ) -> None:
-    made: list[OnDevices] = []
+    made: list[Processes] = []
     before: list[bool] = []
 
-    def make(*words: Any, **more: Any) -> OnDevices:
-        made.append(OnDevices(*words, **more, get_ready=pretend))
+    def make(*words: Any, **more: Any) -> Processes:
+        made.append(Processes(*words, **more, get_ready=pretend))
         return made[-1]
 
     def report(progress: Progress) -> None:
@@ -329,7 +330,7 @@ def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
             before.append(bool(made and made[0]._starting))
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
-    monkeypatch.setattr("bicliques.pipeline.workers.on_devices.OnDevices", make)
+    monkeypatch.setattr("bicliques.pipeline.workers.processes.Processes", make)
     source = write_edges(tmp_path / "g.parquet", FOR_TWO)
     with engines.registered(toy_kind()):
         results = bq.mine(source, tmp_path / "out", engine="bitmatrix", progress=report, **how)

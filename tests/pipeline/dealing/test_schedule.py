@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bicliques.pipeline.mining.instructions import Finish, Policy, Start
-from bicliques.pipeline.mining.schedule import Scheduler, Source
+from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
+from bicliques.pipeline.dealing.schedule import Scheduler, Source
 from bicliques.schemas.manifest import PLAN, Outcome
 from tests.support.examples import examples
 

@@ -19,18 +19,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bicliques.kernels import engines
-from bicliques.pipeline.mining.instructions import Finish, Policy, Start
-from bicliques.pipeline.mining.schedule import Scheduler
+from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
+from bicliques.pipeline.dealing.schedule import Scheduler
 from bicliques.pipeline.output.writers import Writer
 from bicliques.pipeline.prepare.weights import RootWeights
 from bicliques.pipeline.run.accounts import peak_rss
-from bicliques.pipeline.slices.crew import Crew, crew_of, threads_here
 from bicliques.pipeline.slices.ending import may_end
 from bicliques.pipeline.slices.engine_turns import turn
 from bicliques.pipeline.slices.left_over import LeftOver, unpacked
 from bicliques.pipeline.slices.run_in_worker import open_in_worker
 from bicliques.pipeline.slices.slice_search import SliceSearch
-from bicliques.pipeline.slices.worker import SliceDone, SliceTask, hand_in, identity, mine_slice, writer_of
+from bicliques.pipeline.slices.thread_team import Team, team_of, threads_here
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, hand_in, identity, mine_alone, writer_of
 from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.manifest import PLAN, Part, Range, SliceResult
 from bicliques.schemas.search import Limits
@@ -48,8 +48,10 @@ PULSE_S = 0.005
 _FIRST_S = 0.005
 
 
-def mine_together(task: SliceTask) -> SliceDone:
-    """As `pipeline.slices.worker.mine_slice`, on as many threads as there are here (`pipeline.slices.crew`).
+def mine_slice(task: SliceTask) -> SliceDone:
+    """Mine one slice, on as many threads as there are here (`pipeline.slices.thread_team`).
+
+    One thread, or one with an engine that all share, does it alone; see `pipeline.slices.worker.mine_alone`.
 
     Raises
     ------
@@ -59,13 +61,13 @@ def mine_together(task: SliceTask) -> SliceDone:
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)
     if threads_here() == 1 or kind.platform.shares_engine:
-        return mine_slice(task)
+        return mine_alone(task)
     work = unpacked(task.work)
-    with crew_of(run, threads_here()) as crew:
-        shared = _Shared(task, kind, crew, work)
+    with team_of(run, threads_here()) as team:
+        shared = _Shared(task, kind, team, work)
         try:
             with may_end(shared.stop):
-                crew.all_do(shared.take_part)
+                team.all_do(shared.take_part)
         except BaseException:
             shared.discard()
             raise
@@ -87,10 +89,10 @@ class _Seat:
 class _Shared:
     """A slice that is dealt among threads."""
 
-    def __init__(self, task: SliceTask, kind: EngineKind, crew: Crew, work: Subtrees):
-        self.task, self.kind, self.run, self.threads = task, kind, crew.run, crew.threads
-        self.search, self.graph = crew.run.bands[task.band]
-        self.weights: RootWeights = crew.weights(task.band)
+    def __init__(self, task: SliceTask, kind: EngineKind, team: Team, work: Subtrees):
+        self.task, self.kind, self.run, self.threads = task, kind, team.run, team.threads
+        self.search, self.graph = team.run.bands[task.band]
+        self.weights: RootWeights = team.weights(task.band)
         shares = self.weights.of(work)
         self.began, self.started, self.until = time.time(), time.perf_counter(), math.inf
         policy = Policy(

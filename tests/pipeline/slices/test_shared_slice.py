@@ -13,26 +13,25 @@ import pytest
 
 import bicliques as bq
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.pipeline.mining import driver, together
-from bicliques.pipeline.mining.instructions import Policy
-from bicliques.pipeline.mining.schedule import Scheduler
-from bicliques.pipeline.mining.together import mine_together
+from bicliques.pipeline.dealing.instructions import Policy
+from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.mining import driver
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.slices import crew, ending, worker
+from bicliques.pipeline.slices import ending, shared_slice, thread_team, worker
 from bicliques.pipeline.slices.left_over import unpacked
+from bicliques.pipeline.slices.shared_slice import mine_slice
 from bicliques.pipeline.slices.slice_search import SliceSearch
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask
-from bicliques.pipeline.workers.pool import InProcess
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.manifest import PLAN
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
-from tests.support.pools import SharedInProcess
+from tests.support.pools import FakePool, SharedInProcess
 from tests.support.runs import answer, load_ledger, prepared_run, quiet, random_edges
 
 EDGES = random_edges(120, 70, 0.35, 5)
@@ -46,7 +45,7 @@ def a_process_that_stays(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     worker.forget()
     assert not ending._searches, "a search that is over can still be ended"
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("crew")], "threads are left"
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("team")], "threads are left"
 
 
 def prepared(tmp_path: Path, search: Search | None = None, engine: str = "cpu", edges: np.ndarray = EDGES) -> RunFolder:
@@ -61,8 +60,7 @@ def task_of(folder: RunFolder, limits: Limits, work: Subtrees | None = None) -> 
 
 
 def mined(task: SliceTask, threads: int = THREADS) -> SliceDone:
-    with crew.having_threads(threads):
-        return mine_together(task)
+    return thread_team.on_threads(threads, mine_slice, task)
 
 
 def finds_the_rest(folder: RunFolder, done: SliceDone) -> bool:
@@ -91,7 +89,7 @@ def test_threads_that_share_slices_find_everything(tmp_path: Path, slice_seconds
     run, pool = Run(prepared(tmp_path)), SharedInProcess(THREADS)
     session = driver.mine_run(run, pool, RunLimits(), quiet, slice_seconds)
     assert session.outcome == "complete"
-    manifest = proving.prove(run, InProcess(), quiet)
+    manifest = proving.prove(run, FakePool(), quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     entries = load_ledger(run.path).entries.values()
     assert {entry.result.stats.threads for entry in entries} == {THREADS}
@@ -112,7 +110,7 @@ def test_threads_that_share_slices_find_everything(tmp_path: Path, slice_seconds
 )
 def test_every_question_has_the_answer_of_one_thread(tmp_path: Path, search: Search) -> None:
     totals = []
-    for name, pool in {"one": InProcess(), "shared": SharedInProcess(THREADS)}.items():
+    for name, pool in {"one": FakePool(), "shared": SharedInProcess(THREADS)}.items():
         (tmp_path / name).mkdir()
         run = Run(prepared(tmp_path / name, search, edges=FEWER))
         assert driver.mine_run(run, pool, RunLimits(), quiet, 0.05).outcome == "complete"
@@ -139,8 +137,10 @@ def test_a_slice_whose_time_is_up_leaves_the_rest_over(tmp_path: Path) -> None:
 
 def test_a_slice_without_time_does_something(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a busy machine could deal the same nodes for ever."""
-    monkeypatch.setattr(together, "_FIRST_S", 300.0)  # however long this machine stalls before the first piece begins
-    monkeypatch.setattr(together, "SHORTEST_S", 300.0)
+    monkeypatch.setattr(
+        shared_slice, "_FIRST_S", 300.0
+    )  # however long this machine stalls before the first piece begins
+    monkeypatch.setattr(shared_slice, "SHORTEST_S", 300.0)
     folder = prepared(tmp_path)
     done = mined(task_of(folder, Limits(seconds=0.0)))
     assert done.result.total.seen > 0
@@ -246,7 +246,7 @@ def test_one_thread_mines_a_slice_as_it_always_did(tmp_path: Path) -> None:
     done = mined(task_of(prepared(tmp_path), Limits()), threads=1)
     assert (done.result.stats.threads, done.result.stats.pieces) == (1, 1)
     assert done.result.total.seen == answer(EDGES)[0]
-    assert crew._kept is None
+    assert thread_team._kept is None
 
 
 def test_idle_threads_do_not_count_as_busy(tmp_path: Path) -> None:
@@ -263,11 +263,11 @@ def test_a_slice_of_another_run_waits_for_the_threads(tmp_path: Path) -> None:
     has_them = threading.Event()
 
     def take() -> None:
-        with crew.crew_of(other, 2):
+        with thread_team.team_of(other, 2):
             has_them.set()
 
     waiting = threading.Thread(target=take)
-    with crew.crew_of(run, 2) as threads:
+    with thread_team.team_of(run, 2) as threads:
         waiting.start()
         assert not has_them.wait(0.1)
         threads.all_do(lambda: None)
@@ -277,8 +277,8 @@ def test_a_slice_of_another_run_waits_for_the_threads(tmp_path: Path) -> None:
 
 def test_threads_are_not_ended_while_a_slice_is_about_to_use_them(tmp_path: Path) -> None:
     run = Run(prepared(tmp_path))
-    ending_them = threading.Thread(target=crew.forget)
-    with crew.crew_of(run, 2) as threads:
+    ending_them = threading.Thread(target=thread_team.forget)
+    with thread_team.team_of(run, 2) as threads:
         ending_them.start()
         time.sleep(0.05)
         assert ending_them.is_alive()
