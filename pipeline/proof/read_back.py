@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from bicliques.pipeline.output.part_writer import part_schema
 from bicliques.pipeline.proof.coded_groups import CodedGroups, not_ascending
-from bicliques.pipeline.proof.summary import PartSummary, Tally
+from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.labels import Tables, ids_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import open_part, read_schema
@@ -111,7 +111,7 @@ def proof_tasks(task: ProofTask) -> list[ProofTask]:
     return [replace(task, groups=groups) for groups in in_pieces(task.part, n)]
 
 
-def prove_part(task: ProofTask) -> tuple[PartProof, PartSummary]:
+def prove_part(task: ProofTask) -> tuple[PartProof, Summary]:
     """Count, hash and sum up the rows of a part, or of some of its row groups.
 
     Raises
@@ -137,24 +137,24 @@ def warm_up_device(task: tuple[str, str]) -> None:
 
 
 class _Group(NamedTuple):
-    """A row group that was read: its number, the ids of its rows, and what adds it to a tally and hashes its rows.
+    """A row group that was read: its number, the ids of its rows, and what adds it to a summary and hashes its rows.
 
     The ids are None if they were compared with the hashes already.
     """
 
     number: int
     ids: np.ndarray | None
-    add: Callable[[Tally], np.ndarray]
+    add: Callable[[Summary], np.ndarray]
 
 
-def _prove(task: ProofTask, run: Run, path: Path, groups: Iterator[_Group]) -> tuple[PartProof, PartSummary]:
-    tally = Tally(run.hashes)
+def _prove(task: ProofTask, run: Run, path: Path, groups: Iterator[_Group]) -> tuple[PartProof, Summary]:
+    summary = Summary(*map(len, run.hashes))
     with open_part(path) as file:
         said = stated(file.metadata.metadata)
     rows = total = 0
     hashes: list[np.ndarray] = []
     for group in groups:
-        own = group.add(tally)
+        own = group.add(summary)
         if group.ids is not None:
             check_ids(path, group.number, group.ids, own)
         rows += len(own)
@@ -162,7 +162,7 @@ def _prove(task: ProofTask, run: Run, path: Path, groups: Iterator[_Group]) -> t
         if task.keep_hashes:
             hashes.append(own)
     kept = np.concatenate([np.empty(0, np.uint64), *hashes]) if task.keep_hashes else None
-    return PartProof(rows, total % 2**64, said, kept), tally.result()
+    return PartProof(rows, total % 2**64, said, kept), summary.compact()
 
 
 def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
@@ -171,13 +171,15 @@ def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
             found = coded.read(group)
             if found is None:
                 batch = _batch(path, group, file.read_row_group(group, use_threads=False), run.tables)
-                yield _Group(group, batch.ids, partial(Tally.add, batch=batch, file=task.file, group=group))
+                yield _Group(
+                    group, batch.ids, partial(Summary.add, batch=batch, known=run.hashes, file=task.file, group=group)
+                )
                 continue
             numbers = file.read_row_group(group, columns=_NUMBERS, use_threads=False)
             for side, sizes in (("left", found.n_left), ("right", found.n_right)):
                 _check_sizes(path, numbers, side, sizes)
             ids = numbers["id"].to_numpy()
-            yield _Group(group, ids, partial(Tally.add_coded, found=found, file=task.file, group=group))
+            yield _Group(group, ids, partial(Summary.add_coded, found=found, file=task.file, group=group))
 
 
 def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
@@ -190,7 +192,7 @@ def _hashed_on_device(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]
         counted: tuple[np.ndarray, np.ndarray] | None = (left, right)
         for group, n_left, n_right, hashes in groups:
             add = partial(
-                Tally.add_hashed,
+                Summary.add_hashed,
                 n_left=n_left,
                 n_right=n_right,
                 hashes=hashes,

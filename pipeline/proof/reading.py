@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bicliques.pipeline.proof.read_back import PartProof, ProofTask, proof_tasks, prove_part, warm_up_device
-from bicliques.pipeline.proof.summary import PartSummary, Summary, Sums
+from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
@@ -101,7 +101,7 @@ class Reading:
         self._failed: list[ProofTask] = []
         self._unreadable: list[ProofTask] = []  # whole parts
         self._lost: Counter[ProofTask] = Counter()
-        self._sums = Sums(self._run.input["n_left"], self._run.input["n_right"])
+        self._sum = Summary(self._run.input["n_left"], self._run.input["n_right"])
         self._hashes: list[np.ndarray] | None = []  # None: there are too many rows to compare them
         self._rows = self._rows_read = 0
 
@@ -175,7 +175,8 @@ class Reading:
         for position, part in enumerate(parts):
             positions[self._parts[part.name].number] = position
         hashes = None if self._hashes is None else np.concatenate([np.empty(0, np.uint64), *self._hashes])
-        return self._parts, hashes, self._sums.result(positions)
+        self._sum.renumber(positions)
+        return self._parts, hashes, self._sum
 
     def _add(self, part: Part) -> None:
         if part.name in self._parts:
@@ -213,7 +214,7 @@ class Reading:
                 logger.debug("not read beside mining: %s", error)
                 self._unreadable.append(self._unopened.popleft())
 
-    def _add_up(self, task: ProofTask, proof: PartProof, summary: PartSummary) -> None:
+    def _add_up(self, task: ProofTask, proof: PartProof, summary: Summary) -> None:
         known = self._parts[task.part.name]
         known.unread -= 1
         known.rows += proof.rows
@@ -222,7 +223,7 @@ class Reading:
         known.fingerprint = (known.fingerprint + proof.fingerprint) % 2**64
         if self._hashes is not None and proof.hashes is not None:
             self._hashes.append(proof.hashes)
-        self._sums.add(summary)
+        self._sum += summary
 
     def _settle(self, parts: tuple[Part, ...]) -> None:
         """Agree with the ledger about the parts. Forget everything if what was read is not what is there now."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ from bicliques.schemas.sizes import SizeCounts, SizedRows
 LARGEST = 300
 
 LARGEST_FILE = "largest.parquet"
-#: Sizes that a `Tally` keeps before it adds them up.
+#: Sizes that a `Summary` keeps before it adds them up.
 _MANY_SIZES = 1 << 17
 #: The files of a run in ``summary/``.
 _FILES = ("sizes.parquet", LARGEST_FILE, "left.parquet", "right.parquet")
@@ -44,54 +43,62 @@ _LARGEST_COLUMNS = ("key", "edges", "n_left", "id", "file", "row_group", "row")
 _LARGEST_SCHEMA = pa.schema([("by", pa.string()), *((name, pa.int64()) for name in _LARGEST_COLUMNS)])
 
 
-@dataclass(frozen=True, eq=False)
-class PartSummary:
-    """The summary of some rows. It is small enough to be sent, because it has only the vertices that are in the rows.
+class Summary:
+    """The summary of a run, or of some of its rows. Summaries add up.
 
     Parameters
     ----------
-    sizes : SizeCounts
-        Number of rows of each size.
-    left, right : (ndarray, ndarray), int64
-        Dense ids of the vertices that are in the rows, ascending, and the number of rows that each is in.
-    largest : dict of str to ndarray
-        `pipeline.proof.selection.Largest.best` by measure.
-    """
+    n_left, n_right : int
+        Numbers of vertices.
 
-    sizes: SizeCounts
-    left: tuple[np.ndarray, np.ndarray]
-    right: tuple[np.ndarray, np.ndarray]
-    largest: dict[By, np.ndarray]
-
-
-class Tally:
-    """Adds up batches of bicliques, and hashes their rows at the same time.
-
-    Parameters
+    Attributes
     ----------
-    hashes : VertexHashes
-        `schemas.hashes.vertex_hashes` of both sides.
+    left, right : ndarray, int64
+        Number of bicliques that each vertex is in: by dense id, or of `ids`.
+    ids : (ndarray, ndarray) or None
+        Dense ids of the vertices of `left` and of `right`, ascending. None: all have a number. See `compact`.
 
     Notes
     -----
-    Memory: 8 bytes per dense id, and some 50 bytes per row of a batch. Several threads can each use a tally of their
-    own without waiting for one another.
+    Memory: 8 bytes per dense id, and some 50 bytes per row of a batch that is added. Several threads can each use one
+    of their own without waiting for one another.
     """
 
-    def __init__(self, hashes: VertexHashes):
+    def __init__(self, n_left: int, n_right: int):
         self._sizes = [SizeCounts.empty()]
-        self._hashes = hashes
-        self._left, self._right = (np.zeros(len(known), COUNT) for known in hashes)
+        self.left, self.right = np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
+        self.ids: tuple[np.ndarray, np.ndarray] | None = None
         self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
 
-    def add(self, batch: Bicliques, file: int = 0, group: int = 0) -> np.ndarray:
+    @classmethod
+    def of(cls, parts: Iterable[Summary], n_left: int, n_right: int) -> Summary:
+        """The sum of `parts`. One of them is in memory at a time."""
+        total = cls(n_left, n_right)
+        for part in parts:
+            total += part
+        return total
+
+    @property
+    def sizes(self) -> SizeCounts:
+        """Number of bicliques of each size."""
+        self._sizes = [SizeCounts.merge(self._sizes)]
+        return self._sizes[0]
+
+    @property
+    def largest(self) -> dict[By, np.ndarray]:
+        """The largest bicliques by measure, as `pipeline.proof.selection.Largest.best`."""
+        return {by: found.best for by, found in self._largest.items()}
+
+    def add(self, batch: Bicliques, known: VertexHashes, file: int = 0, group: int = 0) -> np.ndarray:
         """Add a batch, and return the hashes of its rows.
 
         Parameters
         ----------
         batch : Bicliques
+        known : VertexHashes
+            `schemas.hashes.vertex_hashes` of both sides.
         file, group : int
-            Numbers of the file and of the row group that the batch comes from. `PartSummary.largest` names them.
+            Numbers of the file and of the row group that the batch comes from. `largest` names them.
 
         Returns
         -------
@@ -103,14 +110,14 @@ class Tally:
         IncompleteError
             If the batch has a dense id that no vertex has.
         """
-        left = _sums(batch.left, batch.left_indptr, self._hashes[0], self._left)
-        right = _sums(batch.right, batch.right_indptr, self._hashes[1], self._right)
+        left = _sums(batch.left, batch.left_indptr, known[0], self.left)
+        right = _sums(batch.right, batch.right_indptr, known[1], self.right)
         n_left, n_right = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
         return self.add_hashed(n_left, n_right, mixed(left, right), file, group)
 
     def add_coded(self, found: SummedGroup, file: int = 0, group: int = 0) -> np.ndarray:
         """Add a row group that is summed up already, and return the hashes of its rows. Numbers are as of `add`."""
-        for total, (ids, counts) in ((self._left, found.left), (self._right, found.right)):
+        for total, (ids, counts) in ((self.left, found.left), (self.right, found.right)):
             np.add.at(total, ids, counts)
         return self.add_hashed(found.n_left, found.n_right, found.hashes, file, group)
 
@@ -136,12 +143,21 @@ class Tally:
             In how many rows each left and each right vertex is, by dense id. None: this was added before.
         """
         if counted is not None:
-            self._left += counted[0]
-            self._right += counted[1]
+            self.left += counted[0]
+            self.right += counted[1]
         sized = SizedRows(n_left, n_right)
         self._add_sizes(sized.counts)
         add_rows(list(self._largest.values()), sized, lambda: hashes, file, group)
         return hashes
+
+    def __iadd__(self, other: Summary) -> Summary:
+        self._add_sizes(other.sizes)
+        left, right = other.ids or (slice(None), slice(None))
+        self.left[left] += other.left
+        self.right[right] += other.right
+        for by, best in other.largest.items():
+            self._largest[by].merge(best)
+        return self
 
     def _add_sizes(self, sizes: SizeCounts) -> None:
         """Keep the sizes of a row group. They are added up when many have come together, because that sorts them."""
@@ -149,50 +165,16 @@ class Tally:
         if sum(map(len, self._sizes)) > _MANY_SIZES:
             self._sizes = [SizeCounts.merge(self._sizes)]
 
-    def result(self) -> PartSummary:
-        """The summary of all batches so far."""
-        left, right = ((np.flatnonzero(total), total[total > 0]) for total in (self._left, self._right))
-        return PartSummary(
-            SizeCounts.merge(self._sizes), left, right, {by: largest.best for by, largest in self._largest.items()}
-        )
+    def compact(self) -> Summary:
+        """The same with the numbers of the vertices alone that are in rows, because it is going to be sent."""
+        self.ids = np.flatnonzero(self.left), np.flatnonzero(self.right)
+        self.left, self.right = self.left[self.ids[0]], self.right[self.ids[1]]
+        return self
 
-
-def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
-    from bicliques.kernels.compiled.lists import sum_lists  # imported only here, because most commands read no parts
-
-    sums = np.empty(len(indptr) - 1, np.uint64)
-    unknown = sum_lists(ids, indptr, hashes, occurrences, sums)
-    if unknown >= 0:
-        raise IncompleteError(f"a row holds the id {ids[unknown]}, which no vertex has")
-    return sums
-
-
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """The summary of a run.
-
-    Parameters
-    ----------
-    sizes : SizeCounts
-        Number of bicliques of each size.
-    left, right : ndarray, shape (n_left,) and (n_right,), int64
-        Number of bicliques that each vertex is in, by dense id.
-    largest : dict of str to ndarray
-        As in `PartSummary`.
-    """
-
-    sizes: SizeCounts
-    left: np.ndarray
-    right: np.ndarray
-    largest: dict[By, np.ndarray]
-
-    @classmethod
-    def of(cls, parts: Iterable[PartSummary], n_left: int, n_right: int) -> Summary:
-        """The sum of `parts`. One of them is in memory at a time."""
-        sums = Sums(n_left, n_right)
-        for part in parts:
-            sums.add(part)
-        return sums.result()
+    def renumber(self, files: np.ndarray) -> None:
+        """Give every file another number: `files` has the new ones, int64."""
+        for found in self._largest.values():
+            found.renumber(files)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Summary):
@@ -237,39 +219,24 @@ class Summary:
             columns = _read(folder.summary / "sizes.parquet")
             if columns.schema.types != [pa.int32(), pa.int32(), pa.int64()]:
                 raise TypeError("sizes.parquet has other columns")
-            sizes = SizeCounts(*(column.to_numpy() for column in columns.columns))
-            left, right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
-            largest = _read_largest(folder)
-        return cls(sizes, left, right, largest)
+            found = cls(0, 0)
+            found._sizes = [SizeCounts(*(column.to_numpy() for column in columns.columns))]
+            found.left, found.right = (_totals(folder.summary / f"{side}.parquet") for side in ("left", "right"))
+            known = _read_largest(folder)
+            found._largest = {by: found._largest[by] for by in known}
+            for by, best in known.items():
+                found._largest[by].best = best
+        return found
 
 
-class Sums:
-    """Adds up summaries of parts.
+def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: np.ndarray) -> np.ndarray:
+    from bicliques.kernels.compiled.lists import sum_lists  # imported only here, because most commands read no parts
 
-    Parameters
-    ----------
-    n_left, n_right : int
-        Numbers of vertices.
-    """
-
-    def __init__(self, n_left: int, n_right: int):
-        self._sizes, self._left, self._right = SizeCounts.empty(), np.zeros(n_left, COUNT), np.zeros(n_right, COUNT)
-        self._largest = {by: Largest(LARGEST, by) for by in MEASURES}
-
-    def add(self, part: PartSummary) -> None:
-        """Add the summary of some rows."""
-        self._sizes = SizeCounts.merge([self._sizes, part.sizes])
-        self._left[part.left[0]] += part.left[1]
-        self._right[part.right[0]] += part.right[1]
-        for by, best in part.largest.items():
-            self._largest[by].merge(best)
-
-    def result(self, files: np.ndarray | None = None) -> Summary:
-        """The sum so far. `files` has the new number of every file, int64. None: they keep their numbers."""
-        if files is not None:
-            for found in self._largest.values():
-                found.renumber(files)
-        return Summary(self._sizes, self._left, self._right, {by: found.best for by, found in self._largest.items()})
+    sums = np.empty(len(indptr) - 1, np.uint64)
+    unknown = sum_lists(ids, indptr, hashes, occurrences, sums)
+    if unknown >= 0:
+        raise IncompleteError(f"a row holds the id {ids[unknown]}, which no vertex has")
+    return sums
 
 
 def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[Place] | None:

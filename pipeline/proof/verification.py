@@ -23,7 +23,7 @@ from bicliques.pipeline.proof import vertices
 from bicliques.pipeline.proof.certificate import certify
 from bicliques.pipeline.proof.equal_rows import Repeats, refuse_equal_rows
 from bicliques.pipeline.proof.read_back import PIECE_BYTES, check_ids, in_pieces, read_part
-from bicliques.pipeline.proof.summary import Summary, Tally
+from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.proof.upper_bound import count_above
 from bicliques.pipeline.proof.wholeness import check_cover
 from bicliques.pipeline.run.names import MANIFEST_FILE, store_url
@@ -285,7 +285,7 @@ class _Reading:
         of_all = sum(part.bytes for part in manifest.parts)
         self._threads = min(count_cores(), _MOST_THREADS)
         self._piece_bytes = min(max(of_all // (_PIECES * self._threads), PIECE_BYTES), _MOST_PIECE_BYTES)
-        self._own, self._tallies = threading.local(), list[Tally]()
+        self._own, self._sums = threading.local(), list[Summary]()
 
     def run(self) -> None:
         """Read all rows and check them. Raises an `IncompleteError` at the first check that fails."""
@@ -293,8 +293,7 @@ class _Reading:
             self._read_all(repeats)
             self._check_totals()
             refuse_equal_rows(self.opened, self.manifest.parts, repeats.found())
-        tallies = (tally.result() for tally in self._tallies)
-        self._check_summary(Summary.of(tallies, *map(len, self.opened.hashes)))
+        self._check_summary(Summary.of(self._sums, *map(len, self.opened.hashes)))
 
     def _read_all(self, repeats: Repeats) -> None:
         started = time.monotonic()
@@ -318,20 +317,20 @@ class _Reading:
                 yield _Piece(k, path, groups, row + sum(rows[: groups[0]]))
             row += sum(rows)
 
-    def _tally(self) -> Tally:
-        """The tally of this thread. To add up one per piece would keep the caller busy while other threads wait."""
-        if not hasattr(self._own, "tally"):
-            self._own.tally = Tally(self.opened.hashes)
-            self._tallies.append(self._own.tally)
-        tally: Tally = self._own.tally
-        return tally
+    def _sum(self) -> Summary:
+        """The sum of this thread. To add up one per piece would keep the caller busy while other threads wait."""
+        if not hasattr(self._own, "sum"):
+            self._own.sum = Summary(*map(len, self.opened.hashes))
+            self._sums.append(self._own.sum)
+        found: Summary = self._own.sum
+        return found
 
     def _read(self, piece: _Piece) -> tuple[int, np.ndarray]:
         """The number of the part, and the hashes of the rows, ascending."""
-        tally, row = self._tally(), piece.first_row
+        total, row = self._sum(), piece.first_row
         hashes = []
         for group, batch in enumerate(read_part(piece.path, self.opened.tables, piece.groups), piece.groups[0]):
-            hashes.append(tally.add(batch, piece.part, group))
+            hashes.append(total.add(batch, self.opened.hashes, piece.part, group))
             check_ids(piece.path, group, batch.ids, hashes[-1])
             self._check_sizes(piece.path, batch)
             self._check_members(piece.path, batch)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import pyarrow as pa
 from bicliques.kernels import engines
 from bicliques.pipeline.mining.energy import NOT_READABLE, energy_facts
 from bicliques.pipeline.proof.read_back import read_part
-from bicliques.pipeline.proof.summary import LARGEST, PartSummary, Summary, Tally, read_largest
+from bicliques.pipeline.proof.summary import LARGEST, Summary, read_largest
 from bicliques.pipeline.results.edges import degrees_of
 from bicliques.pipeline.results.facts import input_rows, reduced_words, run_facts, search_words, why_none
 from bicliques.pipeline.results.report.before import Before, before
@@ -144,16 +144,11 @@ def _summary(run: Run, results: Results) -> Summary:
         known = [read_largest(run.folder, results.manifest, by, LARGEST) for by in RANKINGS]  # or it is damaged
         if all(places is not None for places in known):  # a summary of an earlier version has fewer
             return Summary.read(run.folder)
-    n_left, n_right = map(len, run.labels)
-
-    def parts() -> Iterator[PartSummary]:
-        tally = Tally(run.hashes)
-        for k, file in enumerate(results.files):
-            for group, batch in enumerate(read_part(file, run.tables)):
-                tally.add(batch, k, group)
-        yield tally.result()
-
-    return Summary.of(parts(), n_left, n_right)
+    summary = Summary(*map(len, run.labels))
+    for k, file in enumerate(results.files):
+        for group, batch in enumerate(read_part(file, run.tables)):
+            summary.add(batch, run.hashes, k, group)
+    return summary
 
 
 def _participants(run: Run, summary: Summary, degrees: dict[str, np.ndarray]) -> dict[str, tuple[Participant, ...]]:

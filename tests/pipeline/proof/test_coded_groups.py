@@ -17,7 +17,7 @@ from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.proof import coded_groups
 from bicliques.pipeline.proof.coded_groups import CodedGroups
 from bicliques.pipeline.proof.read_back import ProofTask, prove_part, read_part
-from bicliques.pipeline.proof.summary import PartSummary, Tally
+from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.labels import Tables
 from bicliques.schemas.bicliques import Bicliques, row_hashes
 from bicliques.schemas.errors import IncompleteError
@@ -46,24 +46,15 @@ def labels_of(n: int, kind: str) -> pa.Array | None:
     return pa.array(numbers + 5, pa.int64() if kind == "wide" else pa.int32())
 
 
-def summed(path: Path, tables: Tables, hashes: tuple[np.ndarray, np.ndarray]) -> tuple[PartSummary, list[np.ndarray]]:
+def summed(path: Path, tables: Tables, hashes: tuple[np.ndarray, np.ndarray]) -> tuple[Summary, list[np.ndarray]]:
     """By `CodedGroups`, which has to take all row groups."""
-    metadata, tally, found = pq.read_metadata(path), Tally(hashes), []
+    metadata, total, found = pq.read_metadata(path), Summary(*map(len, hashes)), []
     with CodedGroups(path, metadata, tables, hashes) as coded:
         for group in range(metadata.num_row_groups):
             own = coded.read(group)
             assert own is not None
-            found.append(tally.add_coded(own, 0, group))
-    return tally.result(), found
-
-
-def same(one: PartSummary, other: PartSummary) -> bool:
-    arrays = [(one.left, other.left), (one.right, other.right)]
-    return (
-        one.sizes == other.sizes
-        and all(np.array_equal(a, b) for pair in arrays for a, b in zip(*pair, strict=True))
-        and all(np.array_equal(best, other.largest[by]) for by, best in one.largest.items())
-    )
+            found.append(total.add_coded(own, 0, group))
+    return total, found
 
 
 @pytest.mark.values
@@ -83,13 +74,13 @@ def test_sums_are_those_of_arrays(
     tables = None if kind == "dense" else (labels_of(n_left, kind), labels_of(9, kind))
     hashes = hashes_of_ids(n_left, 9)
     path = written(tmp_path, rows, tables)
-    tally = Tally(hashes)
-    arrays = [tally.add(batch, 0, group) for group, batch in enumerate(read_part(path, tables))]
+    total = Summary(*map(len, hashes))
+    arrays = [total.add(batch, hashes, 0, group) for group, batch in enumerate(read_part(path, tables))]
     found, own = summed(path, tables, hashes)
     assert len(own) == len(arrays) > 1
     assert all(np.array_equal(*pair) for pair in zip(own, arrays, strict=True))
     assert np.array_equal(np.sort(np.concatenate(own)), np.sort(row_hashes(rows, hashes)))
-    assert same(found, tally.result())
+    assert Summary.of([found.compact()], n_left, 9) == total
 
 
 @pytest.mark.parametrize(
@@ -163,7 +154,8 @@ def test_every_changed_bit_is_noticed_or_changes_nothing(
             noticed += 1
         else:
             assert (found.rows, found.fingerprint) == (proof.rows, proof.fingerprint), bit
-            assert same(of_rows, summary), bit
+            assert of_rows == summary, bit
+            assert all(map(np.array_equal, of_rows.ids or (), summary.ids or ())), bit
     assert noticed > 0.7 * len(bits)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.proof import verification
-from bicliques.pipeline.proof.summary import Summary, Tally, read_largest
+from bicliques.pipeline.proof.summary import Summary, read_largest
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError
@@ -48,10 +48,10 @@ def test_batches_of_any_length_add_up() -> None:
     rng = np.random.default_rng(4)
     pairs = [(rng.permutation(50)[: rng.integers(1, 50)], rng.permutation(9)[: rng.integers(1, 9)]) for _ in range(60)]
     hashes = hashes_of_ids(100_000, 9)
-    tally = Tally(hashes)
+    total = Summary(100_000, 9)
     for start, stop in ((0, 1), (1, 2), (2, 60), (60, 60)):
-        tally.add(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs[start:stop]]))
-    whole = Summary.of([tally.result(), Tally(hashes).result()], 100_000, 9)
+        total.add(Bicliques.from_pairs([(list(a), list(b)) for a, b in pairs[start:stop]]), hashes)
+    whole = Summary.of([total.compact(), Summary(100_000, 9), Summary(100_000, 9).compact()], 100_000, 9)
     assert whole.left.tolist() == np.bincount(np.concatenate([a for a, _ in pairs]), minlength=100_000).tolist()
     assert whole.right.tolist() == np.bincount(np.concatenate([b for _, b in pairs]), minlength=9).tolist()
     assert whole.sizes.total == 60
@@ -61,7 +61,7 @@ def test_batches_of_any_length_add_up() -> None:
 def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
     batch = Bicliques.from_pairs([([0, 3], [1]), ([2], [0, unknown, 1])])
     with pytest.raises(IncompleteError, match=f"a row holds the id {unknown}, which no vertex has"):
-        Tally(hashes_of_ids(4, 9)).add(batch)
+        Summary(4, 9).add(batch, hashes_of_ids(4, 9))
 
 
 @pytest.mark.parametrize("step", [1009, pytest.param(61, marks=pytest.mark.exhaustive)])

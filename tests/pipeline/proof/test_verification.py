@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import bicliques as bq
 from bicliques.pipeline.proof.equal_rows import Repeats
-from bicliques.pipeline.proof.summary import Tally
+from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.proof.verification import Adjacency
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import ids_of, open_labels
@@ -242,7 +242,7 @@ def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
 )
 def test_row_hashes_add_up_to_the_fingerprint(pairs: list[tuple[list[int], list[int]]]) -> None:
     batch = Bicliques.from_pairs(pairs)
-    hashes = Tally(hashes_of_ids(51, 31)).add(batch)
+    hashes = Summary(51, 31).add(batch, hashes_of_ids(51, 31))
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == fingerprint(batch)
 
 
