@@ -34,7 +34,7 @@ from benchmarks.facts import FOLDER
 from benchmarks.runs import prepared_run
 from benchmarks.simulation import Nodes, World, simulate, simulate_apart
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.pipeline.dealing.instructions import Policy
+from bicliques.pipeline.dealing.schedule import Policy
 from bicliques.pipeline.prepare.weights import RootWeights
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.graph import MiningGraph

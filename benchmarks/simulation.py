@@ -19,8 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
-from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Start
 from bicliques.pipeline.slices import shared_slice
 from bicliques.schemas.manifest import PLAN, Range
 

@@ -44,7 +44,7 @@ from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.run.accounts import seconds_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import size
-from bicliques.pipeline.workers.device_limit import limited
+from bicliques.pipeline.workers.devices import limited
 from bicliques.schemas.errors import InputError, ResourceError
 
 RESULT = FOLDER / "sizing.json"

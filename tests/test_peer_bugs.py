@@ -14,8 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
-from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Start
 from bicliques.schemas.manifest import PLAN
 from tests.support.known import NOT_HERE, known_graph
 from tests.support.runs import ROOT, environment

@@ -39,8 +39,7 @@ from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.session import MiningSession, last_session, mend_sessions
 from bicliques.pipeline.slices import first_use
-from bicliques.pipeline.workers.all_cores import are_faster, on_all_cores
-from bicliques.pipeline.workers.opening import check_workers, open_pool
+from bicliques.pipeline.workers.opening import are_faster, check_workers, on_all_cores, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.pipeline.workers.pool import Pool
 from bicliques.pipeline.workers.thread_pool import InThreads

@@ -6,7 +6,7 @@ import logging
 import time
 from dataclasses import dataclass
 
-from bicliques.pipeline.dealing.instructions import Start
+from bicliques.pipeline.dealing.schedule import Start
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
 from bicliques.pipeline.workers.pool import Pool

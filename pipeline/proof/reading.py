@@ -77,7 +77,7 @@ class _Running(NamedTuple):
 class Reading:
     """The parts of a run that are read back, and the sums of what was read.
 
-    It is the `pipeline.mining.beside.Beside` of a run that is going to be proven.
+    It is the `pipeline.mining.driver.Beside` of a run that is going to be proven.
 
     Parameters
     ----------

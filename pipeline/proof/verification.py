@@ -20,11 +20,10 @@ from bicliques.pipeline.prepare.members import find_members
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.proof import vertices
-from bicliques.pipeline.proof.certificate import certify
+from bicliques.pipeline.proof.certificate import certify, count_above
 from bicliques.pipeline.proof.equal_rows import Repeats, refuse_equal_rows
 from bicliques.pipeline.proof.read_back import PIECE_BYTES, check_ids, in_pieces, read_part
 from bicliques.pipeline.proof.summary import Summary
-from bicliques.pipeline.proof.upper_bound import count_above
 from bicliques.pipeline.proof.wholeness import check_cover
 from bicliques.pipeline.run.names import MANIFEST_FILE, store_url
 from bicliques.pipeline.run.opened import Run
@@ -151,7 +150,7 @@ def verify_run(
     progress : callable, bool or None
         See `pipeline.run.progress.to_callback`.
     bound_time : float
-        Most seconds for `pipeline.proof.upper_bound`, if the run found the largest.
+        Most seconds for `pipeline.proof.certificate`, if the run found the largest.
 
     Raises
     ------

@@ -19,8 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bicliques.kernels import engines
-from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
-from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Start
 from bicliques.pipeline.output.writers import Writer
 from bicliques.pipeline.prepare.weights import RootWeights
 from bicliques.pipeline.run.accounts import peak_rss

@@ -28,8 +28,7 @@ from bicliques.pipeline.process.children import on_their_own
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.slices import worker
 from bicliques.pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
-from bicliques.pipeline.workers.dask_pushing import unlisten
-from bicliques.pipeline.workers.dask_tasks import DaskTasks, could_share
+from bicliques.pipeline.workers.dask_tasks import DaskTasks, could_share, unlisten
 from bicliques.pipeline.workers.notice import bring_notice
 from bicliques.pipeline.workers.options import Scheduler, address_of
 from bicliques.pipeline.workers.pool import Capacity, Pool, Result

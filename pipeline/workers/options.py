@@ -6,8 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
-from bicliques.pipeline.workers.device_limit import limited, pool_bytes
-from bicliques.pipeline.workers.devices import Devices, device_numbers
+from bicliques.pipeline.workers.devices import Devices, device_numbers, limited, pool_bytes
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.option import Call, option
 from bicliques.schemas.options import Where

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bicliques.pipeline.dealing.instructions import Policy
+from bicliques.pipeline.dealing.schedule import Policy
 from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder

@@ -23,7 +23,7 @@ from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.ingest.table import normalise
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from bicliques.pipeline.workers.device_limit import pool_of
+from bicliques.pipeline.workers.devices import pool_of
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import IngestOptions, RunLimits, RunOptions
 from bicliques.schemas.search import Search

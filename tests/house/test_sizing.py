@@ -15,7 +15,7 @@ import bicliques as bq
 from benchmarks import sizing
 from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
 from bicliques.pipeline.api import steps
-from bicliques.pipeline.workers import device_limit
+from bicliques.pipeline.workers import devices
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import RunLimits, RunOptions
 from tests.house.tree import ROOT
@@ -53,7 +53,7 @@ def test_no_recorded_peak_is_above_what_was_told(row: dict[str, Any]) -> None:
     told = row["told"]
     assert row["host_bytes"] <= max(told["reading"], told["building"], told["mining"])
     free = told.get("free", told["device"] + told["scratch"] / SCRATCH_SHARE)
-    assert row["device_bytes"] <= free + (device_limit._BESIDES if free else 0)
+    assert row["device_bytes"] <= free + (devices._BESIDES if free else 0)
 
 
 def test_a_run_that_does_not_end_in_time_has_what_it_did_until_then(tmp_path, monkeypatch):

@@ -25,8 +25,7 @@ from bicliques.pipeline.mining import driver
 from bicliques.pipeline.prepare.bands import reach_of
 from bicliques.pipeline.prepare.build import read_edges
 from bicliques.pipeline.prepare.members import restricted
-from bicliques.pipeline.proof.certificate import certify
-from bicliques.pipeline.proof.upper_bound import count_above
+from bicliques.pipeline.proof.certificate import certify, count_above
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress, line
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask

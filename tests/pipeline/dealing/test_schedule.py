@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
-from bicliques.pipeline.dealing.schedule import Scheduler, Source
+from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Source, Start
 from bicliques.schemas.manifest import PLAN, Outcome
 from tests.support.examples import examples
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bicliques.pipeline.dealing.instructions import Finish, Policy, Start
-from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Start
 from bicliques.schemas.manifest import PLAN
 
 

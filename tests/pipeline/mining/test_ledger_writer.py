@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bicliques.pipeline.mining.ledger_writer import Commits
+from bicliques.pipeline.mining.driver import Commits
 from bicliques.schemas.errors import ResourceError
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from benchmarks.simulate import RECORDED, draw
 from benchmarks.simulation import Nodes, World, simulate, simulate_apart
-from bicliques.pipeline.dealing.instructions import Policy
-from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.dealing.schedule import Policy, Scheduler
 from bicliques.schemas.manifest import PLAN
 
 RECORDINGS = json.loads(RECORDED.read_text())

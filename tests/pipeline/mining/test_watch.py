@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.dealing.instructions import Start
+from bicliques.pipeline.dealing.schedule import Start
 from bicliques.pipeline.mining import watch
 from bicliques.pipeline.mining.watch import Watch
 from bicliques.pipeline.run.progress import Progress

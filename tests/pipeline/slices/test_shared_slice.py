@@ -13,8 +13,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.pipeline.dealing.instructions import Policy
-from bicliques.pipeline.dealing.schedule import Scheduler
+from bicliques.pipeline.dealing.schedule import Policy, Scheduler
 from bicliques.pipeline.mining import driver
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.proof import proving

@@ -19,7 +19,7 @@ from bicliques.pipeline.api import steps
 from bicliques.pipeline.proof.reading import Reading
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.slices.worker import identity
-from bicliques.pipeline.workers import all_cores
+from bicliques.pipeline.workers import opening
 from bicliques.pipeline.workers.pool import Result, WorkerLostError
 from bicliques.pipeline.workers.processes import Processes
 from bicliques.schemas.platform import CORES
@@ -107,7 +107,7 @@ def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkey
 
     source = "examples/debian12_package_tag.parquet"
     usual = bq.mine(source, tmp_path / "usual", engine="cpu")
-    monkeypatch.setattr(all_cores, "_are_worth_processes", lambda n: True)
+    monkeypatch.setattr(opening, "_are_worth_processes", lambda n: True)
     monkeypatch.setattr(
         steps, "on_all_cores", lambda n: Spy([None] * 2, CORES, "never", True, first_use.before_proving)
     )
@@ -123,16 +123,16 @@ def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkey
 def test_few_cores_and_many_vertices_are_left_to_threads(
     cores: int, vertices: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(all_cores, "count_cores", lambda: cores)
-    pool = all_cores.on_all_cores(vertices)
+    monkeypatch.setattr(opening, "count_cores", lambda: cores)
+    pool = opening.on_all_cores(vertices)
     pool.grow()
     assert pool.describe() == words
     pool.close()
 
 
 def test_many_cores_get_processes_once_there_are_enough_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(all_cores, "count_cores", lambda: 4)
-    pool = all_cores.on_all_cores(10)
+    monkeypatch.setattr(opening, "count_cores", lambda: 4)
+    pool = opening.on_all_cores(10)
     assert pool.describe() == "this process, 4 threads"
     pool.grow()
     until(lambda: pool.describe() == "4 processes")

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from bicliques.kernels.gpu import device
-from bicliques.pipeline.workers.device_limit import limited, pool_bytes, pool_of
+from bicliques.pipeline.workers.devices import limited, pool_bytes, pool_of
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import InputError
 
