@@ -90,7 +90,7 @@ class GraphFacts(TypedDict):
 
 
 class PlanFacts(TypedDict):
-    """Facts of `pipeline.prepare.plan.PlanFacts`."""
+    """Facts of `pipeline.prepare.weights.PlanFacts`."""
 
     n_roots: Number
     seconds: float

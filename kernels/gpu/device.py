@@ -218,7 +218,7 @@ class CudaDevice:
 
     def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
         """See `Device`."""
-        from bicliques.kernels.gpu.loading import load
+        from bicliques.kernels.gpu.machine_code import load
         from bicliques.kernels.gpu.source import Variant
 
         function = load(Variant.of(kernel, defines)).function
@@ -243,7 +243,7 @@ class CudaDevice:
         self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray, begin: Any = None
     ) -> None:
         """As `enqueue`. The event `begin` is recorded between the copy of the parameters and the launch."""
-        from bicliques.kernels.gpu.loading import load
+        from bicliques.kernels.gpu.machine_code import load
         from bicliques.kernels.gpu.source import Variant
 
         loaded = load(Variant.of(kernel, defines))

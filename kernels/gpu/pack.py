@@ -1,4 +1,4 @@
-"""Makes `Bicliques` of a kernel's records on the device. `kernels.gpu.unpack` does the same on the host."""
+"""Makes `Bicliques` of a kernel's records on the device. `kernels.gpu.slice_run` does the same on the host."""
 
 from __future__ import annotations
 

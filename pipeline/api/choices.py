@@ -1,22 +1,26 @@
-"""Turns what a user asks for into validated options, and chooses the engine."""
+"""Turns what a user asks for into validated options, reads members from files, and chooses the engine."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from bicliques.kernels import engines
-from bicliques.pipeline.api.label_files import labels_asked
 from bicliques.pipeline.api.table import record
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
 from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.errors import InputError
-from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, RunLimits, RunOptions
+from bicliques.schemas.members import as_labels
+from bicliques.schemas.option import as_option
+from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
+from bicliques.schemas.regular_files import read_regular
 from bicliques.schemas.search import Mode, Search
+from bicliques.schemas.values import as_path
 
 logger = logging.getLogger(__name__)
 
@@ -116,3 +120,45 @@ def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = Non
 
         why_not = ask_workers(scheduler)
     return engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))
+
+
+def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The labels of both sides that a call names itself and in files, by the names of the fields of `Search`.
+
+    Parameters
+    ----------
+    given : mapping
+        Values by the names of `pipeline.api.table.TABLE`.
+
+    Raises
+    ------
+    InputError
+        If something is no label, or a file cannot be read or holds none.
+    """
+    files = record(LabelFiles, given)
+    found = {}
+    for name, file in (
+        ("containing_left", files.containing_left_from),
+        ("containing_right", files.containing_right_from),
+    ):
+        option, labels = as_option(name), given.get(name, ())
+        found[name] = as_labels(option, labels)
+        if file is not None:
+            found[name] = as_labels(option, (*found[name], *_lines(as_path(file, f"{option}-from"), f"{option}-from")))
+    return found
+
+
+def _lines(file: Path, option: str) -> list[str]:
+    """The lines of a file without the ends of lines. Empty lines are left out, because no label is empty."""
+    try:
+        text = read_regular(file).decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{file} cannot be read ({error.strerror}); correct {option}") from error
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        raise InputError(f"line {line} of {file} is not UTF-8; convert the file, or correct {option}") from error
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    labels = [line for line in lines if line]
+    if not labels:
+        raise InputError(f"{file} holds no label; correct {option}")
+    return labels

@@ -20,7 +20,7 @@ from bicliques.pipeline.ingest.sources.names import from_record, is_there
 from bicliques.pipeline.ingest.step import ingest as ingest_source
 from bicliques.pipeline.prepare.build import build as build_graph
 from bicliques.pipeline.prepare.build import compiles
-from bicliques.pipeline.prepare.plan import plan as plan_roots
+from bicliques.pipeline.prepare.weights import plan as plan_roots
 from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.run.files import whole_file
@@ -111,7 +111,7 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
 
 
 def plan(run: Run, on_progress: OnProgress) -> dict[str, Any]:
-    """Weigh the roots; see `pipeline.prepare.plan.plan`."""
+    """Weigh the roots; see `pipeline.prepare.weights.plan`."""
     return _once(run, "plan", on_progress, lambda: None, lambda: plan_roots(run), run.check_plan)
 
 

@@ -133,7 +133,7 @@ def build(path: Path, progress: OnProgress | bool | None = None) -> dict[str, An
 
 
 def plan(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
-    """Weigh the roots; see `pipeline.prepare.plan.plan`."""
+    """Weigh the roots; see `pipeline.prepare.weights.plan`."""
     with _opened(path) as run:
         return preparing.plan(run, to_callback(progress))
 

@@ -22,9 +22,18 @@ from bicliques.pipeline.compare.difference import (
     remove_difference,
 )
 from bicliques.pipeline.compare.partition import Divided, Partition, divide
-from bicliques.pipeline.compare.rows import Marks, Picked, Piece, hashed, pieces_of, second_hashes
+from bicliques.pipeline.compare.rows import (
+    CommonNumbers,
+    Marks,
+    Picked,
+    Piece,
+    common_numbers,
+    hashed,
+    pieces_of,
+    second_hashes,
+    vertex_table,
+)
 from bicliques.pipeline.compare.rows_file import write_rows
-from bicliques.pipeline.compare.vertices import CommonNumbers, common_numbers, vertex_table
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.proof.summary import Summary

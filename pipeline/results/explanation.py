@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from bicliques.pipeline.results.listing import aligned, columns_of, cut, listed, shortened, shown
 from bicliques.pipeline.rows.collection import Biclique
-from bicliques.pipeline.rows.notebook import html_table
+from bicliques.pipeline.rows.printable import html_table
 from bicliques.pipeline.run.progress import number
 from bicliques.schemas.search import By, Side
 

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 from bicliques.pipeline.proof.selection import places_of, rows_at
 from bicliques.pipeline.results.candidates import Score, SizeScore, best_rows
-from bicliques.pipeline.results.cover import cover_rows
-from bicliques.pipeline.results.distinct import distinct_rows
+from bicliques.pipeline.results.cover import cover_rows, distinct_rows
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.surprise import UNIT, Surprise
 from bicliques.pipeline.run.files import whole_file

@@ -210,7 +210,7 @@ class Results(Forms, ById):
         same set give the same order.
 
         With `distinct`, candidates are read in descending order until `n` are distinct. If fewer are, all rows are
-        read, and mostly a few times; see `pipeline.results.distinct.distinct_rows`. By "surprise", row groups are read
+        read, and mostly a few times; see `pipeline.results.cover.distinct_rows`. By "surprise", row groups are read
         whose sizes allow one of the best; see `pipeline.results.surprise.Surprise`, which has the definition.
         """
         n = whole(n, "the number of bicliques to show", 1)

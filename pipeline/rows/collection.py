@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from bicliques.pipeline.proof.selection import Place, rows_at
 from bicliques.pipeline.rows.frames import Lists, to_pandas
-from bicliques.pipeline.rows.notebook import html_table
+from bicliques.pipeline.rows.printable import html_table
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.errors import IncompleteError, InputError, said

@@ -1,4 +1,4 @@
-"""The stored plan of a run: its first-level subtrees in dealing order. `pipeline.prepare.plan` makes the plan.
+"""The stored plan of a run: its first-level subtrees in dealing order. `pipeline.prepare.weights` makes the plan.
 
 A run that is done in bands has those of one band behind those of another. `BandOf` says which band a node is of.
 """

@@ -18,13 +18,13 @@ LINTER = Path(sys.executable).parent / "lint-imports"
 #: Where a line is added, the line, and which contract that breaks.
 POINTING_UP = [
     ("schemas/graph.py", "import bicliques.kernels.reference.engine", "layers point down"),
-    ("kernels/reference/engine.py", "import bicliques.pipeline.prepare.plan", "layers point down"),
-    ("pipeline/prepare/plan.py", "import bicliques.flows", "layers point down"),
+    ("kernels/reference/engine.py", "import bicliques.pipeline.prepare.weights", "layers point down"),
+    ("pipeline/prepare/weights.py", "import bicliques.flows", "layers point down"),
     ("pipeline/run/folder.py", "import bicliques.pipeline.cli.main", "rooms of the pipeline point down"),
     ("kernels/cpu/engine.py", "import bicliques.kernels.bitmatrix.engine", "engines do not know each other"),
     ("schemas/graph.py", "import numba", "schemas know no tool"),
     ("kernels/reference/engine.py", "import dask", "kernels are arrays in, arrays out"),
-    ("pipeline/prepare/plan.py", "import prefect", "the pipeline runs without Prefect"),
+    ("pipeline/prepare/weights.py", "import prefect", "the pipeline runs without Prefect"),
     ("flows/__init__.py", "import cupy", "flows only orchestrate"),
 ]
 #: The same of a file that others of its room are built on.

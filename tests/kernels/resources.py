@@ -82,7 +82,7 @@ def _round_up(n: int, unit: int) -> int:
 
 
 def measure(kernel: str, architecture: str, defines: tuple[tuple[str, int], ...] = ()) -> Resources:
-    """Compile a kernel to machine code as `kernels.gpu.loading.load` does, and read the assembler's report.
+    """Compile a kernel to machine code as `kernels.gpu.machine_code.load` does, and read the assembler's report.
 
     Raises
     ------

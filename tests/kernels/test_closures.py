@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from bicliques.kernels.bitmatrix.closures import closures_of
+from bicliques.kernels.bitmatrix.items import closures_of
 from bicliques.schemas.options import BuildOptions
 from tests.support.oracles import graph_of
 from tests.support.runs import random_edges

@@ -42,7 +42,7 @@ def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path)
     assert here == folder_of(ROOT)
     seen = {here, there}
     assert len(seen) == 2
-    for source in ("kernels/cpu/leaf.py", "kernels/gpu/unpack.py", "kernels/bitmatrix/closures.py"):
+    for source in ("kernels/cpu/leaf.py", "kernels/gpu/slice_run.py", "kernels/bitmatrix/items.py"):
         with (tmp_path / source).open("a") as file:
             file.write("# changed\n")
         seen.add(folder_of(tmp_path))

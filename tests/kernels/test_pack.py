@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bicliques.kernels.gpu.pack import Members, pack
 from bicliques.kernels.gpu.records import RECORD
-from bicliques.kernels.gpu.unpack import unpack
+from bicliques.kernels.gpu.slice_run import unpack
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.schemas import blocks
 from bicliques.schemas.bicliques import Bicliques, row_hashes

@@ -21,8 +21,7 @@ from bicliques.kernels.compiled.sealed import sealed
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.kernels.gpu import machine_code, pack, source
-from bicliques.kernels.gpu.loading import load, load_on
-from bicliques.kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name
+from bicliques.kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name, load, load_on
 from bicliques.kernels.gpu.records import RECORD
 from bicliques.kernels.gpu.row_hashes import Lists, RowHasher
 from bicliques.kernels.gpu.source import FOLDER, Variant

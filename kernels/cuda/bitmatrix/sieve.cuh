@@ -1,4 +1,4 @@
-// Search of a sieve: the reductions R1 to R6 at every child (kernels/reference/tree.py). Warp-level.
+// Search of a sieve: the reductions R1 to R6 at every child (kernels/reference/engine.py). Warp-level.
 //
 // All lanes have the same copy of a frame. A lane takes a row, or a base vertex for R2. A child whose root side is large
 // enough and that has at most 64 base vertices becomes a word problem.

@@ -149,7 +149,7 @@ __device__ inline bool is_in_path(const Origin& origin, i32 v) {
 
 // Write the closure of L to s->full (R5), and lay out the rows of the frame in order: excluded rows, then candidates,
 // those that are explored here first. False when the node is dead (R6). *fresh changes if all bicliques below have a
-// further candidate: the first of them says whether they belong to this piece (kernels/reference/tree.py, point 3).
+// further candidate: the first of them says whether they belong to this piece (kernels/reference/engine.py, point 3).
 __device__ inline bool sort_roots(Worker& w, const Origin& origin, Opening* opening, SieveFrame* f, i32* fresh) {
     Scratch* s = w.s;
     const Opening& o = *opening;

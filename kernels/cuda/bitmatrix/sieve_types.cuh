@@ -1,7 +1,7 @@
 // What a warp owns besides its scratch memory where thresholds are wanted: the sieve, the upper part of the search.
 //
 // In the sieve the root side of a node is too small as yet, or its base side is too long for a word problem. The
-// reductions R1 to R6 (kernels/reference/tree.py) are made at every child. `a` and `b` are the fewest members wanted on
+// reductions R1 to R6 (kernels/reference/engine.py) are made at every child. `a` and `b` are the fewest members wanted on
 // the base side and on the root side.
 #pragma once
 #include "common/types.cuh"

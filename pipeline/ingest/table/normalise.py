@@ -1,17 +1,21 @@
 """Makes dense ids, sorted unique edges and label tables of raw labels. It needs memory for labels and 8 bytes per edge.
 
-Ids are positions in sorted label order (`schemas.edges`). Integers of 31 bits are their own numbers. Other labels are
-numbered in the order in which they come, block by block. After the last block, the ranks replace the numbers. An edge
-is a pair of 32-bit ids in one 64-bit word, and is sorted as an integer.
+Ids are positions in sorted label order (`schemas.edges`). Other labels than integers of 31 bits are numbered in the
+order in which they come, block by block. After the last block, the ranks replace the numbers. An edge is a pair of
+32-bit ids in one 64-bit word, and is sorted as an integer.
+
+Integers that fit into 32 bits stand in the table themselves until all are known. So nothing is numbered while the input
+is read, and in the end one pass finds the distinct labels and another one replaces them by their ranks.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise, starmap
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,15 +23,85 @@ import pyarrow.compute as pc
 
 from bicliques.kernels.graph.threads import sort
 from bicliques.pipeline.ingest.readers.opening import Digest
-from bicliques.pipeline.ingest.table import in_place
-from bicliques.pipeline.ingest.table.numbering import Integers, Texts, refuse_too_many
-from bicliques.pipeline.ingest.table.text_parts import TextParts
+from bicliques.pipeline.ingest.table.numbering import Integers, TextParts, Texts, refuse_too_many
 from bicliques.pipeline.output.row_groups import write_row_groups
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS, in_order
 from bicliques.schemas.dtypes import MAX_VERTICES, VERTEX
 from bicliques.schemas.edges import EDGES, label_schema
 from bicliques.schemas.texts import bytes_of
+
+#: Entries that a thread takes at a time.
+PIECE = 1 << 18
+#: Integers below this are always looked up in a table.
+SMALL = 1 << 22
+#: Bytes per distinct label that a table of ranks may take.
+RANK_BYTES = 40
+
+
+Result = TypeVar("Result")
+
+
+def rank_by_value(column: np.ndarray, threads: int) -> np.ndarray:
+    """Replace integers from 0 by their positions among the distinct ones. Returns these, sorted, of type int32."""
+    known = distinct(column, threads)
+    most = int(known[-1]) if len(known) else 0
+    if most < max(SMALL, RANK_BYTES // VERTEX.itemsize * len(known)):
+        ranks = np.empty(most + 1, VERTEX)
+        ranks[known] = np.arange(len(known), dtype=VERTEX)
+        replace(column, ranks, threads)
+        return known
+
+    def search(piece: np.ndarray) -> None:
+        piece[:] = np.searchsorted(known, piece)
+
+    _on_pieces(search, column, threads)
+    return known
+
+
+def replace(column: np.ndarray, by: np.ndarray, threads: int) -> None:
+    """Replace every entry ``k`` of `column` by ``by[k]``."""
+
+    def look_up(piece: np.ndarray) -> None:
+        piece[:] = by[piece]
+
+    _on_pieces(look_up, column, threads)
+
+
+def distinct(column: np.ndarray, threads: int) -> np.ndarray:
+    """The distinct integers of a column, sorted. It takes at most a byte per entry, or 24 per distinct integer.
+
+    Parameters
+    ----------
+    column : ndarray of int32
+        Integers from 0.
+    threads : int
+    """
+    most = max(_on_pieces(lambda piece: int(piece.max()), column, threads), default=-1)
+    if most < max(SMALL, len(column)):
+        is_there = np.zeros(most + 1, np.bool_)
+
+        def mark(piece: np.ndarray) -> None:
+            is_there[piece] = True  # threads may write the same byte, but all of them write the same
+
+        _on_pieces(mark, column, threads)
+        return np.flatnonzero(is_there).astype(VERTEX)
+    known, waiting, n_waiting = np.empty(0, VERTEX), [], 0
+    for part in in_order(np.unique, _pieces(column), threads):
+        waiting.append(part)
+        n_waiting += len(part)
+        if n_waiting > max(SMALL, len(known)):
+            known, waiting, n_waiting = np.unique(np.concatenate([known, *waiting])), [], 0
+    return np.unique(np.concatenate([known, *waiting]))
+
+
+def _on_pieces(work: Callable[[np.ndarray], Result], column: np.ndarray, threads: int) -> list[Result]:
+    return list(in_order(work, _pieces(column), threads))
+
+
+def _pieces(column: np.ndarray) -> Iterator[np.ndarray]:
+    return (column[start : start + PIECE] for start in range(0, len(column), PIECE))
+
 
 #: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20
@@ -73,7 +147,7 @@ class _Side:
             if values.max() <= MAX_VERTICES:
                 return values
             self.by_value = False
-            self.known = Integers(self.name, in_place.rank_by_value(pairs[:start, self.column], self.threads))
+            self.known = Integers(self.name, rank_by_value(pairs[:start, self.column], self.threads))
         if pa.types.is_integer(labels.type):
             labels = labels.dictionary_encode()
         is_encoded = pa.types.is_dictionary(labels.type)
@@ -112,12 +186,12 @@ class _Side:
         """Replace the numbers in `pairs` by positions in sorted label order."""
         column = pairs[:, self.column]
         if self.by_value:
-            known = in_place.rank_by_value(column, self.threads)
+            known = rank_by_value(column, self.threads)
             refuse_too_many(self.name, len(known))
             return Labels(pa.array(known.astype(np.int64)), None, self.integer)
         values, order, ranks = self.settle(pairs).ranked()
         self.known = None
-        in_place.replace(column, ranks, self.threads)
+        replace(column, ranks, self.threads)
         return Labels(values, order, self.integer)
 
 

@@ -15,8 +15,7 @@ from bicliques.pipeline.proof.summary import LARGEST, Summary, read_largest
 from bicliques.pipeline.results.edges import degrees_of
 from bicliques.pipeline.results.facts import input_rows, reduced_words, run_facts, search_words, why_none
 from bicliques.pipeline.results.report.before import Before, before
-from bicliques.pipeline.results.report.choosing import RANKINGS, chosen
-from bicliques.pipeline.results.report.listed import Listed
+from bicliques.pipeline.results.report.listed import RANKINGS, Listed, chosen
 from bicliques.pipeline.results.report.timeline import Timeline, timeline
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.results.run_status import Status, status_of

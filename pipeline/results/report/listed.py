@@ -1,16 +1,21 @@
-"""The bicliques that the page lists: which they are, their members as numbers, and which repeat a better one."""
+"""The bicliques of the page: which they are, their members as numbers, and which of them repeat a better one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bicliques.pipeline.proof.selection import Place, places_of
-from bicliques.pipeline.results.overlap import common_members, repeated, shares_of
+from bicliques.pipeline.proof.selection import Place, places_of, rows_at
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.results.binning import Grid, cells_of
+from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.search import By
 
 SIDES = ("left", "right")
@@ -41,13 +46,13 @@ class Listed:
     looked_at : dict of str to int
         For each ranking, how many bicliques were looked at for distinct ones, from the largest on.
     repeats : dict of str to ndarray, int64
-        For each ranking, and for ``all``, which has all rows in their order: `pipeline.results.overlap.repeated`.
+        For each ranking, and for ``all``, which has all rows in their order: `pipeline.results.report.listed.repeated`.
     labels : dict of str to list of str
         For each side, the labels of its members, ascending: numbers by value, text by letters. Each is there once.
     members : dict of str to list of ndarray, int64
         For each side, the positions of the members of each row in `labels`, ascending. They are cut to `most`.
     common : dict of str to ndarray, shape (rows, rows)
-        For each side, `pipeline.results.overlap.common_members` of whole lists.
+        For each side, `pipeline.results.report.listed.common_members` of whole lists.
     numeric : dict of str to bool
         For each side, whether its labels are numbers.
     most : int or None
@@ -73,7 +78,7 @@ class Listed:
 
     @property
     def shares(self) -> np.ndarray:
-        """`pipeline.results.overlap.shares_of` all pairs."""
+        """`pipeline.results.report.listed.shares_of` all pairs."""
         return shares_of(self.common["left"], self.common["right"])
 
     @property
@@ -201,3 +206,195 @@ def _numbered(column: pa.ListArray) -> tuple[pa.Array, list[np.ndarray]]:
     for own in rows:
         own.sort()
     return encoded.dictionary.take(order), rows[: len(column)]
+
+
+def common_members(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """The number of members that each pair of rows has in common.
+
+    Parameters
+    ----------
+    rows : sequence of ndarray, int
+        The members of each row, as numbers from 0. No row has a member twice.
+
+    Returns
+    -------
+    ndarray, shape (rows, rows), float64
+        Whole numbers. The diagonal has the length of each row.
+
+    Notes
+    -----
+    Members that are in the same rows count together, because there are mostly few such groups. A group is known by the
+    sum of a 64-bit hash per row; two groups have the same sum with a probability of 2**-64. Each group adds its size to
+    all pairs of its rows.
+    """
+    n, top = len(rows), max((int(own.max(initial=-1)) for own in rows), default=-1)
+    of_row = np.frombuffer(b"".join(blake2b(b"%d" % k, digest_size=8).digest() for k in range(n)), np.uint64)
+    signature = np.zeros(top + 1, np.uint64)
+    for own, hashed in zip(rows, of_row, strict=True):
+        signature[own] += hashed
+    groups, first, group, size = np.unique(signature, return_index=True, return_inverse=True, return_counts=True)
+    is_first = np.zeros(len(signature), bool)
+    is_first[first] = True
+    chosen = [own[is_first[own]] for own in rows]  # one member of each group says which rows the group is in
+    row = np.repeat(np.arange(n), list(map(len, chosen)))
+    group = group[np.concatenate([np.zeros(0, np.int64), *chosen])]
+    order = np.argsort(group, kind="stable")
+    rows_of, at = row[order], np.searchsorted(group[order], np.arange(len(groups)))
+    upto = np.empty(len(group), np.int64)  # by row and group, how many rows of the group there are up to this one
+    upto[order] = np.arange(1, len(order) + 1) - at[group[order]]
+    begins, common = np.searchsorted(row, np.arange(n + 1)), np.zeros((n, n))
+    for k in range(n):
+        own, lengths = group[begins[k] : begins[k + 1]], upto[begins[k] : begins[k + 1]]
+        places = np.arange(lengths.sum()) + np.repeat(at[own] - (np.cumsum(lengths) - lengths), lengths)
+        common[k, : k + 1] = common[: k + 1, k] = np.bincount(rows_of[places], np.repeat(size[own], lengths), k + 1)
+    return common
+
+
+def shares_of(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """The share of the edges of each biclique that each other one has, too.
+
+    Parameters
+    ----------
+    left, right : ndarray, shape (rows, rows)
+        `common_members` of both sides.
+
+    Returns
+    -------
+    ndarray, shape (rows, rows), float64
+        ``[i, j]`` is the number of edges that `i` and `j` have in common, divided by the number of edges of `i`.
+    """
+    both = left * right
+    shares: np.ndarray = both / np.maximum(np.diag(both), 1.0)[:, None]
+    return shares
+
+
+def repeated(shares: np.ndarray, order: np.ndarray, most: float) -> np.ndarray:
+    """Which bicliques mostly repeat a better one.
+
+    Parameters
+    ----------
+    shares : ndarray, shape (rows, rows)
+        `shares_of`.
+    order : ndarray, int
+        The bicliques to look at, the best first.
+    most : float
+        A biclique repeats a better one if it shares more than this with it. It is compared with those better ones that
+        repeat no other.
+
+    Returns
+    -------
+    ndarray, shape of `order`, int64
+        For each biclique in `order`, the one with which it shares most, if it repeats that one. Otherwise -1.
+    """
+    found, kept = np.full(len(order), -1, np.int64), np.zeros(len(order), np.int64)
+    n = 0
+    for k, i in enumerate(order):
+        own = shares[i, kept[:n]]
+        if n and own.max() > most:
+            found[k] = kept[own.argmax()]
+        else:
+            kept[n] = i
+            n += 1
+    return found
+
+
+#: The measures by which the page lists the largest bicliques of the summary.
+RANKINGS: tuple[By, ...] = ("edges", "balance")
+#: Members of those behind the largest, all together, that are read to find distinct ones.
+MOST_BEHIND = 500_000
+#: Parts and row groups whose sizes are looked at for examples, and row groups of which examples are read.
+_MOST_PARTS, _MOST_GROUPS, _MOST_READ = 64, 64, 16
+#: The fewest examples, if there are so many others: so small runs are on the page as a whole. Then the most of a cell.
+_EXAMPLES, _MOST_OF_A_CELL = 200, 200
+
+
+def chosen(run: Run, results: Results, summary: Summary) -> Listed:
+    """The largest bicliques by each measure, distinct ones behind them, and examples of all cells of the heat map.
+
+    Raises
+    ------
+    IncompleteError
+        If a part is missing or damaged.
+
+    Notes
+    -----
+    Reads the row groups that hold one of the largest of the summary, the two size columns of at most 64 row groups, and
+    at most 16 of these as a whole.
+    """
+    ranks = {by: _not_too_long(summary.largest[by]) for by in RANKINGS}
+    others = examples(Parts(run, results.files), cells_of(summary.sizes), [own[:TOP] for own in ranks.values()])
+    places = list(dict.fromkeys([*(place for own in ranks.values() for place in places_of(own)), *others]))
+    return listed(rows_at(results.files, places, results.schema), places, ranks, others)
+
+
+def _not_too_long(best: np.ndarray) -> np.ndarray:
+    """The `TOP` largest, and as many behind them as have `MOST_BEHIND` members together."""
+    edges, left = best[TOP:, 1], best[TOP:, 2]
+    return best[: TOP + int(np.searchsorted(np.cumsum(left + edges // left), MOST_BEHIND, side="right"))]
+
+
+def examples(parts: Parts, cells: Grid, rankings: list[np.ndarray]) -> list[Place]:
+    """Rows of every cell of the heat map, beside those that are in a ranking.
+
+    Parameters
+    ----------
+    parts : Parts
+    cells : Grid
+    rankings : list of ndarray, shape (n, 7)
+        As `pipeline.proof.selection.Largest.best`.
+
+    Returns
+    -------
+    list of Place
+        One row of every cell that has none in a ranking, as far as the row groups that are looked at have one. Then
+        more of the cells with the fewest, until there are `_EXAMPLES`.
+    """
+    ranked = np.unique(np.concatenate(rankings)[:, 1:], axis=0)  # each row once, whatever its measure is
+    known = {place for ranking in rankings for place in places_of(ranking)}
+    there_already = np.bincount(cells.cells(ranked[:, 1], ranked[:, 0] // ranked[:, 1]), minlength=cells.count.size)
+    missing = (cells.count.ravel() > 0) & (there_already == 0)
+    there = []
+    for place in _groups(parts):
+        # NumPy sorts numbers of 16 bits by their digits, three times as fast
+        own = cells.cells(*parts.sizes(*place)).astype(np.uint16)
+        there.append((place, own, np.flatnonzero(np.bincount(own))))
+    found = [np.empty((0, 5), np.int64)]
+    while there and len(found) <= _MOST_READ:
+        gains = [np.count_nonzero(missing[each]) for _, _, each in there]
+        if not max(gains) and sum(map(len, found)) >= _EXAMPLES:
+            break
+        place, own, each = there.pop(int(np.argmax(gains)))
+        missing[each] = False
+        found.append(_first_of_cells(place, own, known))
+    return _fewest_first(np.concatenate(found), there_already, cells.count.ravel())
+
+
+def _groups(parts: Parts) -> list[tuple[int, int]]:
+    """Row groups to look at, as (part, row group): at most `_MOST_GROUPS`, with large rows and with small ones."""
+    files = np.unique(np.linspace(0, parts.n_files - 1, min(parts.n_files, _MOST_PARTS)).astype(int)).tolist()
+    groups = sorted(parts.groups(files), key=lambda one: (np.prod(one[2] or (0, 0)), one[:2]))
+    some = np.unique(np.linspace(0, len(groups) - 1, min(len(groups), _MOST_GROUPS)).astype(int)).tolist()
+    return [groups[k][:2] for k in some]
+
+
+def _first_of_cells(place: tuple[int, int], cells: np.ndarray, known: set[Place]) -> np.ndarray:
+    """The first rows of each cell that are not known: part, row group, row, cell, and number in the cell from 0."""
+    is_new = np.ones(len(cells), bool)
+    is_new[[other[2] for other in known if other[:2] == place]] = False
+    rows = np.flatnonzero(is_new)
+    rows = rows[np.argsort(cells[rows], kind="stable")]
+    own = cells[rows]
+    number = np.arange(len(own)) - np.searchsorted(own, np.arange(int(own.max(initial=0)) + 1))[own]
+    first = number < _MOST_OF_A_CELL
+    n = int(first.sum())
+    return np.column_stack([np.full((n, 2), place), rows[first], own[first], number[first]])
+
+
+def _fewest_first(rows: np.ndarray, there_already: np.ndarray, counts: np.ndarray) -> list[Place]:
+    """A row of each cell of which none is listed, and more of the cells with the fewest until there are `_EXAMPLES`."""
+    rows = rows[np.lexsort((rows[:, 4], rows[:, 3]))]
+    cell = rows[:, 3]
+    number = there_already[cell] + np.arange(len(rows)) - np.searchsorted(cell, cell)
+    order = np.lexsort((counts[cell], number))
+    n = max(_EXAMPLES, int((number == 0).sum()))
+    return [(part, group, row) for part, group, row in rows[order[:n], :3].tolist()]

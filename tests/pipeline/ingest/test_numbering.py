@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bicliques.pipeline.ingest.table.numbering import Integers, Texts
-from bicliques.pipeline.ingest.table.text_parts import TextParts
+from bicliques.pipeline.ingest.table.numbering import Integers, TextParts, Texts
 from bicliques.schemas.errors import ResourceError
 from tests.support.children import in_child
 

@@ -197,7 +197,7 @@ def test_sparse_layouts_and_stored_zeros(layout):
 @pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
 def test_missing_entries_are_no_edges_of_a_sparse_matrix(layout, monkeypatch):
     """A pivot table with NaN for what is missing would be a complete graph."""
-    monkeypatch.setattr("bicliques.pipeline.ingest.readers.graphs.ROWS", 2)
+    monkeypatch.setattr("bicliques.pipeline.ingest.readers.objects.ROWS", 2)
     ratings = scipy.sparse.csr_array(np.array([[5.0, 0, 3], [4, np.nan, 0]])).asformat(layout)
     with pytest.raises(InputError, match="has NaN in row 1, column 1, counted from 0; if there is no edge, make it 0"):
         edges_in(ratings)

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bicliques.kernels.graph import threads as graph_threads
-from bicliques.pipeline.ingest.table import in_place, normalise
+from bicliques.pipeline.ingest.table import normalise
 from bicliques.pipeline.ingest.table.normalise import EdgeTable
 from bicliques.schemas.errors import ResourceError
 from tests.support.examples import examples
@@ -54,9 +54,9 @@ def test_a_table_is_the_same_on_any_number_of_threads(
     cuts = np.cumsum([0, *map(len, batches)])
     for threads in THREADS:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(in_place, "PIECE", piece)
+            patch.setattr(normalise, "PIECE", piece)
             patch.setattr(graph_threads, "LEAST", piece)
-            patch.setattr(in_place, "SMALL", small)
+            patch.setattr(normalise, "SMALL", small)
             patch.setattr(normalise, "SLICE", piece)
             patch.setattr(normalise, "MANY_TEXTS", 3)
             table = EdgeTable((pa.int64(), pa.int64()), threads)
@@ -106,14 +106,14 @@ def test_labels_are_ranked_at_the_same_time(most: int, n_labels: int, monkeypatc
 
         return real(waiting, items, threads)
 
-    real = in_place.in_order
-    monkeypatch.setattr(in_place, "in_order", both)
-    monkeypatch.setattr(in_place, "PIECE", 1000)
-    monkeypatch.setattr(in_place, "SMALL", 100)
+    real = normalise.in_order
+    monkeypatch.setattr(normalise, "in_order", both)
+    monkeypatch.setattr(normalise, "PIECE", 1000)
+    monkeypatch.setattr(normalise, "SMALL", 100)
     values = np.linspace(0, most, n_labels).astype(np.int32)
     column = np.random.default_rng(1).choice(values, 4000).astype(np.int32)
     expected = np.searchsorted(np.unique(column), column)
-    known = in_place.rank_by_value(column, 2)
+    known = normalise.rank_by_value(column, 2)
     assert np.isin(known, values).all()
     assert column.tolist() == expected.tolist()
     assert len(met) == 12

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.kernels.graph import root_wedges
 from bicliques.kernels.graph import threads as graph_threads
+from bicliques.kernels.graph import wedges
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.estimate.walk import only
@@ -109,8 +109,8 @@ def test_compiled_code_weighs_as_numpy_does(threads: int, monkeypatch: pytest.Mo
     monkeypatch.setattr(weights, "count_cores", lambda: threads)
     monkeypatch.setattr(graph_threads, "LEAST", 20)
     used = []
-    real = root_wedges.on_slices
-    monkeypatch.setattr(root_wedges, "on_slices", lambda work, cuts: used.append(len(cuts) - 1) or real(work, cuts))
+    real = wedges.on_slices
+    monkeypatch.setattr(wedges, "on_slices", lambda work, cuts: used.append(len(cuts) - 1) or real(work, cuts))
     assert (RootWeights(graph).by_rank == expected).all()
     assert used[0] == min(threads, graph.n_edges // graph.n_roots)
 

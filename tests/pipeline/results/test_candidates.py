@@ -1,4 +1,4 @@
-"""The best, the distinct, the surprising and the covering rows are those that plain Python finds on small graphs."""
+"""The best, the cover, the surprising and the covering rows are those that plain Python finds on small graphs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bicliques.pipeline.results import candidates, cover, distinct
+from bicliques.pipeline.results import candidates, cover
 from bicliques.pipeline.results.candidates import Score, SizeScore, best_rows
-from bicliques.pipeline.results.cover import cover_rows
-from bicliques.pipeline.results.distinct import distinct_rows
-from bicliques.pipeline.results.overlap import common_members, repeated, shares_of
+from bicliques.pipeline.results.cover import cover_rows, distinct_rows
 from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.report.listed import common_members, repeated, shares_of
 from bicliques.pipeline.results.surprise import UNIT, Surprise
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.search import MEASURES
@@ -131,7 +130,7 @@ def small_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     def rounds(n: int) -> Iterator[int]:
         return (next(sizes) for _ in itertools.count())
 
-    monkeypatch.setattr(distinct, "rounds", rounds)
+    monkeypatch.setattr(cover, "rounds", rounds)
     monkeypatch.setattr(cover, "rounds", rounds)
     monkeypatch.setattr(candidates, "MOST_MEMBERS", 25)
     monkeypatch.setattr(candidates, "count_cores", lambda: 1)

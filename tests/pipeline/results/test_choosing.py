@@ -11,7 +11,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.results.binning import Grid, cells_of
-from bicliques.pipeline.results.report import choosing
+from bicliques.pipeline.results.report import listed
 from bicliques.pipeline.results.report import listed as listing
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.listed import Listed
@@ -62,7 +62,7 @@ def test_every_cell_of_the_heat_map_has_a_row_and_a_cell_of_few_has_all(
     least = int(np.min(listed[listed < cells.count]))
     assert least > 1
     assert (listed >= np.minimum(cells.count, least)).all(), "no cell has more of them while another one has fewer"
-    monkeypatch.setattr(choosing, "_EXAMPLES", 0)
+    monkeypatch.setattr(listed, "_EXAMPLES", 0)
     cells, fewer = per_cell(run, listed_of(run))
     assert np.array_equal(fewer > 0, cells.count > 0)
     assert fewer.sum() < listed.sum(), "one of a cell is enough if there are many cells"
@@ -117,7 +117,7 @@ def test_no_more_is_read_behind_the_largest_than_has_room(dense: Path, monkeypat
     rows = bq.open_run(dense).top(300, "edges").to_pylist()
     members = sum(row["n_left"] + row["n_right"] for row in rows[100:150])
     for room, looked_at in ((members, 150), (members - 1, 149), (0, 100)):
-        monkeypatch.setattr(choosing, "MOST_BEHIND", room)
+        monkeypatch.setattr(listed, "MOST_BEHIND", room)
         monkeypatch.setattr(listing, "WANTED", 300)
         assert listed_of(dense).looked_at["edges"] == looked_at
 
@@ -143,14 +143,14 @@ def test_few_row_groups_are_read_of_a_run_of_many(
     dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Row groups with large and with small rows are among those that are looked at."""
-    parts, opened, looked = choosing.Parts(Run.at(dense), many), list[Path](), list[tuple[int, int]]()
+    parts, opened, looked = listed.Parts(Run.at(dense), many), list[Path](), list[tuple[int, int]]()
     sizes = parts.sizes
     monkeypatch.setattr(parts, "sizes", lambda *place: looked.append(place) or sizes(*place))
     monkeypatch.setattr(
         "bicliques.pipeline.results.parts.open_part", lambda file: opened.append(file) or open_part(file)
     )
     none = np.empty((0, 7), np.int64)
-    places = choosing.examples(parts, cells_of(bq.open_run(dense).sizes()), [none])
+    places = listed.examples(parts, cells_of(bq.open_run(dense).sizes()), [none])
     assert (len(looked), len(set(opened))) == (64, 64)
     groups = parts.groups(sorted(many.index(file) for file in set(opened)))
     most = {(part, group): int(np.prod(largest)) for part, group, largest in groups if largest}
@@ -162,14 +162,14 @@ def test_few_row_groups_are_read_of_a_run_of_many(
 def test_the_row_groups_with_most_missing_cells_are_read_first(
     dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choosing, "_EXAMPLES", 0)
-    parts, cells = choosing.Parts(Run.at(dense), many), cells_of(bq.open_run(dense).sizes())
-    there = {place: cells.cells(*parts.sizes(*place)) for place in choosing._groups(parts)}
+    monkeypatch.setattr(listed, "_EXAMPLES", 0)
+    parts, cells = listed.Parts(Run.at(dense), many), cells_of(bq.open_run(dense).sizes())
+    there = {place: cells.cells(*parts.sizes(*place)) for place in listed._groups(parts)}
     (part, group), own = next(iter(there.items()))
     left, right = parts.sizes(part, group)
     rows = np.arange(len(left))
     ranks = np.column_stack([rows, left * right, left, rows, rows * 0 + part, rows * 0 + group, rows])
-    places = choosing.examples(parts, cells, [ranks])
+    places = listed.examples(parts, cells, [ranks])
     found = [int(there[place[:2]][place[2]]) for place in places]
     missing = set(np.concatenate(list(there.values())).tolist()) - set(own.tolist())
     assert len(set(found)) == len(found), "one of a cell"

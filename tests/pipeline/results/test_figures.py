@@ -14,15 +14,20 @@ import numpy as np
 import pytest
 
 from bicliques.pipeline.results import svg
-from bicliques.pipeline.results.report import axes
-from bicliques.pipeline.results.report.axes import WIDTH, Bins, Linear, Logarithmic, colour_of, linear_numbers
+from bicliques.pipeline.results.report import figures
 from bicliques.pipeline.results.report.figures import (
     BUSY,
     LEFT,
     RIGHT,
+    WIDTH,
     WRITING,
+    Bins,
+    Linear,
+    Logarithmic,
     cells_of,
+    colour_of,
     degree_figure,
+    linear_numbers,
     size_figure,
     step_figure,
     timeline_figure,
@@ -118,7 +123,7 @@ def test_numbers_of_an_axis_are_within_it_and_do_not_touch(what: str) -> None:
     for axis, size in (("axis-x", 0.6), ("axis-y", 1.1)):
         for group in of_class(tree, axis):
             texts = [text for text in group.iter("text") if text.get("class") != "title"]
-            for narrow, font in ((True, axes.FONT), (False, 9.0)):
+            for narrow, font in ((True, figures.FONT), (False, 9.0)):
                 shown = [t for t in texts if not narrow or "wide" not in t.get("class", "")]
                 ends = []
                 for text in shown:
@@ -275,10 +280,10 @@ def test_pictures_say_what_the_sides_are_called() -> None:
 
 def test_texts_that_touch_on_a_phone_are_shown_where_letters_are_smaller() -> None:
     for room in (0.5, 1.1, 3.0):
-        places = [axes.FONT * room * 0.9 * k for k in range(5)]
-        assert axes._that_fit(places, [room] * 5) == [(0, ""), (1, " wide"), (2, ""), (3, " wide"), (4, "")]
+        places = [figures.FONT * room * 0.9 * k for k in range(5)]
+        assert figures._that_fit(places, [room] * 5) == [(0, ""), (1, " wide"), (2, ""), (3, " wide"), (4, "")]
         places = [9.0 * room * 0.9 * k for k in range(3)]
-        assert axes._that_fit(places, [room] * 3) == [(0, ""), (2, " wide")], "too close for a wide screen, too"
+        assert figures._that_fit(places, [room] * 3) == [(0, ""), (2, " wide")], "too close for a wide screen, too"
 
 
 def test_bars_are_as_long_as_their_steps() -> None:
@@ -353,5 +358,5 @@ def test_numbers_are_short() -> None:
 def test_the_rooms_of_the_style_sheet_and_of_the_axes_agree() -> None:
     """The axes leave room for the letters that the style sheet draws."""
     fonts = [float(size) for size in re.findall(r"font(?:-size)?: ([\d.]+)px", style())]
-    assert (min(fonts), max(fonts)) == (9.0, axes.FONT)
+    assert (min(fonts), max(fonts)) == (9.0, figures.FONT)
     assert (Path(svg.__file__).parent / "plot.css").read_text() == style()

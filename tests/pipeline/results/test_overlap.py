@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bicliques.pipeline.results.overlap import common_members, repeated, shares_of
+from bicliques.pipeline.results.report.listed import common_members, repeated, shares_of
 
 
 def random_rows(seed: int) -> tuple[list[np.ndarray], list[np.ndarray]]:

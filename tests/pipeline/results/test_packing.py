@@ -19,7 +19,7 @@ import bicliques as bq
 from bicliques.pipeline.results.report import listed as listing
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.listed import Listed
-from bicliques.pipeline.results.report.packing import PAGE, SHOWN, UNFOLDED, packed
+from bicliques.pipeline.results.report.page import PAGE, SHOWN, UNFOLDED, packed
 from bicliques.pipeline.run.opened import Run
 from tests.support.runs import random_edges, write_edges
 
