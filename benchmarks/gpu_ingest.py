@@ -32,7 +32,7 @@ from benchmarks.command import add_output, new_parser, output_file, run, write
 from benchmarks.facts import ROOT, commit, machine, nvidia_smi
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.schemas.options import RunLimits, RunOptions
 
 #: How often a process reads a file on the GPU. The first read warms up.
@@ -109,11 +109,11 @@ def same_tables(one: Path, other: Path) -> dict[str, bool]:
 
     Edges are compared as tables, because row groups and encoding depend on the writer.
     """
-    a, b = (pq.ParquetFile(folder / EDGES_FILE) for folder in (one, other))
+    a, b = (pa.concat_tables(map(pq.read_table, RunFolder(folder).edge_files())) for folder in (one, other))
     labels = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE)
     return {
         "labels": all((one / file).read_bytes() == (other / file).read_bytes() for file in labels),
-        "edges": a.read().equals(b.read()) and a.schema_arrow.equals(b.schema_arrow),
+        "edges": a.equals(b) and a.schema.equals(b.schema),
     }
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.names import EDGES_FILE
 from bicliques.pipeline.run.plan import Plan
 from bicliques.schemas.options import CallOptions, IngestOptions, RunLimits, RunOptions
 
@@ -49,7 +49,7 @@ def read(source: Path, options: IngestOptions | None = None, ingest_on: IngestOn
         folder = steps.start(
             source, Path(temporary) / "run", choice, RunLimits(), False, CallOptions(ingest_on=ingest_on)
         )
-        table = pq.read_table(folder.path / EDGES_FILE)
+        table = pa.concat_tables(map(pq.read_table, folder.edge_files()))
         left, right = (table[name].to_numpy() for name in table.column_names[:2])
     return Edges(left, right, int(left.max()) + 1, int(right.max()) + 1)
 

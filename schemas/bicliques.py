@@ -8,7 +8,6 @@ proof.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,9 +16,11 @@ import pyarrow as pa
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.hashes import VertexHashes, hashes_of_ids, mixed
 
-#: Version of the Parquet layout and of the fingerprint. A change of either gets a new number. The type of labels is not
-#: part of it: that depends on the input.
-SCHEMA_VERSION = 2
+#: Version of the layout and of the fingerprint. A change of either gets a new number. The type of labels is not part of
+#: it: that depends on the input.
+SCHEMA_VERSION = 3
+#: Versions whose runs are read and resumed.
+READ_VERSIONS = (2, 3)
 
 #: Ids are signed, because every reader and database has signed integers of 64 bits, and few have unsigned ones.
 ID = np.dtype(np.int64)
@@ -174,19 +175,6 @@ def biclique_schema(left_label: pa.DataType, right_label: pa.DataType, provenanc
             **{f"bicliques.{name}": value for name, value in vars(provenance).items()},
         },
     )
-
-
-def statement(rows: int, fingerprint: int) -> dict[str, str]:
-    """The metadata of a file, beside that of its schema, that says what it holds."""
-    return {"bicliques.rows": str(rows), "bicliques.fingerprint": str(fingerprint)}
-
-
-def stated(metadata: Mapping[bytes, bytes] | None) -> tuple[int, int] | None:
-    """Number and fingerprint of the rows of a file, as its metadata says. None if it does not say."""
-    try:
-        return int((metadata or {})[b"bicliques.rows"]), int((metadata or {})[b"bicliques.fingerprint"])
-    except (KeyError, ValueError):
-        return None
 
 
 def fingerprint(batch: Bicliques) -> int:

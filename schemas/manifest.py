@@ -44,6 +44,8 @@ class Part:
     rows : int
     bytes : int
         Size of the file.
+    fingerprint : str
+        Sum of the ids of its rows, modulo 2**64, in decimal. Empty in runs of earlier versions.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class Part:
     name: str
     rows: int
     bytes: int
+    fingerprint: str = ""
 
     def __post_init__(self) -> None:
         if _PART_NAME.fullmatch(self.name) is None:

@@ -13,7 +13,7 @@ from bicliques.pipeline.output.part_writer import LAYOUT, part_schema, to_batch
 from bicliques.pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
 from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.labels import Tables
-from bicliques.schemas.bicliques import Bicliques, Provenance, fingerprint, statement
+from bicliques.schemas.bicliques import Bicliques, Provenance, fingerprint
 from bicliques.schemas.difference import Counted
 
 
@@ -48,7 +48,6 @@ def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, prove
                 table = pa.Table.from_batches([to_batch(group, tables)])
                 writer.write_table(table, row_group_size=2 * stretch.GROUP_ROWS)
                 rows, total = rows + len(group), (total + fingerprint(group)) % 2**64
-            writer.add_key_value_metadata(statement(rows, total))
             writer.close()
         finally:
             writer.is_open = False  # after an error it would try to write the end of the file

@@ -18,7 +18,7 @@ from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn
 from bicliques.pipeline.ingest.staging import all_or_nothing
 from bicliques.pipeline.run.checksums import checksum
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.names import INGEST_FILES, OPTIONS_FILE
+from bicliques.pipeline.run.names import OPTIONS_FILE, ingest_files
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.option import as_option
@@ -60,7 +60,7 @@ def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on:
     except IncompleteError as error:
         raise InputError(f"{source} cannot be taken as a source: {error}") from error
     with all_or_nothing(folder) as staging:
-        for file in INGEST_FILES:
+        for file in ingest_files(sums):
             _link_or_copy(source / file, staging / file)
             if checksum(staging / file) != sums.get(str(file)):
                 raise InputError(f"{source / file} is missing or damaged; mend it with: {how_to_resume(source)}")

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bicliques.pipeline.run.files import disk_errors
-from bicliques.pipeline.run.names import INGEST_FILES, STAGING, refuse_links
+from bicliques.pipeline.run.names import STAGING, ingest_files, refuse_links
 from bicliques.schemas.errors import InputError
 
 
@@ -23,10 +23,10 @@ def all_or_nothing(folder: Path) -> Iterator[Path]:
         raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
     made: list[Path] = []
     try:
-        for file in INGEST_FILES:
-            (staging / file).parent.mkdir(exist_ok=True)
+        for name in ("labels", "edges"):
+            (staging / name).mkdir()
         yield staging
-        for file in INGEST_FILES:
+        for file in ingest_files(f"edges/{path.name}" for path in (staging / "edges").iterdir()):
             target = folder / file
             if not target.parent.exists():
                 target.parent.mkdir()

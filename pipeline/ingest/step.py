@@ -21,7 +21,7 @@ from bicliques.pipeline.ingest.staging import all_or_nothing
 from bicliques.pipeline.ingest.table.normalise import EdgeTable
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS
-from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.progress import number
 from bicliques.schemas.errors import DeviceMemoryError, InputError
 from bicliques.schemas.options import IngestOptions
@@ -106,7 +106,7 @@ def ingest(
     ingest_on: IngestOn = "auto",
     keep: Callable[[Any], None] | None = None,
 ) -> IngestSummary:
-    """Read `source` and write `EDGES_FILE`, `LEFT_LABELS_FILE` and `RIGHT_LABELS_FILE` into `folder`.
+    """Read `source` and write the tables of edges and labels into `folder`.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ def _ingest(
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]
         labels.append(threads.submit(right.write, staging / RIGHT_LABELS_FILE, at_a_time))
         with guard():
-            table.write(staging / EDGES_FILE)
+            table.write(staging)
         for written in labels:
             written.result()
     if keep is not None and not isinstance(table, EdgeTable):

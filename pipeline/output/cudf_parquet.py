@@ -18,13 +18,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bicliques.pipeline.output.footer import amend
 from bicliques.pipeline.output.parallel_writer import writing_threads
 from bicliques.pipeline.output.part_writer import part_schema
 from bicliques.pipeline.output.rmm_pool import device_bytes, take_from_pool
 from bicliques.pipeline.run.labels import Tables
 from bicliques.schemas import blocks
-from bicliques.schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance, statement
+from bicliques.schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import DeviceMemoryError
 
@@ -191,7 +190,7 @@ class CudfFile:
 
     def __init__(self, backend: CudfParquet, path: Path):
         self.backend, self.path = backend, path
-        self._rows = self._fingerprint = 0
+        self._fingerprint = 0
         self.stream = backend.cupy.cuda.Stream(non_blocking=True)
         # For lists of integers, zstd alone makes smaller files in less time than dictionaries do. Numbers that hardly
         # change from row to row are written as differences, which leave zstd little to do.
@@ -223,13 +222,12 @@ class CudfFile:
             self._writer.write(self.backend.table(piece, self.stream))
             self._fingerprint = (self._fingerprint + self.backend.fingerprint(piece, self.stream)) % 2**64
             self.stream.synchronize()
-        self._rows += len(piece)
 
-    def close(self) -> None:
-        """Write the footer."""
+    def close(self) -> int:
+        """Write the footer. Returns the sum of the ids, modulo 2**64."""
         with writing_errors():
             self._writer.close([])
-        amend(self.path, statement(self._rows, self._fingerprint))  # cuDF takes metadata only when a file is opened
+        return self._fingerprint
 
 
 def column_values(cupy: ModuleType, column: Any) -> Any:

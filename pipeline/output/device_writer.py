@@ -34,8 +34,8 @@ class ChunkFile(Protocol):
         """Append these rows as row groups."""
         ...
 
-    def close(self) -> None:
-        """Write the end of the file."""
+    def close(self) -> int:
+        """Write the end of the file. Returns the fingerprint of its rows."""
         ...
 
 
@@ -160,10 +160,10 @@ class DeviceWriter:
     def _name(self, part: _OpenPart) -> None:
         """Close a part's file and give it a name of its own."""
         with disk_errors(part.path):
-            part.file.close()
+            total = part.file.close()
             with self._lock:
                 name = part_name(self.stem, len(self.parts))
-                self.parts.append(Part(name, part.rows, part.path.stat().st_size))
+                self.parts.append(Part(name, part.rows, part.path.stat().st_size, str(total)))
             replace_file(part.path, self.folder / name)
 
     def _remove_unnamed(self) -> None:

@@ -15,7 +15,7 @@ from bicliques.pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row
 from bicliques.pipeline.run.files import create, disk_errors, replace_file
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.names import part_name, part_stem, unnamed_part
-from bicliques.schemas.bicliques import UNKNOWN, Bicliques, Provenance, biclique_schema, fingerprint, statement
+from bicliques.schemas.bicliques import UNKNOWN, Bicliques, Provenance, biclique_schema, fingerprint
 from bicliques.schemas.manifest import Part
 
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
@@ -153,12 +153,11 @@ class PartWriter:
             return
         name = part_name(self.stem, len(self.parts))
         with disk_errors(self.folder / name):
-            self._writer.add_key_value_metadata(statement(self._rows, self._fingerprint))
             self._writer.close()
             size = self._file.tell()
             self._file.close()
             replace_file(self._temporary(), self.folder / name)
-        self.parts.append(Part(name, self._rows, size))
+        self.parts.append(Part(name, self._rows, size, str(self._fingerprint)))
         self._writer, self._file, self._rows, self._fingerprint = None, None, 0, 0
 
     def _temporary(self) -> Path:

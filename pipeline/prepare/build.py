@@ -24,7 +24,7 @@ from bicliques.pipeline.run.checksums import checksums_of
 from bicliques.pipeline.run.files import create, disk_errors, settle
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import LABEL_FILES
-from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import check_edges, read_integers, read_table
 from bicliques.schemas.dtypes import VERTEX
@@ -219,8 +219,8 @@ def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
     """The edge table as two int32 columns, sorted by (left, right), 8 bytes per edge. All cores read it."""
     facts = folder.need("ingest")
     sizes = {"left": facts["n_left"], "right": facts["n_right"]}
-    columns = read_integers(folder.path / EDGES_FILE, min(count_cores(), MOST_THREADS), sizes)
-    check_edges(folder.path / EDGES_FILE, len(columns["left"]), sizes.values())
+    check_edges(files := folder.edge_files(), sizes.values())
+    columns = read_integers(files, min(count_cores(), MOST_THREADS), sizes)
     return columns["left"], columns["right"]
 
 

@@ -272,10 +272,10 @@ def _check_claim(claim: _Claim, parts: list[PartRead]) -> None:
             f"reported ({claim.rows}, {claim.fingerprint}); {claim.remedy}"
         )
     for part in parts:
-        if (part.rows, part.fingerprint) != part.stated:
+        if part.part.fingerprint not in ("", str(part.fingerprint)):
             raise IncompleteError(
-                f"{part.part.name} has rows and fingerprint {(part.rows, part.fingerprint)}, but its metadata says "
-                f"{part.stated}; {claim.remedy}"
+                f"{part.part.name} has rows with fingerprint {part.fingerprint}, but its ledger entry says "
+                f"{part.part.fingerprint}; {claim.remedy}"
             )
 
 

@@ -22,7 +22,7 @@ from bicliques.pipeline.run.labels import Tables, ids_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import open_part, read_schema
 from bicliques.pipeline.slices.run_in_worker import open_in_worker
-from bicliques.schemas.bicliques import SCHEMA_VERSION, Bicliques, stated
+from bicliques.schemas.bicliques import READ_VERSIONS, Bicliques
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
 from bicliques.schemas.manifest import Part
@@ -74,15 +74,12 @@ class PartProof:
         Number of rows.
     fingerprint : int
         Sum of the hashes of the rows, modulo 2**64.
-    stated : (int, int) or None
-        Number and fingerprint of the rows of the whole part, as its metadata says.
     hashes : ndarray, shape (rows,), uint64, or None
         The hashes, if the task says `keep_hashes`.
     """
 
     rows: int
     fingerprint: int
-    stated: tuple[int, int] | None
     hashes: np.ndarray | None = None
 
 
@@ -149,8 +146,6 @@ class _Group(NamedTuple):
 
 def _prove(task: ProofTask, run: Run, path: Path, groups: Iterator[_Group]) -> tuple[PartProof, Summary]:
     summary = Summary(*map(len, run.hashes))
-    with open_part(path) as file:
-        said = stated(file.metadata.metadata)
     rows = total = 0
     hashes: list[np.ndarray] = []
     for group in groups:
@@ -162,7 +157,7 @@ def _prove(task: ProofTask, run: Run, path: Path, groups: Iterator[_Group]) -> t
         if task.keep_hashes:
             hashes.append(own)
     kept = np.concatenate([np.empty(0, np.uint64), *hashes]) if task.keep_hashes else None
-    return PartProof(rows, total % 2**64, said, kept), summary.compact()
+    return PartProof(rows, total % 2**64, kept), summary.compact()
 
 
 def _hashed_here(task: ProofTask, run: Run, path: Path) -> Iterator[_Group]:
@@ -243,9 +238,10 @@ def _texts(tables: Tables) -> list[str]:
 
 def _check_schema(path: Path, schema: pa.Schema, tables: Tables) -> None:
     version = (schema.metadata or {}).get(b"bicliques.schema", b"none").decode()
-    if version != str(SCHEMA_VERSION):
+    versions = list(map(str, READ_VERSIONS))
+    if version not in versions:
         raise IncompleteError(
-            f"{path} has schema version {version}, and this package reads version {SCHEMA_VERSION}; mine again"
+            f"{path} has schema version {version}, and this package reads versions {' and '.join(versions)}; mine again"
         )
     expected = part_schema(tables)
     if not schema.equals(expected):

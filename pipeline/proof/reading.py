@@ -56,8 +56,6 @@ class PartRead:
     rows : int
     fingerprint : int
         Of the rows that were read, modulo 2**64.
-    stated : (int, int) or None
-        Both, as the metadata of the part says.
     """
 
     part: Part
@@ -66,7 +64,6 @@ class PartRead:
     unread: int = 0
     rows: int = 0
     fingerprint: int = 0
-    stated: tuple[int, int] | None = None
 
 
 class _Running(NamedTuple):
@@ -218,7 +215,6 @@ class Reading:
         known = self._parts[task.part.name]
         known.unread -= 1
         known.rows += proof.rows
-        known.stated = proof.stated
         self._rows_read += proof.rows
         known.fingerprint = (known.fingerprint + proof.fingerprint) % 2**64
         if self._hashes is not None and proof.hashes is not None:

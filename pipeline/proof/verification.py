@@ -30,7 +30,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.tables import open_part
-from bicliques.schemas.bicliques import Bicliques, stated
+from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.facts import BEFORE_MINING
 from bicliques.schemas.manifest import Manifest
@@ -371,13 +371,12 @@ class _Reading:
                 f"the parts hold {found[0]} rows with fingerprint {found[1]}, but the manifest says {said[0]} and "
                 f"{said[1]}"
             )
-
-        for part, held in zip(self.manifest.parts, self.held, strict=True):
-            path = self.folder.bicliques / part.name
-            with open_part(path) as file:
-                said_of_part = stated(file.metadata.metadata)
-            if held != said_of_part:
-                raise IncompleteError(f"{path} has rows and fingerprint {held}, but its metadata says {said_of_part}")
+        for part, (rows, total) in zip(self.manifest.parts, self.held, strict=True):
+            if (rows, str(total)) != (part.rows, part.fingerprint or str(total)):
+                raise IncompleteError(
+                    f"{self.folder.bicliques / part.name} has {rows} rows with fingerprint {total}, but the manifest "
+                    f"says {part.rows} and {part.fingerprint or total}"
+                )
 
     def _check_summary(self, own: Summary) -> None:
         if self.folder.summary.exists() and Summary.read(self.folder) != own:

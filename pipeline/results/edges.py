@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow.parquet as pq
 
-from bicliques.pipeline.run.names import EDGES_FILE
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import check_edges, check_ids, open_part
 from bicliques.schemas.dtypes import VERTEX
@@ -16,20 +15,21 @@ from bicliques.schemas.dtypes import VERTEX
 def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The dense ids of the left and of the right ends of the edges, int32, sorted by both, some of them at a time.
 
-    Except for the last ones these are at least as many edges as there are vertices on the larger side, because who
-    counts the ends of some edges adds up as many sums as there are vertices.
+    Except for the last ones of a file these are at least as many edges as there are vertices on the larger side,
+    because who counts the ends of some edges adds up as many sums as there are vertices.
 
     Raises
     ------
     IncompleteError
         If the edge table is missing or damaged.
     """
-    sizes = run.input["n_left"], run.input["n_right"]
-    with open_part(run.path / EDGES_FILE) as table:
-        check_edges(run.path / EDGES_FILE, table.metadata.num_rows, sizes)
-        for groups in _long_enough(table.metadata, max(sizes)):
-            edges = table.read_row_groups(groups, columns=["left", "right"])
-            yield check_ids(edges["left"].to_numpy(), sizes[0]), check_ids(edges["right"].to_numpy(), sizes[1])
+    sizes, files = (run.input["n_left"], run.input["n_right"]), run.folder.edge_files()
+    check_edges(files, sizes)
+    for file in files:
+        with open_part(file) as table:
+            for groups in _long_enough(table.metadata, max(sizes)):
+                edges = table.read_row_groups(groups, columns=["left", "right"])
+                yield check_ids(edges["left"].to_numpy(), sizes[0]), check_ids(edges["right"].to_numpy(), sizes[1])
 
 
 def degrees_of(run: Run) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,6 @@ import pyarrow as pa
 from bicliques.pipeline.rows.frames import json_text
 from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.labels import ids_of
-from bicliques.pipeline.run.names import EDGES_FILE
 from bicliques.pipeline.run.outside import refuse_inside_run
 from bicliques.pipeline.run.tables import check_ids, open_part
 from bicliques.schemas.errors import InputError
@@ -200,13 +199,14 @@ def _neighbours(run: Run) -> Iterator[tuple[bool, np.ndarray]]:
     Many neighbours come in several parts. Every left vertex has some.
     """
     before, sizes = -1, (run.input["n_left"], run.input["n_right"])
-    with open_part(run.path / EDGES_FILE) as part:
-        for batch in part.iter_batches(_EDGES, columns=["left", "right"]):
-            left, right = (check_ids(own.to_numpy(), n) for own, n in zip(batch.columns, sizes, strict=True))
-            cuts = np.flatnonzero(np.diff(left)) + 1
-            for vertex, own in zip(left[np.r_[0, cuts]].tolist(), np.split(right, cuts), strict=True):
-                yield vertex != before, own
-                before = vertex
+    for file in run.folder.edge_files():
+        with open_part(file) as part:
+            for batch in part.iter_batches(_EDGES, columns=["left", "right"]):
+                left, right = (check_ids(own.to_numpy(), n) for own, n in zip(batch.columns, sizes, strict=True))
+                cuts = np.flatnonzero(np.diff(left)) + 1
+                for vertex, own in zip(left[np.r_[0, cuts]].tolist(), np.split(right, cuts), strict=True):
+                    yield vertex != before, own
+                    before = vertex
 
 
 #: The formats by name.

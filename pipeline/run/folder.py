@@ -19,6 +19,7 @@ from bicliques.pipeline.run.names import (
     OPTIONS_FILE,
     REPORT_FILE,
     has_name_of_run,
+    ingest_files,
     is_entry,
     is_ours,
     is_part,
@@ -27,7 +28,7 @@ from bicliques.pipeline.run.names import (
 from bicliques.pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
 from bicliques.pipeline.run.stored import bring, shown_place, sizes_of, store_of
 from bicliques.pipeline.run.version import __version__
-from bicliques.schemas.bicliques import SCHEMA_VERSION
+from bicliques.schemas.bicliques import READ_VERSIONS, SCHEMA_VERSION
 from bicliques.schemas.errors import IncompleteError, InputError, said
 from bicliques.schemas.facts import STEPS, StepFiles
 from bicliques.schemas.manifest import Manifest
@@ -213,6 +214,10 @@ class RunFolder:
         self._refuse_strange(step, sums)  # files are written by these names, and a store may have the record
         return sums
 
+    def edge_files(self) -> list[Path]:
+        """The files of the table of edges, in order."""
+        return [self.path / file for file in ingest_files(self.checksums("ingest"))[2:]]
+
     def keep_checksums(self, step: str) -> dict[str, int]:
         """The checksums of the files of a step that is to be done again.
 
@@ -392,6 +397,6 @@ class RunFolder:
         schema, version = header.get("schema_version"), header.get("version")
         if schema is None or version is None:
             raise IncompleteError(f"{file} does not say which version wrote it; {_ANEW}")
-        if schema != SCHEMA_VERSION:
+        if schema not in READ_VERSIONS:
             raise InputError(of_another_schema(self.path, schema, version))
         return header

@@ -31,16 +31,17 @@ import os
 import re
 import stat
 import uuid
+from collections.abc import Iterable
 from pathlib import Path
 
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.facts import PART_NAME
 
-#: Files of the tables of edges and labels, below the folder of a run.
+#: Files of the tables of edges and labels, below the folder of a run. Many edges have more files; see `edges_file`.
 EDGES_FILE = Path("edges/edges.parquet")
 LEFT_LABELS_FILE = Path("labels/left.parquet")
 RIGHT_LABELS_FILE = Path("labels/right.parquet")
-INGEST_FILES = (LEFT_LABELS_FILE, RIGHT_LABELS_FILE, EDGES_FILE)
+_EDGES_FILE = re.compile(r"edges/edges(?:-([1-9]\d*))?\.parquet")
 
 logger = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ STAGING = ".ingest-"
 #: The folders of a run, and the names that each may hold.
 _FORMS = {
     "steps": r"[a-z]+\.json",
-    "edges": r"edges\.parquet",
+    "edges": r"edges(-[1-9]\d*)?\.parquet",
     "labels": r"(left|right)\.parquet",
     "graph": r"[a-z_]+\.npy|(graph|bands)\.json|(left|right)_labels\.arrow",
     "plan": r"(roots|weights)\.npy",
@@ -109,6 +110,17 @@ def part_name(stem: str, number: int) -> str:
 def unnamed_part(stem: str, number: int) -> str:
     """Name of a part that is being written."""
     return f".{stem}-{number}.tmp"
+
+
+def edges_file(number: int) -> Path:
+    """Name of a file of the table of edges, which are sorted over all of them, numbered from 0."""
+    return EDGES_FILE.with_stem(f"edges-{number}") if number else EDGES_FILE
+
+
+def ingest_files(names: Iterable[str]) -> list[Path]:
+    """The tables of the input, the edges last and in order, of which `names` has the files of edges that there are."""
+    numbers = sorted(int(found[1] or 0) for found in map(_EDGES_FILE.fullmatch, names) if found)
+    return [LEFT_LABELS_FILE, RIGHT_LABELS_FILE, *map(edges_file, numbers or [0])]
 
 
 def is_part(path: Path) -> bool:

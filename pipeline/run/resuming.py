@@ -63,9 +63,10 @@ def no_run(path: Path) -> str:
 
 def of_another_schema(folder: Path, schema: object, version: object) -> str:
     """Why a run of another schema version, which that version of the package wrote, is not used, and what helps."""
-    from bicliques.schemas.bicliques import SCHEMA_VERSION  # not for other sentences: it imports Arrow
+    from bicliques.schemas.bicliques import READ_VERSIONS  # not for other sentences: it imports Arrow
 
     remedy = f"use version {version} of the package"
-    if isinstance(schema, int) and schema < SCHEMA_VERSION:
+    if isinstance(schema, int) and schema < min(READ_VERSIONS):
         remedy = f"mine again into another folder, or read the Parquet files in {folder / 'bicliques'} directly"
-    return f"{folder} was made with schema version {schema}, and this package reads version {SCHEMA_VERSION}; {remedy}"
+    versions = " and ".join(map(str, READ_VERSIONS))
+    return f"{folder} was made with schema version {schema}, and this package reads versions {versions}; {remedy}"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -145,26 +147,31 @@ def check_ids(ids: np.ndarray, n: int) -> np.ndarray:
     return ids
 
 
-def check_edges(path: Path, n: int, sizes: Iterable[int]) -> None:
+def check_edges(files: Sequence[Path], sizes: Iterable[int]) -> None:
     """Refuse numbers of vertices of which there are more than edges. Each has an edge, and whoever asks needs memory.
 
     Raises
     ------
     IncompleteError
-        With the path of the edges.
+        With the path of the first file of the edges.
     """
+    n = 0
+    for file in files:
+        with open_part(file) as part:
+            n += part.metadata.num_rows
     if max(sizes) > n:
         raise IncompleteError(
-            f"{path} has {n:,} edges, too few for {max(sizes):,} vertices; delete it and resume the run"
+            f"{files[0]} has {n:,} edges, too few for {max(sizes):,} vertices; delete it and resume the run"
         )
 
 
-def read_integers(path: Path, threads: int, sizes: dict[str, int]) -> dict[str, np.ndarray]:
-    """The columns of a file of dense ids without nulls that `open_part` opens, as arrays that cannot be written.
+def read_integers(files: Sequence[Path], threads: int, sizes: dict[str, int]) -> dict[str, np.ndarray]:
+    """The columns of files of dense ids without nulls that `open_part` opens, as arrays that cannot be written.
 
     Parameters
     ----------
-    path : Path
+    files : sequence of Path
+        At least one. Their rows follow one another.
     threads : int
         Threads that decode row groups.
     sizes : dict of str to int
@@ -175,25 +182,30 @@ def read_integers(path: Path, threads: int, sizes: dict[str, int]) -> dict[str, 
     IncompleteError
         Where `open_part` raises it.
     """
-    with open_part(path) as part:
-        schema, metadata = part.schema_arrow, part.metadata
-        n_groups = metadata.num_row_groups
-        ends = np.cumsum([0, *(metadata.row_group(k).num_rows for k in range(n_groups))])
-        # by their names, because Arrow's own table of types asks for pandas, which commands hide
-        columns = {field.name: np.empty(ends[-1], np.dtype(str(field.type))) for field in schema}
+    groups: list[tuple[Path, int, int]] = []  # file, number in the file, and first row of each row group
+    n = 0
+    for file in files:
+        with open_part(file) as part:
+            schema = part.schema_arrow
+            for group in range(part.metadata.num_row_groups):
+                groups.append((file, group, n))
+                n += part.metadata.row_group(group).num_rows
+    # by their names, because Arrow's own table of types asks for pandas, which commands hide
+    columns = {field.name: np.empty(n, np.dtype(str(field.type))) for field in schema}
 
-    def read(groups: np.ndarray) -> None:
-        with open_part(path) as part:  # a reader of its own, as readers do not say that threads can share them
-            for group in groups.tolist():
-                table = part.read_row_group(group, use_threads=False)
-                for name, column in columns.items():
-                    own = column[ends[group] : ends[group + 1]]
-                    np.concatenate(table[name].chunks, out=own)
-                    check_ids(own, sizes[name])
+    def read(some: np.ndarray) -> None:
+        for file, own in groupby((groups[k] for k in some.tolist()), itemgetter(0)):
+            with open_part(file) as part:  # a reader of its own, as readers do not say that threads can share them
+                for _, group, start in own:
+                    table = part.read_row_group(group, use_threads=False)
+                    for name, column in columns.items():
+                        rows = column[start : start + len(table)]
+                        np.concatenate(table[name].chunks, out=rows)
+                        check_ids(rows, sizes[name])
 
     with ThreadPoolExecutor(threads) as pool:
-        at_a_time = pool.map if n_groups > 1 else map
-        list(at_a_time(read, np.array_split(np.arange(n_groups), min(threads, n_groups))))
+        at_a_time = pool.map if len(groups) > 1 else map
+        list(at_a_time(read, np.array_split(np.arange(len(groups)), max(min(threads, len(groups)), 1))))
     for column in columns.values():
         column.flags.writeable = False
     return columns

@@ -138,7 +138,7 @@ def test_numbers_are_not_given_twice(day: Path) -> None:
         (b"", IncompleteError, r"options\.json cannot be read \(.*\); start the run again in another folder"),
         (b"[]", IncompleteError, r"options\.json does not hold a JSON object; start the run again in another folder"),
         (b"{}", IncompleteError, r"options\.json does not say which version wrote it; start the run again in another"),
-        (b'{"schema_version": 9, "version": "2"}', InputError, r"schema version 9, and .* 2; use version 2 of the"),
+        (b'{"schema_version": 9, "version": "2"}', InputError, r"schema version 9, and .* 3; use version 2 of the"),
         (b'{"schema_version": 2, "version": "0"}', IncompleteError, r"options\.json cannot be used .*; start the run"),
     ],
 )

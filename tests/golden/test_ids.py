@@ -51,6 +51,6 @@ def test_ids_are_these_numbers(tmp_path: Path, engine: str, turned: bool, order:
         results = bq.mine(table, tmp_path / "out", **how)
     expected = {ids[turned]: ((b, a) if turned else (a, b)) for a, b, *ids in IDS}
     assert {row.id: tuple(row) for row in results} == expected
-    assert SCHEMA_VERSION == 2, "these are the ids of version 2"
+    assert SCHEMA_VERSION == 3, "these are the ids of versions 2 and 3"
     assert results.to_arrow(["id"])["id"].type == pa.int64()
     assert results.manifest.fingerprint == FINGERPRINTS[turned] == sum(expected) % 2**64

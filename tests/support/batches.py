@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from bicliques.schemas.bicliques import Bicliques, statement
+from bicliques.schemas.bicliques import Bicliques
 
 #: Of four left and three right vertices.
 LABELS = (pa.array([10, 20, 30, 40]), pa.array(["a", "b", "c"]))
@@ -42,16 +39,3 @@ def some(n: int, seed: int = 0) -> Bicliques:
 def hashes_of(batch: Bicliques) -> np.ndarray:
     """The ids as hashes, uint64."""
     return batch.ids.view(np.uint64)
-
-
-def state_anew(part: Path) -> None:
-    """Write a part again, with metadata that says what it holds."""
-    with pq.ParquetFile(part) as file:
-        groups = [file.read_row_group(k) for k in range(file.num_row_groups)]
-        schema = file.schema_arrow
-    ids = np.concatenate([np.empty(0, np.int64), *(group["id"].to_numpy() for group in groups)])
-    total = int(np.add.reduce(ids.view(np.uint64), dtype=np.uint64))
-    with pq.ParquetWriter(part, schema) as writer:
-        for group in groups:
-            writer.write_table(group, row_group_size=max(len(group), 1))
-        writer.add_key_value_metadata(statement(len(ids), total))

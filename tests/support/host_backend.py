@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from bicliques.pipeline.output.part_writer import part_schema, to_batch
 from bicliques.pipeline.output.stretch import pieces_of
 from bicliques.pipeline.run.labels import Tables
-from bicliques.schemas.bicliques import Bicliques, fingerprint, statement
+from bicliques.schemas.bicliques import Bicliques, fingerprint
 from tests.support.batches import LABELS
 
 
@@ -37,7 +37,7 @@ class Host:
 class HostFile:
     def __init__(self, host: Host, path: Path):
         self.host = host
-        self.rows = self.fingerprint = 0
+        self.fingerprint = 0
         host.opened += 1
         self.writer = pq.ParquetWriter(path, part_schema(host.tables))
 
@@ -46,13 +46,12 @@ class HostFile:
             self.host.waiting += 1
             self.host.most = max(self.host.most, self.host.waiting)
             self.host.written.append(piece)
-        self.rows += len(piece)
         self.fingerprint += fingerprint(piece)
         self.host.go.wait(60)
         self.writer.write_table(pa.Table.from_batches([to_batch(piece, self.host.tables)]))
         with self.host.lock:
             self.host.waiting -= 1
 
-    def close(self) -> None:
-        self.writer.add_key_value_metadata(statement(self.rows, self.fingerprint % 2**64))
+    def close(self) -> int:
         self.writer.close()
+        return self.fingerprint % 2**64

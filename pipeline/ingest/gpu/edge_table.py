@@ -19,6 +19,7 @@ import pyarrow as pa
 from bicliques.pipeline.ingest.gpu.arrays import Arrays
 from bicliques.pipeline.ingest.table.normalise import SLICE, Labels, digest_of
 from bicliques.pipeline.ingest.table.numbering import refuse_too_many
+from bicliques.pipeline.run.names import EDGES_FILE
 
 #: Device memory per edge of a chunk, in bytes, for labels, codes, words, and sorting.
 _EDGE_BYTES = 160
@@ -141,9 +142,9 @@ class DeviceEdgeTable:
             for start in range(0, len(words), PIECE):
                 yield self.arrays.on_device(words[start : start + PIECE])
 
-    def write(self, path: Path) -> None:
-        """Write the sorted unique edges."""
-        self.arrays.write_edges(path, self.unique())
+    def write(self, folder: Path) -> None:
+        """Write the sorted unique edges below the folder of a run, as one file."""
+        self.arrays.write_edges(folder / EDGES_FILE, self.unique())
 
     def digest(self, left: Labels, right: Labels) -> str:
         """See `pipeline.ingest.table.normalise.EdgeTable.digest`."""

@@ -20,13 +20,15 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from bicliques.kernels.graph.threads import sort
 from bicliques.pipeline.ingest.readers.opening import Digest
 from bicliques.pipeline.ingest.table.numbering import Integers, TextParts, Texts, refuse_too_many
-from bicliques.pipeline.output.row_groups import write_row_groups
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS, in_order
+from bicliques.pipeline.run.files import create
+from bicliques.pipeline.run.names import edges_file
 from bicliques.schemas.dtypes import MAX_VERTICES, VERTEX
 from bicliques.schemas.edges import EDGES, label_schema
 from bicliques.schemas.texts import bytes_of
@@ -105,6 +107,8 @@ def _pieces(column: np.ndarray) -> Iterator[np.ndarray]:
 
 #: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20
+#: A file of edges has so many rows before duplicates are dropped, or more if there would be too many files.
+FILE_ROWS, _MOST_FILES = 1 << 22, 64
 #: Slices of text labels that wait. All known text is hashed again when some is numbered, so this is rarely done.
 TEXT_SLICES = 4
 #: Text labels from which on several threads number those of a side, if there are more threads than sides.
@@ -246,7 +250,9 @@ class Labels:
             return pa.RecordBatch.from_arrays([self._slice(*cut)], schema=schema)
 
         cuts = list(pairwise(self._cuts()))
-        write_row_groups(path, schema, batch_of, cuts, min(threads, len(cuts)), compression="zstd")
+        with create(path) as file, pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=False) as writer:
+            for batch in in_order(batch_of, cuts, min(threads, len(cuts))):
+                writer.write_batch(batch)
 
 
 class EdgeTable:
@@ -305,17 +311,24 @@ class EdgeTable:
 
         return left, right, sum(in_order(repeated, range(1, self.n_rows, SLICE), self.threads))
 
-    def write(self, path: Path) -> None:
-        """Write the sorted unique edges."""
+    def write(self, folder: Path) -> None:
+        """Write the sorted unique edges below the folder of a run, each file on a thread."""
+        rows = max(FILE_ROWS, -(-self.n_rows // (_MOST_FILES * SLICE)) * SLICE)
 
-        def batch_of(start: int) -> pa.RecordBatch:
-            pairs = self._distinct(start).view(VERTEX).reshape(-1, 2)
-            columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]
-            return pa.RecordBatch.from_arrays(columns, schema=EDGES)
+        def write(first: int) -> None:
+            path = folder / edges_file(first // rows)
+            with (
+                create(path) as file,
+                pq.ParquetWriter(file, EDGES, compression="zstd", use_dictionary=False) as writer,
+            ):
+                for start in range(first, min(first + rows, self.n_rows), SLICE):
+                    pairs = self._distinct(start).view(VERTEX).reshape(-1, 2)
+                    columns = [pa.array(pairs[:, column]) for column in (_LEFT, _RIGHT)]
+                    writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=EDGES))
 
-        layout = {"compression": "zstd", "use_dictionary": False}
-        starts = range(0, self.n_rows, SLICE)
-        write_row_groups(path, EDGES, batch_of, starts, min(self.threads, len(starts)), **layout)
+        firsts = range(0, self.n_rows, rows)
+        for _ in in_order(write, firsts, min(self.threads, len(firsts))):
+            pass
 
     def digest(self, left: Labels, right: Labels) -> str:
         """BLAKE3 (hex) of the labels and the edges. It does not depend on their source."""

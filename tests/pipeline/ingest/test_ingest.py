@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from blake3 import blake3
 
+import bicliques as bq
 from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.ingest.table import normalise
 from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
@@ -27,6 +28,7 @@ from bicliques.schemas.edges import EDGES, label_schema
 from bicliques.schemas.options import IngestOptions
 from tests.support.children import MEMORY, in_child
 from tests.support.inputs import read_edges, write
+from tests.support.runs import random_edges, write_edges
 
 
 @pytest.fixture
@@ -166,6 +168,32 @@ def test_a_second_run_replaces_the_files(tmp_path):
         ingest(pd.DataFrame({"l": labels, "r": labels}), IngestOptions(), tmp_path)
         assert pq.read_table(tmp_path / LEFT_LABELS_FILE)["label"].to_pylist() == labels
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges", "labels"]
+
+
+def test_many_edges_are_in_several_files_and_mean_the_same(tmp_path, monkeypatch):
+    def told(results, name):
+        results.export("adj", tmp_path / f"{name}.adj")
+        return (tmp_path / f"{name}.adj").read_text(), results.top(5, by="surprise"), results.manifest.fingerprint
+
+    pairs = random_edges(60, 40, 0.3, 3)
+    source = write_edges(tmp_path / "g.parquet", pairs, strings=True)
+    usual = bq.mine(source, tmp_path / "usual", progress=False, workers=0)
+    monkeypatch.setattr(normalise, "SLICE", 60)
+    monkeypatch.setattr(normalise, "FILE_ROWS", 60)
+    results = bq.mine(source, tmp_path / "out", progress=False, workers=0)
+    files = [tmp_path / "out" / "edges" / f"edges{(k and f'-{k}') or ''}.parquet" for k in range(-(-len(pairs) // 60))]
+    assert sorted((tmp_path / "out" / "edges").iterdir()) == sorted(files)
+    assert len(files) > 10, "so that their numbers do not sort as text"
+    together = pa.concat_tables([pq.read_table(file) for file in files])
+    assert together.equals(pq.read_table(tmp_path / "usual" / EDGES_FILE))
+    for each in (results, bq.mine(tmp_path / "out", tmp_path / "again", progress=False, workers=0)):
+        assert told(each, "each") == told(usual, "usual")
+        assert bq.verify(each.path).fingerprint == usual.manifest.fingerprint
+    files[3].write_bytes(b"")
+    assert bq.resume(tmp_path / "out", progress=False).manifest.fingerprint == usual.manifest.fingerprint
+    monkeypatch.undo()
+    bq.mine(source, tmp_path / "out", progress=False, workers=0, overwrite=True)
+    assert list((tmp_path / "out" / "edges").iterdir()) == files[:1]
 
 
 @pytest.mark.parametrize("size", [1, 5, 64])

@@ -12,12 +12,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from bicliques.pipeline.ingest import step
 from bicliques.pipeline.ingest.readers import blocks
 from bicliques.pipeline.ingest.readers.base import shorten
 from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.ingest.table import normalise, numbering
 from bicliques.pipeline.ingest.table.normalise import Labels
+from bicliques.pipeline.run.names import EDGES_FILE
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import IngestOptions
 from tests.support.inputs import untouched_run, write
@@ -312,7 +312,7 @@ def test_too_many_vertices(tmp_path, folder, monkeypatch):
 @pytest.mark.parametrize("when", ["labels", "edges"])
 def test_a_disk_that_fills_up(tmp_path, folder, monkeypatch, when):
     def fill(self, path, threads=1):
-        path.write_text("half")
+        (path if when == "labels" else path / EDGES_FILE).write_text("half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(normalise.Labels if when == "labels" else normalise.EdgeTable, "write", fill)
@@ -343,7 +343,7 @@ def test_a_failure_while_moving(tmp_path, monkeypatch):
     replace = Path.replace
 
     def fail_on_edges(self, target):
-        if Path(target).name == step.EDGES_FILE.name:
+        if Path(target).name == EDGES_FILE.name:
             raise OSError(5, "Input/output error")
         return replace(self, target)
 
@@ -379,4 +379,4 @@ def test_a_failure_while_labels_are_written_is_one_of_the_step(tmp_path, monkeyp
     (tmp_path / "run").mkdir()
     with pytest.raises(ResourceError, match="No space left on device"):
         ingest(write(tmp_path / "x.csv", "1,2\n"), IngestOptions(), tmp_path / "run")
-    assert not (tmp_path / "run" / step.EDGES_FILE).exists()
+    assert not (tmp_path / "run" / EDGES_FILE).exists()

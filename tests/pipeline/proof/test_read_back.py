@@ -21,9 +21,7 @@ from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.workers.thread_pool import InThreads
-from bicliques.schemas.bicliques import statement
 from bicliques.schemas.errors import IncompleteError
-from tests.support.batches import state_anew
 from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
 
 
@@ -120,7 +118,6 @@ def twice(folder: RunFolder, groups: int) -> int:
     table = pq.read_table(part)
     first = table.slice(0, 1)
     pq.write_table(pa.concat_tables([table, first]), part, row_group_size=groups)
-    state_anew(part)
     assert entry.result.total.fingerprint is not None
     total = (entry.result.total.fingerprint + first["id"][0].as_py()) % 2**64
     rewrite_record(
@@ -132,19 +129,17 @@ def twice(folder: RunFolder, groups: int) -> int:
     return len(table) + 1
 
 
-def rewritten(folder: RunFolder, change: Callable[[pa.Table], pa.Table], **metadata: str) -> Path:
-    """The only part of the run, with other rows or other metadata. The ledger knows its size."""
+def rewritten(folder: RunFolder, change: Callable[[pa.Table], pa.Table], fingerprint: str = "") -> Path:
+    """The only part of the run, with other rows or another fingerprint in the ledger, which knows its size."""
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)
     (entry,) = (entry for entry in ledger.entries.values() if entry.result.parts)
     part = folder.bicliques / entry.result.parts[0].name
     table = change(pq.read_table(part))
-    said = {key.decode(): value.decode() for key, value in pq.read_metadata(part).metadata.items()} | metadata
-    said.pop("ARROW:schema")
-    pq.write_table(table.replace_schema_metadata(said), part, **part_writer.LAYOUT)
+    pq.write_table(table.replace_schema_metadata(pq.read_schema(part).metadata), part, **part_writer.LAYOUT)
     rewrite_record(
         ledger.file(entry.result.slice),
-        parts=[{"name": part.name, "rows": len(table), "bytes": part.stat().st_size}],
+        parts=[{"name": part.name, "rows": len(table), "bytes": part.stat().st_size, "fingerprint": fingerprint}],
     )
     return part
 
@@ -185,10 +180,12 @@ def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path: Path, labels:
         steps.prove(folder.path, progress=False)
 
 
-def test_metadata_that_states_something_else_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_an_entry_that_states_something_else_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None:
     folder, _ = run
-    part = rewritten(folder, lambda rows: rows, **statement(7, 5))
-    with pytest.raises(IncompleteError, match=rf"{part.name} has rows and fingerprint .* its metadata says \(7, 5\)"):
+    part = rewritten(folder, lambda rows: rows, "5")
+    with pytest.raises(
+        IncompleteError, match=rf"{part.name} has rows with fingerprint .* its ledger entry says 5; delete"
+    ):
         steps.prove(folder.path, progress=False)
 
 

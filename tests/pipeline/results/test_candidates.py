@@ -150,7 +150,8 @@ def _scores(parts: InMemory, folder: Path) -> dict[str, tuple[Score, Any]]:
     columns = {name: pa.array(parts.edges[:, k], pa.int32()) for k, name in enumerate(("left", "right"))}
     pq.write_table(pa.table(columns), folder / "edges" / "edges.parquet", row_group_size=7)
     n_left, n_right = parts.n_vertices
-    run: Any = SimpleNamespace(path=folder, input={"n_left": n_left, "n_right": n_right})
+    there = SimpleNamespace(edge_files=lambda: [folder / "edges" / "edges.parquet"])
+    run: Any = SimpleNamespace(folder=there, input={"n_left": n_left, "n_right": n_right})
     found: dict[str, tuple[Score, Any]] = {"surprise": (Surprise(run), lambda row: _surprise(row, parts.edges))}
     for by in MEASURES:
         found[by] = SizeScore(by), lambda row, by=by: _measure(row, by)

@@ -62,7 +62,7 @@ def test_every_cell_of_the_heat_map_has_a_row_and_a_cell_of_few_has_all(
     least = int(np.min(listed[listed < cells.count]))
     assert least > 1
     assert (listed >= np.minimum(cells.count, least)).all(), "no cell has more of them while another one has fewer"
-    monkeypatch.setattr(listed, "_EXAMPLES", 0)
+    monkeypatch.setattr(listing, "_EXAMPLES", 0)
     cells, fewer = per_cell(run, listed_of(run))
     assert np.array_equal(fewer > 0, cells.count > 0)
     assert fewer.sum() < listed.sum(), "one of a cell is enough if there are many cells"
@@ -117,7 +117,7 @@ def test_no_more_is_read_behind_the_largest_than_has_room(dense: Path, monkeypat
     rows = bq.open_run(dense).top(300, "edges").to_pylist()
     members = sum(row["n_left"] + row["n_right"] for row in rows[100:150])
     for room, looked_at in ((members, 150), (members - 1, 149), (0, 100)):
-        monkeypatch.setattr(listed, "MOST_BEHIND", room)
+        monkeypatch.setattr(listing, "MOST_BEHIND", room)
         monkeypatch.setattr(listing, "WANTED", 300)
         assert listed_of(dense).looked_at["edges"] == looked_at
 
@@ -162,7 +162,7 @@ def test_few_row_groups_are_read_of_a_run_of_many(
 def test_the_row_groups_with_most_missing_cells_are_read_first(
     dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listed, "_EXAMPLES", 0)
+    monkeypatch.setattr(listing, "_EXAMPLES", 0)
     parts, cells = listed.Parts(Run.at(dense), many), cells_of(bq.open_run(dense).sizes())
     there = {place: cells.cells(*parts.sizes(*place)) for place in listed._groups(parts)}
     (part, group), own = next(iter(there.items()))

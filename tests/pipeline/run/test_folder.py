@@ -258,7 +258,9 @@ def test_a_run_of_another_schema_version_is_not_touched(tmp_path: Path) -> None:
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     bq.mine(source, out, max_results=5, workers=0, progress=False, report=False)
     rewrite_record(out / "options.json", schema_version=9, version="7.0.1")
-    with pytest.raises(InputError, match=r"schema version 9, .* reads version 2; use version 7\.0\.1 of the package$"):
+    with pytest.raises(
+        InputError, match=r"schema version 9, .* reads versions 2 and 3; use version 7\.0\.1 of the package$"
+    ):
         bq.resume(out)
     rewrite_record(out / "options.json", schema_version=1, version="0.1.0")
     for call in (bq.resume, bq.open_run, bq.verify):

@@ -23,7 +23,7 @@ def test_columns_are_whole_on_any_number_of_threads(tmp_path: Path, rows: int, t
     left = np.arange(100, dtype=np.int32)
     table = pa.table([left, left[::-1] * 7], schema=EDGES)
     pq.write_table(table, tmp_path / "x.parquet", row_group_size=rows)
-    found = read_integers(tmp_path / "x.parquet", threads, {"left": 100, "right": 99 * 7 + 1})
+    found = read_integers([tmp_path / "x.parquet"], threads, {"left": 100, "right": 99 * 7 + 1})
     assert list(found) == ["left", "right"]
     for name, column in found.items():
         assert column.dtype == np.int32
@@ -41,7 +41,7 @@ def test_a_damaged_row_group_is_refused(tmp_path: Path) -> None:
     )
     (tmp_path / "x.parquet").write_bytes(data)
     with pytest.raises(IncompleteError, match=r"x\.parquet cannot be read"):
-        read_integers(tmp_path / "x.parquet", 2, {"left": 9000, "right": 9000})
+        read_integers([tmp_path / "x.parquet"], 2, {"left": 9000, "right": 9000})
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -52,7 +52,7 @@ def test_an_id_that_no_vertex_has_is_refused(tmp_path: Path, threads: int) -> No
         with pytest.raises(
             IncompleteError, match=r"x\.parquet cannot be read \(it has the vertices 90 to 99, and the run"
         ):
-            read_integers(tmp_path / "x.parquet", threads, sizes)
+            read_integers([tmp_path / "x.parquet"], threads, sizes)
 
 
 #: As Arrow says it.
