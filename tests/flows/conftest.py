@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import certifi
@@ -24,12 +25,18 @@ def one_authority(folder: Path) -> Path:
     return folder / "authority.pem"
 
 
+#: A folder in memory. Prefect's server answers a call once SQLite has written to the disk, which others may keep busy.
+MEMORY = "/dev/shm"
 HOME = tempfile.mkdtemp(prefix="prefect-home-")
 os.environ["PREFECT_HOME"] = HOME  # before the test modules import Prefect
 os.environ["PREFECT_API_SSL_CERT_FILE"] = str(one_authority(Path(HOME)))
 os.environ["PREFECT_LOGGING_TO_API_BATCH_INTERVAL"] = "0.2"  # 2 s by default, and tests wait for what is logged
 # 5 by default; a server that could not write to SQLite so often in a row drops the events that it has in hand
 os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_MAX_FLUSH_RETRIES"] = "1000"
+os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL"] = "0.2"  # 5 s by default, and tests wait for them
+# every state of a task alone by default, for each of which SQLAlchemy compiles a statement; Prefect takes whole seconds
+os.environ["PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE"] = "1000"
+os.environ["PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL"] = "1"
 for service in (
     "CANCELLATION_CLEANUP",
     "FOREMAN",
@@ -46,7 +53,29 @@ atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[None]:
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
     from prefect.testing.utilities import prefect_test_harness
 
-    with prefect_test_harness(server_startup_timeout=300):
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:
+            if os.access(MEMORY, os.W_OK):
+                patch.setattr(tempfile, "tempdir", MEMORY)
+            stack.enter_context(prefect_test_harness(server_startup_timeout=300))
+        # without a heartbeat, for whose thread the end of each flow run waits, up to a second
+        stack.enter_context(temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}))
         yield
+
+
+@pytest.fixture(scope="session")
+def received(prefect_server: None) -> Iterator[list[dict[str, str]]]:
+    from tests.flows.receiver import notified
+
+    with notified() as messages:
+        yield messages
+
+
+@pytest.fixture
+def told(received: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The messages that this test has sent by the block `tests.flows.receiver.BLOCK`."""
+    received.clear()
+    return received

@@ -11,6 +11,9 @@ from typing import Any
 
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
+#: A webhook, as the flow takes it.
+BLOCK = "custom-webhook/on-call"
+
 
 @contextmanager
 def receiver() -> Iterator[tuple[str, list[dict[str, str]]]]:
@@ -33,9 +36,9 @@ def receiver() -> Iterator[tuple[str, list[dict[str, str]]]]:
 
 
 @contextmanager
-def notified(block: str) -> Iterator[list[dict[str, str]]]:
-    """The messages that a new webhook block of this name has sent, each with its title and its text."""
+def notified() -> Iterator[list[dict[str, str]]]:
+    """The messages that `BLOCK`, which is made anew, has sent, each with its title and its text."""
     with receiver() as (url, received):
-        form = {"title": "{{subject}}", "text": "{{body}}"}
-        CustomWebhookNotificationBlock(name=block, url=url, json_data=form).save(block, overwrite=True)
+        name, form = BLOCK.partition("/")[2], {"title": "{{subject}}", "text": "{{body}}"}
+        CustomWebhookNotificationBlock(name=name, url=url, json_data=form).save(name, overwrite=True)
         yield received

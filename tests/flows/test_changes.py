@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import bicliques as bq
 from bicliques.flows.mine import mine
 from bicliques.schemas.errors import InputError
 from tests.flows.grouped import grouped
-from tests.flows.receiver import notified
+from tests.flows.receiver import BLOCK
 from tests.flows.states import artifacts, logged
 from tests.support.compared import maximal_bicliques, rows_of
 from tests.support.runs import random_edges
@@ -28,18 +27,11 @@ EDGES = {(f"user {a}" if a else "<script>|*", f"film {b}") for a, b in random_ed
 LESS = EDGES - {max(EDGES)}
 
 
-@pytest.fixture
-def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
-    """What a receiver of messages has received."""
-    with notified("changes") as received:
-        yield received
-
-
 def run(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) -> State[Any]:
     left, right = zip(*sorted(edges), strict=True)
     (place / "in").mkdir(exist_ok=True)
     pq.write_table(pa.table({"user": left, "film": right}), place / "in" / f"{day}.parquet")
-    given = grouped(workers=0, **{"report": False, "changes": True, "notify": "custom-webhook/changes"} | options)
+    given = grouped(workers=0, **{"report": False, "changes": True, "notify": BLOCK} | options)
     source, output = f"{place}/in/{{date}}.parquet", f"{place}/runs/{{date}}"
     return mine(source, output, date=day, **given, return_state=True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from bicliques.pipeline.series.runs import is_run
 from bicliques.schemas.errors import InputError
 from tests.flows.emitted import COMPLETE, events
 from tests.flows.grouped import grouped
-from tests.flows.receiver import notified
+from tests.flows.receiver import BLOCK
 from tests.flows.states import artifacts, logged, read
 from tests.support.runs import answer, manifest_pair, random_edges, write_edges
 
@@ -30,15 +29,8 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 EDGES, OTHERS = random_edges(9, 8, 0.5, 2), random_edges(9, 8, 0.5, 3)
 
 
-@pytest.fixture
-def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
-    """What a receiver of messages has received."""
-    with notified("nights") as received:
-        yield received
-
-
 def run(place: Path, day: str | None, source: str = "g.parquet", output: str = "{date}", **options: Any) -> State[Any]:
-    given = grouped(**{"workers": 0, "report": False, "notify": "custom-webhook/nights"} | options)
+    given = grouped(**{"workers": 0, "report": False, "notify": BLOCK} | options)
     return mine(f"{place}/{source}", f"{place}/runs/{output}", date=day, **given, return_state=True)
 
 

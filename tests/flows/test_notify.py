@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,21 +16,13 @@ from bicliques.flows.mine import mine
 from bicliques.flows.notify import tell
 from bicliques.pipeline.results.results import Results
 from tests.flows.grouped import grouped
-from tests.flows.receiver import notified
+from tests.flows.receiver import BLOCK
 from tests.flows.states import read
 from tests.support.runs import answer, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
 EDGES = random_edges(14, 11, 0.4, 2)
-BLOCK = "custom-webhook/on-call"
-
-
-@pytest.fixture
-def told(prefect_server: None) -> Iterator[list[dict[str, str]]]:
-    """What a receiver of messages has received."""
-    with notified("on-call") as received:
-        yield received
 
 
 @pytest.fixture
