@@ -10,14 +10,14 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-all check browser environment tutorial constraints budget machine-code wheel gpu-test gpu-bench clean
 
-# a module is compiled when it is first imported: most of them never are, and pip compiles one after the other. The pip of
-# an older Python takes twice as long to find the packages, so that a newer one comes first
+# uv finds and unpacks the packages in a quarter of the time of pip, and compiles no module: most are never imported. It
+# trusts whom the machine trusts, as pip does
 environment: $(STAMP)  ## the pinned environment in .venv
 
 $(STAMP): pyproject.toml setup.py constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt pip
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt uv
+	$(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python -c constraints.txt -e '.[dev]'
 	touch $@
 
 demo: $(STAMP)  ## mine a real graph and show how to read the result
@@ -50,7 +50,6 @@ tutorial: $(STAMP)  ## run docs/tutorial.ipynb and store what it shows
 	$(BIN)/python -m tests.tutorial --write
 
 constraints: $(STAMP)  ## pin again what pyproject.toml allows now
-	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile --quiet --universal --upgrade --python-version 3.11 --extra dev --extra dashboard --extra gpu \
 		--no-header --no-annotate --output-file constraints.txt pyproject.toml
 
