@@ -75,8 +75,8 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def parsers() -> tuple[_Parser, dict[str, _Parser]]:
-    """The parser of ``bicliques``, and the parsers of its commands."""
+def parsers(named: str | None = None) -> tuple[_Parser, dict[str, _Parser]]:
+    """The parser of ``bicliques``, and the parsers of its commands. If one is named, only that has its options."""
     shape = argparse.RawDescriptionHelpFormatter
     top = _Parser(
         prog="bicliques",
@@ -92,8 +92,11 @@ def parsers() -> tuple[_Parser, dict[str, _Parser]]:
         options = words.add_parser(
             command.name, help=command.help, description=text, epilog=epilog, formatter_class=shape
         )
-        options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
-        command.add_arguments(options)
+        if named in (None, command.name):
+            options.add_argument(
+                "--json", action="store_true", help="print the result as one JSON object (default: text)"
+            )
+            command.add_arguments(options)
     return top, dict(words.choices)
 
 

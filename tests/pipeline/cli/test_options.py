@@ -12,7 +12,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.api.table import entries_of
 from bicliques.pipeline.cli import main, settings
-from bicliques.pipeline.cli.commands import COMMANDS, parser
+from bicliques.pipeline.cli.commands import COMMANDS, parser, parsers
 from bicliques.schemas.errors import InputError
 from tests.support.runs import random_edges, write_edges
 
@@ -31,6 +31,16 @@ PLAIN = {"help", "json", "quiet", "log"}
 def actions_of(command: str) -> list[argparse.Action]:
     commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
     return [action for action in commands[command]._actions if action.option_strings]
+
+
+@pytest.mark.parametrize("named", ["count", "formats"])
+def test_options_are_made_for_the_command_that_is_named_alone(named: str) -> None:
+    """To make all of them takes longer than many a command."""
+    made, everything = parsers(named)[1], parsers()[1]
+    plain = argparse.ArgumentParser()._actions
+    assert [name for name, each in made.items() if len(each._actions) > len(plain)] == [named]
+    assert made[named].format_help() == everything[named].format_help()
+    assert made.keys() == everything.keys()
 
 
 CASES = [
