@@ -20,7 +20,7 @@ from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.records import with_checksum
 from tests.support.forks import sweeping
 from tests.support.odd_files import KINDS, ROOM, ended, with_numbers
-from tests.support.stored import Machines, check_whole, source_in
+from tests.support.stored import Machines, check_whole, machines_with_a_bucket, source_in
 
 #: Damage to an object, by its name.
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
@@ -37,9 +37,22 @@ OBJECTS = (
     *("ledger/1/0.json", "manifest.json", "summary/sizes.parquet", "run.lock"),
 )
 
+#: Objects by the number of bicliques after which their run stopped.
+Runs = dict[int | None, dict[str, bytes]]
 
-def mined(machines: Machines, folder: Path, most: int | None) -> None:
-    bq.mine(source_in(folder), machines.url, workers=0, progress=False, max_results=most, report=False)
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """The objects of a run that stopped after 60 bicliques, and of one that is complete."""
+    folder, found = tmp_path_factory.mktemp("runs"), Runs()
+    source = source_in(folder)
+    with pytest.MonkeyPatch.context() as patch, machines_with_a_bucket(folder, patch) as machines:
+        for most in (60, None):
+            machines.empty()
+            machines.change()
+            bq.mine(source, machines.url, workers=0, progress=False, max_results=most, report=False)
+            found[most] = machines.there()
+    return found
 
 
 @pytest.mark.values
@@ -47,11 +60,9 @@ def mined(machines: Machines, folder: Path, most: int | None) -> None:
 @pytest.mark.parametrize("name", OBJECTS)
 @pytest.mark.parametrize("most", [60, None], ids=["stopped", "complete"])
 def test_a_damaged_object_of_a_run_is_made_again_by_a_machine_that_knows_nothing(
-    machines: Machines, tmp_path: Path, name: str, how: str, most: int | None, capfd: pytest.CaptureFixture[str]
+    machines: Machines, runs: Runs, name: str, how: str, most: int | None, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    mined(machines, tmp_path, most)
-    machines.put(name, DAMAGE[how](machines.there().get(name, b"{}")))
-    machines.change()
+    machines.put_all(runs[most] | {name: DAMAGE[how](runs[most].get(name, b"{}"))})
     for command in ("status", "show", "verify"):
         code = main.main([command, machines.url])
         told = capfd.readouterr().err
@@ -64,11 +75,9 @@ def test_a_damaged_object_of_a_run_is_made_again_by_a_machine_that_knows_nothing
 @pytest.mark.parametrize("name", ["options.json", "sessions/1.json"])
 @pytest.mark.parametrize("how", DAMAGE)
 def test_an_object_that_cannot_be_made_again_says_what_to_do(
-    machines: Machines, tmp_path: Path, name: str, how: str, capfd: pytest.CaptureFixture[str]
+    machines: Machines, runs: Runs, name: str, how: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    mined(machines, tmp_path, 60)
-    machines.put(name, DAMAGE[how](machines.there()[name]))
-    machines.change()
+    machines.put_all(runs[60] | {name: DAMAGE[how](runs[60][name])})
     for words in (["status", machines.url], ["resume", machines.url, "--workers", "0", "--quiet"]):
         assert main.main(words) == 1
         told = capfd.readouterr().err
@@ -103,13 +112,11 @@ def test_numbers_of_a_session_are_checked_before_there_is_memory_for_each(machin
 @pytest.mark.parametrize("number", [10**12, 2**62, 2**31 - 1, -1])
 @pytest.mark.parametrize("name", ["steps/ingest.json", "steps/plan.json", "ledger/1/0.json", "manifest.json"])
 def test_forged_numbers_of_an_object_are_a_sentence(
-    machines: Machines, tmp_path: Path, name: str, number: int, capfd: pytest.CaptureFixture[str]
+    machines: Machines, runs: Runs, name: str, number: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """With a right checksum."""
-    mined(machines, tmp_path, None)
-    forged = with_numbers(json.loads(machines.there()[name]), number)
-    machines.put(name, json.dumps(with_checksum(forged)).encode())
-    machines.change()
+    forged = with_numbers(json.loads(runs[None][name]), number)
+    machines.put_all(runs[None] | {name: json.dumps(with_checksum(forged)).encode()})
     for words in (["status"], ["show"], ["verify", "--quiet"], ["resume", "--workers", "0", "--quiet"]):
         code = main.main([words[0], machines.url, *words[1:]])
         told = capfd.readouterr().err
@@ -119,7 +126,7 @@ def test_forged_numbers_of_an_object_are_a_sentence(
 
 def test_other_things_in_the_cache_of_a_run_are_not_waited_for(machines: Machines, tmp_path: Path) -> None:
     """In the place of every file that processes have there, but for the one that they lock."""
-    mined(machines, tmp_path, 60)
+    bq.mine(source_in(tmp_path), machines.url, workers=0, progress=False, max_results=60, report=False)
     cache = Path(machines.variables["XDG_CACHE_HOME"]) / "bicliques" / "stores"
     with sweeping(machines.variables) as sweeper:
         resource.prlimit(sweeper.process.pid, resource.RLIMIT_AS, (ROOM, ROOM))
@@ -143,10 +150,9 @@ def test_other_things_in_the_cache_of_a_run_are_not_waited_for(machines: Machine
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "loop", "folder"])
 def test_another_thing_in_the_place_of_a_lock_of_the_cache_is_named(
-    machines: Machines, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    machines: Machines, runs: Runs, kind: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    mined(machines, tmp_path, 60)
-    machines.change()
+    machines.put_all(runs[60])
     assert main.main(["status", machines.url]) == 3
     monkeypatch.setattr(slots, "_held", {})  # as in another process
     [lock] = Path(machines.variables["XDG_CACHE_HOME"]).rglob("in-use")
