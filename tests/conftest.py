@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.spread import home_of, spread_products
-from tests.support.disk import force_nothing
+from tests.support.disk import folder_in_memory, force_nothing
 from tests.support.examples import take_few
 
 pytest.register_assert_rewrite("tests.kernels.suite", "tests.support.oracles")
@@ -22,6 +23,8 @@ settings.register_profile("quick", max_examples=60, deadline=None, suppress_heal
 settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("quick")
 force_nothing()
+if (memory := folder_in_memory()) is not None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))  # below which pytest makes the folders of tests
 
 #: What most tests need machine code for. Each is a program, because compiling keeps one core busy.
 _COMPILE = (

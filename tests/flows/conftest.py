@@ -13,6 +13,8 @@ from pathlib import Path
 import certifi
 import pytest
 
+from tests.support.disk import folder_in_memory
+
 
 def one_authority(folder: Path) -> Path:
     """A file with the first of all certificates of authorities.
@@ -25,8 +27,6 @@ def one_authority(folder: Path) -> Path:
     return folder / "authority.pem"
 
 
-#: A folder in memory. Prefect's server answers a call once SQLite has written to the disk, which others may keep busy.
-MEMORY = "/dev/shm"
 HOME = tempfile.mkdtemp(prefix="prefect-home-")
 os.environ["PREFECT_HOME"] = HOME  # before the test modules import Prefect
 os.environ["PREFECT_API_SSL_CERT_FILE"] = str(one_authority(Path(HOME)))
@@ -58,8 +58,8 @@ def prefect_server() -> Iterator[None]:
 
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
-            if os.access(MEMORY, os.W_OK):
-                patch.setattr(tempfile, "tempdir", MEMORY)
+            # the server answers a call once SQLite has written to the disk, which others may keep busy
+            patch.setattr(tempfile, "tempdir", folder_in_memory())
             stack.enter_context(prefect_test_harness(server_startup_timeout=300))
         # without a heartbeat, for whose thread the end of each flow run waits, up to a second
         stack.enter_context(temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}))

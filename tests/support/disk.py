@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
+
+_MEMORY = Path("/dev/shm")
+#: Far more than is there at a time, since the folder of a test that has passed is removed.
+_ENOUGH = 4 << 30
+
+
+def folder_in_memory() -> Path | None:
+    """Where files are in memory alone, if this machine has such a place with room for those of tests."""
+    if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ENOUGH:
+        return _MEMORY
+    return None
 
 
 def force_nothing() -> None:
