@@ -59,7 +59,8 @@ def prefect_server() -> Iterator[None]:
     with ExitStack() as stack:
         with pytest.MonkeyPatch.context() as patch:
             # the server answers a call once SQLite has written to the disk, which others may keep busy
-            patch.setattr(tempfile, "tempdir", folder_in_memory())
+            if (memory := folder_in_memory()) is not None:
+                patch.setattr(tempfile, "tempdir", str(memory))
             stack.enter_context(prefect_test_harness(server_startup_timeout=300))
         # without a heartbeat, for whose thread the end of each flow run waits, up to a second
         stack.enter_context(temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}))
