@@ -143,6 +143,7 @@ def in_a_library(pipe):
 
 def in_a_thread(pipe):
     with ThreadPoolExecutor(1) as thread:
+        thread.submit(int).result()  # from now on it is a thread that the end of the block waits for
         thread.submit(in_a_library, pipe).result()
 
 try:
