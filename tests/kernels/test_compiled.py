@@ -23,8 +23,8 @@ from bicliques.schemas.errors import ResourceError
 from tests.house.tree import ROOT, clean_environment
 
 
-def said(program: str, cwd: Path = ROOT, **environment: str) -> str:
-    command = [sys.executable, "-c", program]
+def said(program: str, cwd: Path = ROOT, *words: str, **environment: str) -> str:
+    command = [sys.executable, "-c", program, *words]
     ended = subprocess.run(
         command, cwd=cwd, env=clean_environment() | environment, capture_output=True, text=True, check=True
     )
@@ -123,26 +123,47 @@ DAMAGE: dict[str, Callable[[Path, bytes], object]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the machine code of two functions."""
-    folder = tmp_path_factory.mktemp("code")
+#: Adds with the machine code of one folder after the other. Each time a fork does, because such code ended the process
+#: by a signal, and a fork has what its parent has imported. Prints what a fork prints and its exit code.
+ADD_IN_FORKS = """
+import logging, os, sys
+import numpy as np
+from bicliques.kernels.compiled.lists import sum_lists
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+
+def add(folder):
+    os.environ["NUMBA_CACHE_DIR"] = folder
+    sums = np.zeros(1, np.uint64)
+    sum_lists(np.zeros(1, np.int32), np.array([0, 1]), np.ones(1, np.uint64), np.ones(1, np.int64), sums)
+    return sums[0]
+
+first, *folders = sys.argv[1:]
+add(first)
+sum_lists.loaded.clear()
+for folder in folders:
+    sys.stdout.flush()
+    if (fork := os.fork()) == 0:
+        print("compiler" if "numba" in sys.modules else "no compiler", add(folder), flush=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]))
+"""
+
+
+def test_machine_code_that_is_damaged_is_compiled_again(tmp_path: Path) -> None:
     for program in (ADD_ONCE, FIND_ONCE):
-        said(program, NUMBA_CACHE_DIR=str(folder))
-    return folder
-
-
-@pytest.mark.parametrize("damage", DAMAGE)
-def test_machine_code_that_is_damaged_is_compiled_again(damage: str, kept: Path, tmp_path: Path) -> None:
-    """In a process of its own, because such code ended it by a signal."""
-    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
-    [file], [other] = (list(tmp_path.glob(f"*/*.{name}-*.o")) for name in ("sum_lists", "find_texts"))
-    DAMAGE[damage](file, other.read_bytes())
-    program = f"import logging; logging.basicConfig(stream=sys.stdout, format='%(message)s')\n{ADD_ONCE}"
-    told = f"{file} is no whole file of machine code, and is compiled again\nTrue 1"
-    assert said(f"import sys\n{program}", NUMBA_CACHE_DIR=str(tmp_path)) == told
-    assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
-    assert sorted(path.suffix for path in file.parent.iterdir()) == [".o", ".o"]
+        said(program, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
+    folders, files = [], []
+    for damage, change in DAMAGE.items():
+        folders.append(shutil.copytree(tmp_path / "kept", tmp_path / damage))
+        [file], [other] = (list(folders[-1].glob(f"*/*.{name}-*.o")) for name in ("sum_lists", "find_texts"))
+        change(file, other.read_bytes())
+        files.append(file)
+    told = [f"{file} is no whole file of machine code, and is compiled again\ncompiler 1\n0\n" for file in files]
+    assert said(ADD_IN_FORKS, ROOT, str(tmp_path / "new"), *map(str, folders)) == "".join(told).strip()
+    told = ["no compiler 1\n0\n" for _ in files]
+    assert said(ADD_IN_FORKS, ROOT, str(tmp_path / "kept"), *map(str, folders)) == "".join(told).strip()
+    for file in files:
+        assert sorted(path.suffix for path in file.parent.iterdir()) == [".o", ".o"]
 
 
 @pytest.mark.usefixtures("empty")
