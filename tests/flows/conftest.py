@@ -33,10 +33,7 @@ os.environ["PREFECT_API_SSL_CERT_FILE"] = str(one_authority(Path(HOME)))
 os.environ["PREFECT_LOGGING_TO_API_BATCH_INTERVAL"] = "0.2"  # 2 s by default, and tests wait for what is logged
 # 5 by default; a server that could not write to SQLite so often in a row drops the events that it has in hand
 os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_MAX_FLUSH_RETRIES"] = "1000"
-os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL"] = "0.2"  # 5 s by default, and tests wait for them
-# every state of a task alone by default, for each of which SQLAlchemy compiles a statement; Prefect takes whole seconds
-os.environ["PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE"] = "1000"
-os.environ["PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL"] = "1"
+os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL"] = "1"  # 5 s by default, and tests wait for them
 for service in (
     "CANCELLATION_CLEANUP",
     "FOREMAN",
