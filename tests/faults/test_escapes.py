@@ -76,7 +76,7 @@ def test_no_text_of_a_record_reaches_a_terminal_raw(
     places = list(texts(record))
     assert places
     commands = (["status", out], ["prune", tmp_path, "--keep", "1"], ["diff", tmp_path / "a", out], ["show", out])
-    for is_complete in (True, False):
+    for is_complete in (True, False)[: 1 if name == "manifest.json" else 2]:
         for place in places:
             put(file, record, place)
             for command in commands:
