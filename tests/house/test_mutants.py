@@ -9,37 +9,72 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.house.tree import LAYERS, ROOT
 from tests.mutants import __main__ as tool
-from tests.mutants.table import load
+from tests.mutants.table import Mutant, load
 
-MUTANTS = load()
 _text = cache(Path.read_text)
 
 
-@pytest.mark.parametrize("file", sorted({mutant.file for mutant in MUTANTS}))
-def test_the_mutants_of_a_file_can_still_be_made(file: str) -> None:
+@cache
+def _meaning_of(text: str) -> str:
+    """What Python reads, without comments and spaces. A file has many mutants."""
+    return ast.dump(ast.parse(text))
+
+
+@pytest.fixture(scope="module")
+def mutants() -> list[Mutant]:
+    """They are read once, and not by each process that collects tests."""
+    return load()
+
+
+def test_each_mutant_can_still_be_made(mutants: list[Mutant]) -> None:
     """When the code changes, change the old text with it, or drop the entry where it says nothing any more."""
-    mutants = {mutant.name: mutant for mutant in MUTANTS if mutant.file == file}
-    assert file, f"the old text is in no file, or in several: then name one. So it is with {sorted(mutants)}"
-    assert Path(file).parts[0] in LAYERS
-    text = (ROOT / file).read_text()
-    changed = {name: mutant.applied(text) for name, mutant in mutants.items()}
-    if file.endswith(".py"):
-        meaning = ast.dump(ast.parse(text))
-        assert [name for name, other in changed.items() if ast.dump(ast.parse(other)) == meaning] == []
-    for name, mutant in mutants.items():
-        files = [ROOT / word.partition("::")[0] for word in mutant.tests if word.startswith("tests/")]
-        assert files, name
-        assert [file for file in files if not file.exists()] == [], name
+    wrong = {mutant.name: reason for mutant in mutants if (reason := why_not(mutant))}
+    assert wrong == {}
 
 
-def test_the_words_that_choose_tests_of_a_mutant_are_names() -> None:
+def why_not(mutant: Mutant) -> str | None:
+    """Why a mutant cannot be made, or cannot be noticed."""
+    if not mutant.file:
+        return "the old text is in no file, or in several: then name one"
+    text = _text(ROOT / mutant.file)
+    if (n := text.count(mutant.old)) != 1:
+        return f"the old text is {n} times in {mutant.file}"
+    if mutant.file.endswith(".py") and ast.dump(ast.parse(mutant.applied(text))) == _meaning_of(text):
+        return f"for Python {mutant.file} stays what it was"
+    files = [word.partition("::")[0] for word in mutant.tests if word.startswith("tests/")]
+    if not files or not all((ROOT / file).exists() for file in files):
+        return f"of its tests {files} one is not there"
+    return None if Path(mutant.file).parts[0] in LAYERS else f"{mutant.file} is not shipped"
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"file": ""}, "in no file, or in several"),
+        ({"old": "not there"}, "the old text is 0 times in pipeline/run/lock.py"),
+        ({"new": "(fcntl.LOCK_NB | kind) "}, None),
+        ({"new": "( kind | fcntl.LOCK_NB )"}, "for Python pipeline/run/lock.py stays what it was"),
+        ({"tests": ("tests/pipeline/run/test_gone.py",)}, "one is not there"),
+        ({"tests": ("-k", "lock")}, "one is not there"),
+        ({"file": "setup.py", "old": "setup(", "new": "no_setup("}, "setup.py is not shipped"),
+    ],
+    ids=str,
+)
+def test_a_mutant_that_says_nothing_any_more_is_named(change: dict[str, Any], reason: str | None) -> None:
+    old = {"file": "pipeline/run/lock.py", "old": "kind | fcntl.LOCK_NB", "new": "kind"}
+    told = why_not(Mutant(**{"name": "m", "says": "", "tests": ("tests/pipeline/run/test_lock.py",)} | old | change))
+    assert (told is None) if reason is None else reason in str(told)
+
+
+def test_the_words_that_choose_tests_of_a_mutant_are_names(mutants: list[Mutant]) -> None:
     """Otherwise no test would be chosen. Names of inherited tests and of their cases stand beside the file."""
-    for mutant in MUTANTS:
+    for mutant in mutants:
         if "-k" in mutant.tests:
             files = [ROOT / word for word in mutant.tests if word.startswith("tests/")]
             text = " ".join(_text(path) for file in files for path in (file, *file.parent.glob("suite*.py"))).lower()
@@ -48,8 +83,8 @@ def test_the_words_that_choose_tests_of_a_mutant_are_names() -> None:
             assert unknown == [], mutant.name
 
 
-def test_mutants_have_names_of_their_own() -> None:
-    names = [mutant.name for mutant in MUTANTS]
+def test_mutants_have_names_of_their_own(mutants: list[Mutant]) -> None:
+    names = [mutant.name for mutant in mutants]
     assert [name for name in names if names.count(name) > 1] == []
     assert len(names) > 50
 
