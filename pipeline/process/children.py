@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker, spawn
@@ -17,6 +18,11 @@ def end_with_parent() -> None:
     assert parent is not None
     connection.wait([parent.sentinel])
     os._exit(1)
+
+
+def identity(_: object = None) -> str:
+    """Host and process, which are the name of a worker in the ledger and the log."""
+    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 _standard = spawn.get_preparation_data

@@ -22,6 +22,7 @@ from bicliques.kernels import engines
 from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Start
 from bicliques.pipeline.output.writers import Writer
 from bicliques.pipeline.prepare.weights import RootWeights
+from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.slices.ending import may_end
 from bicliques.pipeline.slices.engine_turns import turn
@@ -29,7 +30,7 @@ from bicliques.pipeline.slices.left_over import LeftOver, unpacked
 from bicliques.pipeline.slices.run_in_worker import open_in_worker
 from bicliques.pipeline.slices.slice_search import SliceSearch
 from bicliques.pipeline.slices.thread_team import Team, team_of, threads_here
-from bicliques.pipeline.slices.worker import SliceDone, SliceTask, hand_in, identity, mine_alone, writer_of
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, hand_in, mine_alone, writer_of
 from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.manifest import PLAN, Part, Range, SliceResult
 from bicliques.schemas.search import Limits

@@ -7,8 +7,6 @@ A worker opens a run once and keeps it (`pipeline.slices.run_in_worker`); the en
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -23,6 +21,7 @@ from bicliques.kernels import engines
 from bicliques.pipeline.output import writers
 from bicliques.pipeline.output.part_writer import to_batch
 from bicliques.pipeline.output.writers import WriteOn, Writer, open_writer
+from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.stored import put_parts, store_of
@@ -285,11 +284,6 @@ def _warm_up_device(run: Run, kind: EngineKind, write_on: WriteOn) -> None:
         with suppress(DeviceMemoryError):  # the first slice uses less memory, and says so
             server.engine.mine(run.graph, first, run.job.of_engine, Limits(_WARM_UP_S), nowhere)
             writer_of(run, kind, 0, write_on).discard()
-
-
-def identity(_: object = None) -> str:
-    """Host and process, which are the name of a worker in the ledger and the log."""
-    return f"{socket.gethostname()}:{os.getpid()}"
 
 
 def reasons() -> dict[str, str | None]:

@@ -24,7 +24,7 @@ import dask.system
 import distributed
 
 from bicliques.kernels.gpu.cuda import CUDA
-from bicliques.pipeline.process.children import on_their_own
+from bicliques.pipeline.process.children import identity, on_their_own
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.slices import worker
 from bicliques.pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
@@ -273,7 +273,7 @@ class DaskPool(Pool):
         before, self._here = self._here, set(addresses)
         for address in self._here - before:
             self._names[address] = address
-            asked = self.client.submit(worker.identity, None, workers=[address], pure=False)
+            asked = self.client.submit(identity, None, workers=[address], pure=False)
             # not as a callback: a worker that dies now never answers, and Dask has only one thread for all callbacks
             with suppress(RuntimeError):  # the pool is being closed
                 self._asking.submit(self._introduce, address, asked)

@@ -17,9 +17,9 @@ from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from typing import Any, Literal
 
-from bicliques.pipeline.process.children import on_their_own
+from bicliques.pipeline.process.children import identity, on_their_own
 from bicliques.pipeline.process.logs import tell
-from bicliques.pipeline.slices import ending, worker
+from bicliques.pipeline.slices import ending
 from bicliques.pipeline.workers.pool import Capacity, Result, WorkerLostError
 from bicliques.pipeline.workers.serving import has_failed, meet_device, serve
 from bicliques.pipeline.workers.thread_pool import InThreads
@@ -68,16 +68,21 @@ class Process:
         self._came, self._ended = came, ended
         self._lock, self._sending = threading.Lock(), threading.Lock()
         self._waiting: dict[int, Future[Any]] = {}
-        self._number, self._is_over = 0, False
+        self._number, self._is_started, self._is_over = 0, False, False
         spawn = multiprocessing.get_context("spawn")
         self._pipe, other = spawn.Pipe()
         words = (other, device, sharing, tasks, fatal_errors, get_ready)
+        self._other = other
         self._process = spawn.Process(target=serve, args=words, name=self.name, daemon=True)
+        self._listening = threading.Thread(target=self._listen, name=f"of {self.name}", daemon=True)
+
+    def start(self) -> None:
+        """Start the process. This takes tens of milliseconds."""
         with on_their_own():
             self._process.start()
-            other.close()  # so that the end of the process is the end of the pipe
-            self._listening = threading.Thread(target=self._listen, name=f"of {self.name}", daemon=True)
+            self._other.close()  # so that the end of the process is the end of the pipe
             self._listening.start()
+        self._is_started = True
 
     @property
     def pid(self) -> int:
@@ -109,12 +114,14 @@ class Process:
         return task
 
     def kill(self) -> None:
-        """End the process at once. Nothing of it is needed any more."""
-        self._process.kill()
+        """End the process at once, if it is started. Nothing of it is needed any more."""
+        if self._is_started:
+            self._process.kill()
 
     def join(self) -> None:
-        """Wait for the end of the process."""
-        self._listening.join()
+        """Wait for the end of the process, if it is started."""
+        if self._is_started:
+            self._listening.join()
 
     def _listen(self) -> None:
         try:
@@ -274,7 +281,7 @@ class Processes(InThreads):
         """The name of the process that has the task. Empty if none has it."""
         process = self._of_tag.get(tag)
         if process is None:
-            return worker.identity() if tag in self._in_hand_here else ""
+            return identity() if tag in self._in_hand_here else ""
         return process.name
 
     def close(self) -> None:
@@ -312,20 +319,28 @@ class Processes(InThreads):
             with self._changed:
                 if self._is_closing:
                     return
-                try:
-                    process = Process(
-                        device,
-                        sharing,
-                        platform.slices_in_hand,
-                        platform.fatal_errors,
-                        self._get_ready,
-                        self._came,
-                        self._ended,
-                    )
-                except (OSError, RuntimeError) as error:
+                process = Process(
+                    device,
+                    sharing,
+                    platform.slices_in_hand,
+                    platform.fatal_errors,
+                    self._get_ready,
+                    self._came,
+                    self._ended,
+                )
+                self._processes.append(process)
+            try:
+                process.start()  # without the lock, because tasks are submitted meanwhile
+            except (OSError, RuntimeError) as error:
+                with self._changed:
+                    self._processes.remove(process)
                     self._fail(f"{_name(device)} could not be started ({error}); try --workers 0")
-                else:
-                    self._processes.append(process)
+            self._kill_if_closing(process)
+
+    def _kill_if_closing(self, process: Process) -> None:
+        """End a process that was not started yet when all others were ended."""
+        if self._is_closing:
+            process.kill()
 
     def _came(self, process: Process) -> None:
         with self._changed:
@@ -376,7 +391,7 @@ class Processes(InThreads):
         """Let a process of its own use the first GPU, because it has failed in this one."""
         self._uses_here = False
         text = f"GPU {self._devices[0]} failed in this process ({error}); another process uses it from now on"
-        tell(logger, "gone", text, logging.WARNING, worker=worker.identity(), device=self._devices[0])
+        tell(logger, "gone", text, logging.WARNING, worker=identity(), device=self._devices[0])
         self._start(self._devices[:1])
 
     def _fail(self, reason: str) -> None:

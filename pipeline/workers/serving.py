@@ -16,7 +16,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from bicliques.pipeline.process.children import end_with_parent
+from bicliques.pipeline.process.children import end_with_parent, identity
 from bicliques.pipeline.process.cores import share_cores
 from bicliques.pipeline.process.left_out import leave_out
 from bicliques.schemas.errors import BicliqueError
@@ -64,8 +64,6 @@ def serve(
     share_cores(sharing)
     threading.Thread(target=end_with_parent, daemon=True).start()
     get_ready()
-    from bicliques.pipeline.slices.worker import identity  # after the GPU is known
-
     pipe.send(identity())
     threads, sending = ThreadPoolExecutor(tasks, thread_name_prefix="slice"), threading.Lock()
 

@@ -12,6 +12,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
+from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.slices import thread_team, worker
 from bicliques.pipeline.slices.ending import all_ended
 from bicliques.pipeline.workers.pool import Capacity, Pool, Result
@@ -101,7 +102,7 @@ class InThreads(Pool):
 
     def who(self, tag: int) -> str:
         """The name of this process."""
-        return worker.identity()
+        return identity()
 
     def close(self) -> None:
         """Wait for running tasks, drop the others, and free the memory of the last run. Slices that are shared end."""

@@ -108,7 +108,7 @@ def _pieces(column: np.ndarray) -> Iterator[np.ndarray]:
 #: Edges or labels that are handled at a time, and rows of a Parquet row group.
 SLICE = 1 << 20
 #: A file of edges has so many rows before duplicates are dropped, or more if there would be too many files.
-FILE_ROWS, _MOST_FILES = 1 << 22, 64
+FILE_ROWS, _MOST_FILES = 1 << 21, 128
 #: Slices of text labels that wait. All known text is hashed again when some is numbered, so this is rarely done.
 TEXT_SLICES = 4
 #: Text labels from which on several threads number those of a side, if there are more threads than sides.

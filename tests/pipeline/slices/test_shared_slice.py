@@ -16,6 +16,7 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.dealing.schedule import Policy, Scheduler
 from bicliques.pipeline.mining import driver
 from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
@@ -92,7 +93,7 @@ def test_threads_that_share_slices_find_everything(tmp_path: Path, slice_seconds
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
     entries = load_ledger(run.path).entries.values()
     assert {entry.result.stats.threads for entry in entries} == {THREADS}
-    assert {entry.result.worker for entry in entries} == {worker.identity()}
+    assert {entry.result.worker for entry in entries} == {identity()}
     assert bq.verify(run.path, progress=False).fingerprint == manifest.fingerprint
 
 

@@ -16,9 +16,9 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.api import steps
+from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.proof.reading import Reading
 from bicliques.pipeline.slices import first_use
-from bicliques.pipeline.slices.worker import identity
 from bicliques.pipeline.workers import opening
 from bicliques.pipeline.workers.pool import Result, WorkerLostError
 from bicliques.pipeline.workers.processes import Processes

@@ -12,9 +12,10 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.mining import driver
+from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.slices import thread_team, worker
+from bicliques.pipeline.slices import thread_team
 from bicliques.pipeline.slices.slice_search import SliceSearch
 from bicliques.pipeline.workers import opening, thread_pool
 from bicliques.pipeline.workers.pool import Result
@@ -43,7 +44,7 @@ def test_three_threads_on_cores_share_slices_and_find_everything(tmp_path: Path)
     assert session.workers == "this process, 3 threads"
     assert manifest_pair(run.path) == answer(EDGES)
     assert {entry.result.stats.threads for entry in load_ledger(run.path).entries.values()} == {3}
-    assert manifest.mining["workers"].keys() == {worker.identity()}
+    assert manifest.mining["workers"].keys() == {identity()}
 
 
 def test_few_threads_have_a_slice_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,9 +201,9 @@ def test_each_thread_searches_while_the_others_do() -> None:
 
 def test_threads_that_share_an_engine_are_one_worker() -> None:
     pool = InThreads(2, share_engine=True)
-    pool.submit(0, worker.identity, None)
+    pool.submit(0, identity, None)
     (result,) = pool.wait(60)
-    assert result.value == worker.identity()
+    assert result.value == identity()
     assert (pool.capacity(), pool.describe()) == ((2, 1, None), "this process, one GPU")
     pool.close()
 
