@@ -46,10 +46,8 @@ def read(source: Path, options: IngestOptions | None = None, ingest_on: IngestOn
     """
     with tempfile.TemporaryDirectory(prefix="bench-") as temporary:
         choice = RunOptions(source=str(source), ingest=options or IngestOptions())
-        folder = steps.start(
-            source, Path(temporary) / "run", choice, RunLimits(), False, CallOptions(ingest_on=ingest_on)
-        )
-        table = pa.concat_tables(map(pq.read_table, folder.edge_files()))
+        run = steps.start(source, Path(temporary) / "run", choice, RunLimits(), False, CallOptions(ingest_on=ingest_on))
+        table = pa.concat_tables(map(pq.read_table, run.folder.edge_files()))
         left, right = (table[name].to_numpy() for name in table.column_names[:2])
     return Edges(left, right, int(left.max()) + 1, int(right.max()) + 1)
 

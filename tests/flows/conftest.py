@@ -27,13 +27,17 @@ def one_authority(folder: Path) -> Path:
     return folder / "authority.pem"
 
 
-HOME = tempfile.mkdtemp(prefix="prefect-home-")
+# the server answers a call once SQLite has written to the disk, which others may keep busy
+HOME = tempfile.mkdtemp(prefix="prefect-home-", dir=folder_in_memory())
 os.environ["PREFECT_HOME"] = HOME  # before the test modules import Prefect
 os.environ["PREFECT_API_SSL_CERT_FILE"] = str(one_authority(Path(HOME)))
 os.environ["PREFECT_LOGGING_TO_API_BATCH_INTERVAL"] = "0.2"  # 2 s by default, and tests wait for what is logged
 # 5 by default; a server that could not write to SQLite so often in a row drops the events that it has in hand
 os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_MAX_FLUSH_RETRIES"] = "1000"
-os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL"] = "1"  # 5 s by default, and tests wait for them
+os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_FLUSH_INTERVAL"] = "0.2"  # 5 s by default, and tests wait for them
+# every state of a task alone by default, for each of which SQLAlchemy compiles a statement; Prefect takes whole seconds
+os.environ["PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_BATCH_SIZE"] = "1000"
+os.environ["PREFECT_SERVER_SERVICES_TASK_RUN_RECORDER_FLUSH_INTERVAL"] = "1"
 for service in (
     "CANCELLATION_CLEANUP",
     "FOREMAN",
@@ -54,10 +58,12 @@ def prefect_server() -> Iterator[None]:
     from prefect.testing.utilities import prefect_test_harness
 
     with ExitStack() as stack:
+        # with this in its name the database has one connection. Two could wait for each other, for a minute: one sleeps
+        # in SQLite until the other is through, and keeps the lock of the interpreter meanwhile
+        place = Path(HOME) / ":memory:"
+        place.mkdir()
         with pytest.MonkeyPatch.context() as patch:
-            # the server answers a call once SQLite has written to the disk, which others may keep busy
-            if (memory := folder_in_memory()) is not None:
-                patch.setattr(tempfile, "tempdir", str(memory))
+            patch.setattr(tempfile, "tempdir", str(place))
             stack.enter_context(prefect_test_harness(server_startup_timeout=300))
         # without a heartbeat, for whose thread the end of each flow run waits, up to a second
         stack.enter_context(temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}))

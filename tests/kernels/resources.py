@@ -1,16 +1,16 @@
 """What every CUDA kernel needs of a multiprocessor. Compiling a kernel measures it, without a GPU.
 
 ``python -m tests.kernels.resources`` (``make budget``) compiles all of them and writes the budget anew, and compiles
-all that a wheel brings. The budget says what it was `measured_with`, and what `shipped_with`: where nothing of that has
-changed, compiling again would give the same.
+all that a wheel brings. The budget says what each kernel was `measured_with`, and what a wheel `shipped_with`: where
+nothing of that has changed, compiling again would give the same.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from bicliques.kernels import shipped
 from bicliques.kernels.gpu import machine_code
 from bicliques.kernels.gpu.nvrtc import CompileError, compiled
-from bicliques.kernels.gpu.source import FOLDER, KERNELS, compile_options, source_digest, source_of
+from bicliques.kernels.gpu.source import FOLDER, KERNELS, Variant, compile_options, source_of
 
 #: A100, H100 and H200, B200, RTX 50.
 ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())
@@ -36,6 +36,8 @@ BUDGET = FOLDER / "budget.json"
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+) bytes smem")
 _STACK = re.compile(r"(\d+) bytes cumulative stack size")
+_INCLUDE = re.compile(r'#include "(.+)"')
+_COMMENT = re.compile(r"//.*|/\*[\s\S]*?\*/")
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 
 
@@ -109,20 +111,38 @@ def compile_source(source: str, name: str, options: list[str]) -> str:
     return compiled(source, name, options).log
 
 
-def measured_with() -> str:
-    """What the needs of kernels follow from: the compiler, its options, and the sources."""
-    return _compiler_with((VARIANTS, ARCHITECTURES))
+def measured_with(variant: str) -> str:
+    """What the needs of a kernel follow from: the compiler, its options, and the sources."""
+    return _compiler_with([Variant(*VARIANTS[variant])], ARCHITECTURES)
 
 
 def shipped_with() -> str:
-    """What the files that a wheel brings follow from: the same, and the sizes of engines."""
-    return _compiler_with(sorted(shipped.wanted(shipped.shipped(), (machine_code.LATER,))))
+    """What the files that a wheel brings follow from: the same of each of them."""
+    return _compiler_with(sorted(shipped.shipped()), (machine_code.LATER,))
 
 
-def _compiler_with(what: Iterable[object]) -> str:
-    options = [option for option in compile_options(()) if not option.startswith(f"-I{FOLDER}")]
-    digest = hashlib.sha256(repr((options, *what)).encode()).hexdigest()[:16]
-    return f"nvidia-cuda-nvrtc {version('nvidia-cuda-nvrtc')}, options {digest}, sources {source_digest()}"
+def _compiler_with(variants: list[Variant], targets: tuple[str, ...]) -> str:
+    options = [option for option in compile_options(()) if not option.startswith(("-I", "-DSOURCE_DIGEST"))]
+    what = [(defines, _code_of(KERNELS[kernel])) for kernel, defines in variants]
+    digest = hashlib.sha256(repr((options, what, targets)).encode()).hexdigest()[:16]
+    return f"nvidia-cuda-nvrtc {version('nvidia-cuda-nvrtc')}, sources and options {digest}"
+
+
+def _code_of(source: str) -> dict[str, str]:
+    """Name -> text of a source and of all that it includes, without comments, which are not compiled."""
+    found: dict[str, str] = {}
+    todo = [source]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found[name], included = _read((FOLDER / name).read_text())
+            todo += included
+    return found
+
+
+@functools.cache
+def _read(text: str) -> tuple[str, list[str]]:
+    return " ".join(_COMMENT.sub("", text).split()), _INCLUDE.findall(text)
 
 
 def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:
@@ -135,9 +155,9 @@ def read_budget(path: Path = BUDGET) -> dict[tuple[str, str], Resources]:
     }
 
 
-def is_of_now(path: Path = BUDGET) -> bool:
-    """Whether compiling again would give what the stored budget was made of."""
-    return json.loads(path.read_text())["measured_with"] == measured_with()
+def is_of_now(variant: str, path: Path = BUDGET) -> bool:
+    """Whether compiling a kernel again would give what its stored budget was made of."""
+    return json.loads(path.read_text())["measured_with"].get(variant) == measured_with(variant)
 
 
 def is_shipped_of_now(path: Path = BUDGET) -> bool:
@@ -164,7 +184,7 @@ def write_budget(path: Path = BUDGET) -> None:
     }
     with TemporaryDirectory() as folder:
         compile_shipped(Path(folder))
-    notes = {"measured_with": measured_with(), "shipped_with": shipped_with()}
+    notes = {"measured_with": {name: measured_with(name) for name in VARIANTS}, "shipped_with": shipped_with()}
     path.write_text(json.dumps(notes | budget, indent=1) + "\n")
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
-from bicliques.kernels.gpu import machine_code
 from bicliques.kernels.gpu.source import FOLDER, KERNELS, Variant
 from tests.kernels import resources
 from tests.kernels.resources import (
@@ -33,7 +33,7 @@ pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip i
 )
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_kernel_compiles_within_its_budget(variant, architecture):
-    if is_of_now() and (architecture != first or variant not in QUICK):
+    if is_of_now(variant) and (architecture != first or variant not in QUICK):
         pytest.skip("its budget was measured with this compiler, these options and these sources")
     budget = read_budget().get((variant, architecture))
     kernel, defines = VARIANTS[variant]
@@ -52,35 +52,37 @@ def test_every_source_is_a_kernel_and_every_budget_has_one():
 
 
 def test_a_budget_is_of_now_until_a_source_an_option_or_the_compiler_changes(monkeypatch, tmp_path):
-    stored, budget = measured_with(), tmp_path / "budget.json"
-    budget.write_text(json.dumps({"measured_with": stored}))
-    assert is_of_now(budget)
-    for name, other in {
-        "version": lambda package: "1.2.3",
-        "compile_options": lambda defines: ("-G",),
-        "source_digest": lambda: "0" * 16,
-        "VARIANTS": {},
-    }.items():
-        with monkeypatch.context() as patch:
-            patch.setattr(resources, name, other)
-            assert not is_of_now(budget)
-    assert is_of_now(budget)
+    """So is what a wheel brings. A kernel that does not include what has changed need not be compiled again."""
+    budget, copy = tmp_path / "budget.json", shutil.copytree(FOLDER, tmp_path / "cuda")
+    notes = {"measured_with": {name: measured_with(name) for name in VARIANTS}, "shipped_with": shipped_with()}
+    budget.write_text(json.dumps(notes))
 
+    def stale():
+        changed = {name for name in VARIANTS if not is_of_now(name, budget)}
+        return changed | ({"shipped"} if not is_shipped_of_now(budget) else set())
 
-def test_what_a_wheel_brings_is_compiled_when_a_size_a_source_or_the_compiler_changes(monkeypatch, tmp_path):
-    stored, budget = shipped_with(), tmp_path / "budget.json"
-    budget.write_text(json.dumps({"shipped_with": stored}))
-    assert is_shipped_of_now(budget)
-    for place, name, other in (
-        (resources, "version", lambda package: "1.2.3"),
-        (resources, "compile_options", lambda defines: ("-G",)),
-        (machine_code, "source_digest", lambda: "0" * 16),
-        (resources.shipped, "shipped", lambda: [Variant("bitmatrix", (("ROW_CAP", 65),))]),
+    assert stale() == set()
+    everything = {*VARIANTS, "shipped"}
+    for place, name, other, gone in (
+        (resources, "version", lambda package: "1.2.3", everything),
+        (resources, "compile_options", lambda defines: ("--std=c++20",), everything),
+        (resources, "ARCHITECTURES", ("sm_90",), {*VARIANTS}),
+        (resources, "VARIANTS", VARIANTS | {"sieve, plain": ("sieve", (("PLAIN", 2),))}, {"sieve, plain"}),
+        (resources.shipped, "shipped", lambda: [Variant("bitmatrix", (("ROW_CAP", 65),))], {"shipped"}),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(place, name, other)
-            assert not is_shipped_of_now(budget)
-    assert is_shipped_of_now(budget)
+            assert stale() == gone
+    monkeypatch.setattr(resources, "FOLDER", copy)
+    for file, line, gone in (
+        ("common/warp.cuh", "// nothing\n/* is compiled\nof this */\n", set()),
+        ("cumbe/cumbe.cu", "int other;\n", {"cumbe", "shipped"}),
+        ("bitmatrix/sieve_word.cuh", "int other;\n", {name for name in VARIANTS if "sieve" in name} | {"shipped"}),
+    ):
+        text = (copy / file).read_text()
+        (copy / file).write_text(text + line)
+        assert stale() == gone
+        (copy / file).write_text(text)
 
 
 def test_exceeded_budgets_are_named_with_both_numbers():
