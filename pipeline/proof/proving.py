@@ -32,10 +32,9 @@ from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.proof.wholeness import check_cover
 from bicliques.pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import disk_errors, write_json
-from bicliques.pipeline.run.if_stored import keep_result
 from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.pending import admit, close_pending
+from bicliques.pipeline.run.pending import close_pending
 from bicliques.pipeline.run.plan import BandOf, Plan
 from bicliques.pipeline.run.progress import OnProgress, number
 from bicliques.pipeline.run.session import busy_ratio_of
@@ -129,7 +128,7 @@ def prove(
     )
     close_pending(run.folder)
     write_json(run.folder.manifest_file, manifest.to_json())
-    keep_result(run.folder, run.journal)
+    run.store.keep_result()
     word = "proven" if listing else "counted"  # a run that only counts has no rows to read back
     fingerprint = None if manifest.fingerprint is None else str(manifest.fingerprint)
     text = f"{word}: {number(manifest.count, 'biclique')}" + (f", fingerprint {fingerprint}" if fingerprint else "")
@@ -166,7 +165,7 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
     except BaseException:
         writer.discard()
         raise
-    admit(run.folder, parts)
+    run.store.admit(parts)
     return parts
 
 

@@ -10,7 +10,6 @@ from bicliques.pipeline.publishing.listing import LAYOUT, Listing
 from bicliques.pipeline.publishing.place import Place, Seen
 from bicliques.pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE
 from bicliques.pipeline.run.progress import number
-from bicliques.pipeline.run.stored import shown_place
 from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.errors import IncompleteError, InputError
 
@@ -22,7 +21,7 @@ def refuse_place(place: Place, contents: Contents) -> None:
     ------
     InputError
     """
-    store = shown_place(contents.path)
+    store = contents.run.store.shown()
     if place.is_below(contents.path) or f"{place.shown}/".startswith(f"{store}/"):
         raise InputError(f"{place.shown} is the folder of the run, or lies in it; name a folder elsewhere")
     place.refuse_inside_run()

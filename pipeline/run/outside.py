@@ -7,13 +7,11 @@ of ``OUT/bicliques``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from bicliques.pipeline.run.names import FOLDERS, OPTIONS_FILE, PUBLISHED_FILE, is_file, is_of_run
-from bicliques.pipeline.run.stored import url_at
 from bicliques.schemas.errors import InputError
 
 #: The files of which a folder has one if it is that of a run, or of what was published of one.
@@ -92,54 +90,6 @@ def refuse_inside_store(shown: str, path: str, system: Callable[[], Any]) -> Non
         return any(entry.type == FileType.File for entry in found)
 
     _refuse_inside(shown, path.split("/"), is_run)
-
-
-def refuse_inside_stored_run(folder: Path) -> None:
-    """As `refuse_inside_run`, of the address of a new run that is kept in a store.
-
-    Parameters
-    ----------
-    folder : Path
-        Its working folder. Of any other folder nothing is asked.
-
-    Raises
-    ------
-    InputError
-    """
-    if (url := url_at(folder)) is not None:
-        from bicliques.pipeline.remote.systems import (
-            file_system,  # imported only here, because most runs are kept in folders
-        )
-        from bicliques.pipeline.remote.urls import place_of
-
-        place = url.partition("?")[0].partition("://")[2]
-        refuse_inside_store(place_of(url), unquote(place.strip("/")), lambda: file_system(url)[0])
-
-
-def refuse_above(folder: Path, inputs: Iterable[str]) -> None:
-    """Refuse the address of a new run that is kept in a store if an input lies below it.
-
-    On a disk such a folder is refused because it is not empty. A store is not asked what else there is.
-
-    Parameters
-    ----------
-    folder : Path
-        Its working folder. Of any other folder nothing is asked.
-    inputs : iterable of str
-        Paths and URLs.
-
-    Raises
-    ------
-    InputError
-    """
-    if (url := url_at(folder)) is None:
-        return
-    from bicliques.pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
-
-    above = place_of(url)
-    for each in map(place_of, inputs):
-        if each.startswith(f"{above}/"):
-            raise InputError(f"{above} holds the input {each}, and a run has its folder alone; name another one")
 
 
 def _is_run(folder: Path) -> bool:

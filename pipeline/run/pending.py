@@ -15,43 +15,15 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from bicliques.pipeline.run.files import disk_errors
 from bicliques.pipeline.run.folder import RunFolder, children_of
-from bicliques.pipeline.run.lock import holder
 from bicliques.pipeline.run.names import is_part
 from bicliques.pipeline.run.resuming import in_the_way
-from bicliques.pipeline.run.stored import put_parts, store_of
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.manifest import Part
 
 #: Seconds between two looks of a reader, and for how long it looks. A driver moves a part some milliseconds after its
 #: entry, unless the disk stalls.
 _LOOK_S, _PATIENCE_S = 0.002, 10.0
-
-
-def admit(folder: RunFolder, parts: Iterable[Part]) -> None:
-    """Move parts into ``bicliques/``. The entry that names them has to be on disk.
-
-    Parts of a run that is kept in a store are put there, unless the worker has done that. Their names are final.
-
-    Raises
-    ------
-    ResourceError
-        If a part cannot be moved. It counts, and opening the run for writing moves it.
-    """
-    if (store := store_of(folder.path)) is not None:
-        put_parts(store, folder.pending, parts)
-        return
-    for part in parts:
-        target = folder.bicliques / part.name
-        with disk_errors(target):
-            (folder.pending / part.name).rename(target)
-
-
-def place_of(folder: RunFolder, part: Part) -> Path:
-    """The file of a part that counts: in ``bicliques/``, or in ``pending/`` if it was not moved yet."""
-    target, waiting = folder.bicliques / part.name, folder.pending / part.name
-    return waiting if not target.exists() and waiting.exists() else target
 
 
 def await_driver(folder: RunFolder, parts: Iterable[Part]) -> None:
@@ -61,8 +33,8 @@ def await_driver(folder: RunFolder, parts: Iterable[Part]) -> None:
     """
     deadline = time.monotonic() + _PATIENCE_S
     for part in parts:
-        while place_of(folder, part).parent == folder.pending and time.monotonic() < deadline:
-            at_work = holder(folder.lock_file)
+        while folder.store.place_of(part).parent == folder.pending and time.monotonic() < deadline:
+            at_work = folder.store.holder()
             if at_work is None or not at_work.alive:
                 return
             time.sleep(_LOOK_S)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.mining import driver
-from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.bucket import Bucket
 from bicliques.pipeline.run.progress import Progress
 from bicliques.schemas.errors import BicliqueError, InputError
 from tests.support.runs import answer
@@ -51,13 +50,13 @@ def test_the_sessions_of_the_old_run_are_gone_before_anything_is_mined(
     """Otherwise the seconds of a run that is killed before its first session ends are those of the old one, too."""
     mine(machines, source)
     assert "steps/mine.json" in machines.there()
-    keep, there = driver.keep_steps, set[str]()
+    keep, there = Bucket.keep_steps, set[str]()
 
-    def keep_and_look(folder: RunFolder) -> None:
-        keep(folder)
+    def keep_and_look(bucket: Bucket) -> None:
+        keep(bucket)
         there.update(machines.there())
 
-    monkeypatch.setattr(driver, "keep_steps", keep_and_look)
+    monkeypatch.setattr(Bucket, "keep_steps", keep_and_look)
     assert mine(machines, source, overwrite=True).complete
     assert ("steps/plan.json" in there, "steps/mine.json" in there) == (True, False)
 

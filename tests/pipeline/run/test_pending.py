@@ -215,7 +215,7 @@ def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(
     def drive() -> None:
         with locked(folder.lock_file):
             assert looked.wait(60)
-            pending.admit(folder, parts)
+            folder.store.admit(parts)
 
     monkeypatch.setattr(pending.time, "sleep", slept)
     driver = threading.Thread(target=drive)

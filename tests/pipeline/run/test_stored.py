@@ -15,8 +15,8 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.remote.objects import Objects, objects_at, opened_at
-from bicliques.pipeline.run import keeping, lease
-from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run import lease
+from bicliques.pipeline.run.bucket import Bucket
 from bicliques.pipeline.run.journal import FIRST, Journal
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
@@ -221,17 +221,17 @@ def test_a_driver_that_was_taken_over_seals_nothing(
     machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another driver goes on, without any of its entries, when all is mined and proven and nothing is sealed yet."""
-    keep = keeping.keep_result
+    keep = Bucket.keep_result
 
-    def too_late(folder: RunFolder, journal: Journal | None = None) -> None:
-        Journal(objects_at(machines.url), folder.run_id()).begin([])
-        keep(folder, journal)
+    def too_late(bucket: Bucket) -> None:
+        Journal(objects_at(machines.url), bucket.folder.run_id()).begin([])
+        keep(bucket)
 
-    monkeypatch.setattr(keeping, "keep_result", too_late)
+    monkeypatch.setattr(Bucket, "keep_result", too_late)
     with pytest.raises(InputError, match="another driver has gone on with"):
         bq.mine(source, machines.url, workers=0, progress=False, report=False)
     assert not {"manifest.json", "_SUCCESS"} & machines.there().keys()
-    monkeypatch.setattr(keeping, "keep_result", keep)
+    monkeypatch.setattr(Bucket, "keep_result", keep)
     machines.change()
     assert resume(machines).complete
     check_whole(machines)
