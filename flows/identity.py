@@ -16,9 +16,8 @@ from bicliques.pipeline.proof.verification import verify_run
 from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.remote.urls import place_of
 from bicliques.pipeline.run.address import driven
-from bicliques.pipeline.run.days import without_days
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.names import url_of, without_days
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at

@@ -41,8 +41,8 @@ from bicliques.pipeline.proof.reading import ROWS_WORTH_WORKERS
 from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.results.results import Results, open_results
 from bicliques.pipeline.run.address import driven
-from bicliques.pipeline.run.days import day_in, without_days
 from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.names import day_in, without_days
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at

@@ -9,9 +9,9 @@ from typing import Any
 
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.publishing.contents import sealed
-from bicliques.pipeline.publishing.known import refuse_place
 from bicliques.pipeline.publishing.place import open_place
 from bicliques.pipeline.publishing.publication import Publication
+from bicliques.pipeline.publishing.record import refuse_place
 from bicliques.pipeline.run.files import PathLike
 from bicliques.pipeline.run.progress import OnProgress, to_callback
 from bicliques.schemas.values import as_path

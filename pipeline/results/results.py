@@ -14,7 +14,6 @@ from bicliques.pipeline.results.by_id import ById
 from bicliques.pipeline.results.forms import Forms
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.pending import await_driver
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import found_at, open_part
 from bicliques.schemas.errors import IncompleteError, InputError, in_one_line
@@ -85,7 +84,7 @@ class Results(Forms, ById):
         if not self._run.has("plan"):
             return (), 0
         ledger = self._run.ledger()
-        await_driver(self._folder, ledger.parts)
+        self._run.store.await_driver(ledger.parts)
         return ledger.parts, ledger.total.count
 
     def __len__(self) -> int:

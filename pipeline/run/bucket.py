@@ -32,10 +32,10 @@ from bicliques.pipeline.run.bucket_copy import (
     identity_in,
     was_kept,
 )
+from bicliques.pipeline.run.bucket_ledger import Journal
+from bicliques.pipeline.run.bucket_lock import is_at_work, leased, refuse_others, said_of_driver
 from bicliques.pipeline.run.files import disk_errors, holds, temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.journal import Journal
-from bicliques.pipeline.run.lease import is_at_work, leased, refuse_others, said_of_driver
 from bicliques.pipeline.run.lock import Holder, holder, open_lock, try_lock, words_of
 from bicliques.pipeline.run.names import (
     CHANGES,
@@ -178,19 +178,19 @@ class Bucket(Store):
                     f"{self.shown()} holds the input {below}, and a run has its folder alone; name another one"
                 )
 
-    def begin(self, counting: Callable[[], tuple[Iterable[int], Iterable[Part]]]) -> None:
-        """See `Store`. The ledger that is in the bucket is taken over."""
+    def take_over(self) -> None:
+        """See `Store`."""
         self._journal = self.copy.bring_ledger()
-        self._begin(self._journal, *counting())
 
-    def _begin(self, journal: Journal, counting: Iterable[int], parts: Iterable[Part]) -> None:
-        """Begin a session, and remove parts that count no more.
+    def begin(self, counting: Iterable[int], parts: Iterable[Part]) -> None:
+        """See `Store`. Parts that count no more are removed.
 
-        They are listed before it begins. So a part of a later session, with which another driver has gone on meanwhile,
-        is never among them.
+        They are listed before the session begins. So a part of a later session, with which another driver has gone on
+        meanwhile, is never among them.
         """
+        assert self._journal is not None, "the ledger was taken over"
         there = {name for name in self.objects.listed(PARTS) if has_name_of_run(PARTS, name)}
-        journal.begin(counting)
+        self._journal.begin(counting)
         for name in there - {part.name for part in parts}:
             logger.info("%s belongs to no committed slice and is removed", self.shown(PARTS, name))
             self.objects.remove(_key_of(name))
@@ -262,8 +262,8 @@ class Bucket(Store):
                     logger.warning("%s is missing or damaged, and is put again", self.shown(name))
                     self.keep(name)
             return
-        journal = self._journal or Journal(objects, folder.run_id())
-        self._begin(journal, [int(file.stem) for file in folder.entries_there()], manifest.parts)
+        self._journal = self._journal or Journal(objects, folder.run_id())
+        self.begin([int(file.stem) for file in folder.entries_there()], manifest.parts)
         for name in sizes:
             self.keep(name)
         objects.put(MANIFEST_FILE, text)

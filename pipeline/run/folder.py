@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bicliques.pipeline.run.checksums import checksum, checksums_of
-from bicliques.pipeline.run.days import day_in
 from bicliques.pipeline.run.files import disk_errors, read_json, write_json
 from bicliques.pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
     OPTIONS_FILE,
     REPORT_FILE,
+    day_in,
     has_name_of_run,
     ingest_files,
     is_entry,
@@ -89,7 +89,7 @@ class RunFolder:
 
     @property
     def pending(self) -> Path:
-        """Folder of the parts whose slice is not in the ledger yet; see `pipeline.run.pending`."""
+        """Folder of the parts whose slice is not in the ledger yet; see `Store.commit`."""
         return self.path / "pending"
 
     @property
@@ -326,6 +326,20 @@ class RunFolder:
                     in_the_way(path, "is not of this run, and would be read as a part of it", self.path)
                 )
         return sizes
+
+    def pending_there(self) -> list[Path]:
+        """The files in ``pending/`` that have the name of a part, finished or not.
+
+        Raises
+        ------
+        IncompleteError
+            If ``pending`` is a file, or a folder has the name of a part.
+        """
+        parts = [path for path in children_of(self.pending) if is_part(path)]
+        for path in parts:
+            if not path.is_file():
+                raise IncompleteError(in_the_way(path, "is not a file, and has the name of a part", self.path))
+        return parts
 
     def entries_there(self) -> list[Path]:
         """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.

@@ -20,7 +20,6 @@ from pathlib import Path
 from bicliques.pipeline.run.files import SharedFlush, disk_errors, flush, read_json
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import is_entry, refuse_links
-from bicliques.pipeline.run.pending import pending_there
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.jobs import Job
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Part
@@ -103,7 +102,7 @@ class Ledger:
 
     @classmethod
     def repair(cls, folder: RunFolder, job: Job, n_plan: int) -> Ledger:
-        """Read the ledger, and make the folder agree with it, so that the run can go on.
+        """Read the ledger, and make the folder agree with it, so that the run can go on. In a bucket a session begins.
 
         Deletes parts that no entry that counts names, damaged entries, entries whose parts are missing or have another
         size, entries whose source is missing, and unfinished files of entries. Files that do not have the name of an
@@ -117,7 +116,9 @@ class Ledger:
             If a file cannot be deleted.
         """
         refuse_links(folder.path)
+        folder.store.take_over()
         ledger, problems = cls.survey(folder, job, n_plan)
+        folder.store.begin(ledger.entries, ledger.parts)
         ledger.tidy()  # first, because a part may not outlive its entry in the sight of readers
         with disk_errors(folder.ledger):
             for file, problem in problems.items():
@@ -140,7 +141,7 @@ class Ledger:
             for orphan in self.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()
-            waiting = {path.name for path in pending_there(self.folder)}
+            waiting = {path.name for path in self.folder.pending_there()}
             if waiting:
                 self.folder.bicliques.mkdir(exist_ok=True)
                 self.folder.store.admit(part for part in self.parts if part.name in waiting)
@@ -245,10 +246,10 @@ class Ledger:
         Raises
         ------
         IncompleteError
-            Where `RunFolder.parts_there` and `pipeline.run.pending.pending_there` raise it.
+            Where `RunFolder.parts_there` and `RunFolder.pending_there` raise it.
         """
         named = {part.name for part in self.parts}
-        there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *pending_there(self.folder)]
+        there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *self.folder.pending_there()]
         return (path for path in there if path.name not in named)
 
 

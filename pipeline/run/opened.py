@@ -24,7 +24,6 @@ from bicliques.schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, 
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.jobs import Job, job_of
-from bicliques.schemas.manifest import Part
 from bicliques.schemas.options import RunOptions, RunOrigin
 from bicliques.schemas.search import Search
 
@@ -261,10 +260,4 @@ class Run:
 
     def repaired_ledger(self) -> Ledger:
         """The ledger, after the folder was made to agree with it; see `Ledger.repair`."""
-
-        def counting() -> tuple[Iterable[int], Iterable[Part]]:
-            ledger = self.survey()[0]
-            return ledger.entries, ledger.parts
-
-        self.store.begin(counting)
         return Ledger.repair(self.folder, self.job, len(self.plan.roots))

@@ -11,6 +11,7 @@ write beside a folder could then redirect its run.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -23,8 +24,12 @@ from bicliques.pipeline.run.names import LOCK_FILE, url_of
 if TYPE_CHECKING:
     from bicliques.schemas.manifest import Part
 
-#: The folder of the parts that count, and that of those whose slice is not in the ledger yet.
+#: The folder of the parts that count, and that of those whose slice is not in the ledger yet. It lies beside the other
+#: and not in it, because Polars and DuckDB read hidden folders, too, where they are given a folder or ``**``.
 PARTS, PENDING = "bicliques", "pending"
+#: Seconds between two looks of a reader, and for how long it looks. A driver moves a part some milliseconds after its
+#: entry, unless the disk stalls.
+_LOOK_S, _PATIENCE_S = 0.002, 10.0
 #: The working folders of this process, by their real paths.
 _buckets: dict[str, Store] = {}
 
@@ -111,6 +116,20 @@ class Store:
             with disk_errors(target):
                 (self.path / PENDING / part.name).rename(target)
 
+    def await_driver(self, parts: Iterable[Part]) -> None:
+        """Wait until no part is about to be moved, so that a reader can keep the names of the files.
+
+        Returns at once where nobody works on the run. Of a driver that moves nothing for ten seconds no more is
+        expected. If it was killed, opening the run for writing moves the part.
+        """
+        deadline = time.monotonic() + _PATIENCE_S
+        for part in parts:
+            while self.place_of(part).parent.name == PENDING and time.monotonic() < deadline:
+                at_work = self.holder()
+                if at_work is None or not at_work.alive:
+                    return
+                time.sleep(_LOOK_S)
+
     def locked(self) -> AbstractContextManager[None]:
         """Be the driver of the run during a block; see `pipeline.run.lock`. A bucket has a lock of its own, too."""
         return locked(self.path / LOCK_FILE)
@@ -125,11 +144,11 @@ class Store:
     def refuse_above(self, inputs: Iterable[str]) -> None:
         """Refuse a bucket for a new run if one of these paths and URLs is below it. A folder is refused anyway."""
 
-    def begin(self, counting: Callable[[], tuple[Iterable[int], Iterable[Part]]]) -> None:
-        """Begin to mine. A bucket gets a session, in which those slices count that `counting` finds, with their parts.
+    def take_over(self) -> None:
+        """Before what counts is found out: bring the ledger that is in the bucket."""
 
-        It is called when the entries of the bucket are here.
-        """
+    def begin(self, counting: Iterable[int], parts: Iterable[Part]) -> None:
+        """Begin to mine. A bucket gets a session, in which the entries of these slices count, and these parts stay."""
 
     def keep(self, name: str) -> None:
         """Put a file of the run, which is here, into its bucket."""

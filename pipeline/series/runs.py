@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bicliques.pipeline.run.address import here
-from bicliques.pipeline.run.days import without_days
 from bicliques.pipeline.run.files import disk_errors, temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.names import OPTIONS_FILE, REFUSED_FILE, is_file, is_folder
+from bicliques.pipeline.run.names import OPTIONS_FILE, REFUSED_FILE, is_file, is_folder, without_days
 from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
 from bicliques.schemas.options import RunOrigin

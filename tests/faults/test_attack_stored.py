@@ -15,7 +15,7 @@ import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.remote.objects import objects_at
 from bicliques.pipeline.run import bucket_cache
-from bicliques.pipeline.run.journal import Journal
+from bicliques.pipeline.run.bucket_ledger import Journal
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.records import with_checksum
 from tests.support.forks import sweeping
