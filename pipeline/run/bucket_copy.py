@@ -70,11 +70,8 @@ class Copy:
     def __init__(self, objects: Objects, folder: RunFolder):
         self._objects, self._folder = objects, folder
 
-    def bring_all(self) -> bool:
-        """Bring what a driver needs: everything but the parts. Whether the bucket has a run."""
-        if not self.bring_options():
-            self._refuse_another()
-            return False
+    def bring_rest(self) -> None:
+        """Bring what a driver needs besides the options: everything but the parts."""
         manifest = self.bring_records()
         for step in BEFORE_MINING:
             if self._is_known(step):
@@ -86,7 +83,6 @@ class Copy:
             for name in BESIDE if manifest is not None else ():
                 self.bring_beside(name)
             self.bring_result(manifest)
-        return True
 
     def bring_options(self, wanted: str | None = None) -> bool:
         """Bring the options of the run. If they are of another run than the folder has, what the folder has goes.
@@ -144,7 +140,7 @@ class Copy:
             "there with --overwrite"
         )
 
-    def _refuse_another(self) -> None:
+    def refuse_another(self) -> None:
         """Refuse a place without a run that has something of another. A run that was begun here may have put it there.
 
         If the place is empty, a run that was mined here was removed from it, and goes here, too.
