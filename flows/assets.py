@@ -18,7 +18,7 @@ from bicliques.pipeline.publishing.publish_run import Published
 from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.names import url_of
-from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.run.store import store_at
 
 #: Most characters of a key.
 _LONGEST = 512
@@ -98,7 +98,7 @@ def record_published(published: Published, results: Results, folder: str, place:
 def _facts(results: Results) -> dict[str, Any]:
     manifest = results.manifest
     return {
-        "folder": str(address_of(results.path.absolute())),
+        "folder": str(store_at(results.path.absolute()).address),
         "count": manifest.count,
         "fingerprint": None if manifest.fingerprint is None else str(manifest.fingerprint),
     }

@@ -20,7 +20,7 @@ from bicliques.pipeline.proof.verification import Verification
 from bicliques.pipeline.results.listing import cut, shown
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.stored import shown_address, shown_place
+from bicliques.pipeline.run.store import shown_address, store_at
 from bicliques.schemas.search import By
 
 _LARGEST = 10
@@ -47,7 +47,7 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
     url : str or None
         Where there is a copy of the run for other programs. The card says so.
     """
-    where = plain(shown_place(results.path))
+    where = plain(store_at(results.path).shown())
     card = cards.run_card(results) + (f"\npublished: {shown(url)}" if url is not None else "")
     create_markdown_artifact(facts_of(card), key=keys.key("run-card"), description=where)
     if not results.complete:
@@ -119,7 +119,7 @@ def publish_verification(found: Verification, path: Path, keys: Keys) -> None:
     """Publish what was proven about all rows, what about a sample, and what was not proven."""
     title, *lines = cards.verify_card(found).splitlines()
     text = [f"**{plain(title)}**", *(_item(line) for line in lines)]
-    create_markdown_artifact("\n".join(text), key=keys.key("verification"), description=plain(shown_place(path)))
+    create_markdown_artifact("\n".join(text), key=keys.key("verification"), description=plain(store_at(path).shown()))
 
 
 def facts_of(card: str) -> str:

@@ -21,7 +21,7 @@ from bicliques.pipeline.compare.in_run import new_doubts
 from bicliques.pipeline.publishing.publish_run import Published
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.progress import number
-from bicliques.pipeline.run.stored import shown_address
+from bicliques.pipeline.run.store import shown_address
 from bicliques.pipeline.series.marks import mark_refused
 from bicliques.schemas.errors import BicliqueError
 

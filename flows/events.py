@@ -12,7 +12,7 @@ from prefect.events import emit_event
 from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.run.store import store_at
 
 COMPLETE = "bicliques.run.complete"
 CHANGED = "bicliques.run.changed"
@@ -49,7 +49,7 @@ def emit_complete(
     The events have the same resource, ``bicliques.run.`` with the identity of the run. Prefect adds the flow run and
     its deployment. If the server does not take an event, Prefect logs it, and the run goes on.
     """
-    manifest, folder = results.manifest, str(address_of(results.path.absolute()))
+    manifest, folder = results.manifest, str(store_at(results.path.absolute()).address)
     resource = {
         "prefect.resource.id": f"bicliques.run.{RunFolder(results.path).run_id()}",
         "prefect.resource.name": folder,

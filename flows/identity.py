@@ -15,13 +15,12 @@ from bicliques.pipeline.api.same_run import digest_by_name, why_another
 from bicliques.pipeline.proof.verification import verify_run
 from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.remote.urls import place_of
-from bicliques.pipeline.run.days import without_days
+from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import driven
-from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.names import url_of, without_days
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import shown_place
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.series.runs import entries_of, is_run, newest_beside
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
@@ -181,7 +180,7 @@ def _why_not_again(newest: RunFolder, place: Path, asked: RunOptions) -> str | N
     reason = why_another(newest, wish, lambda: digest_by_name(asked) or "not known")
     if reason is not None:
         return reason
-    manifest, where = newest.manifest(), shown_place(newest.path)
+    manifest, where = newest.manifest(), store_at(newest.path).shown()
     if manifest is None or complete_since(newest.path) is None:
         return f"{where} is damaged"
     if manifest.version != __version__:

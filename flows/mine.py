@@ -40,12 +40,12 @@ from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.proof.reading import ROWS_WORTH_WORKERS
 from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.results.results import Results, open_results
-from bicliques.pipeline.run.days import day_in, without_days
+from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import driven
+from bicliques.pipeline.run.names import day_in, without_days
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import address_of, shown_place
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.marks import mark_refused
 from bicliques.pipeline.series.pruning import refuse_short_lived
 from bicliques.pipeline.series.runs import is_run
@@ -200,7 +200,7 @@ def _options(path: Path, asked: Asked, since: str | None) -> RunOptions:
     if not is_run(path):
         with run_logs():
             return with_engine(asked.options, asked.workers.scheduler)
-    options, where = RunFolder(path).options(), shown_place(path)
+    options, where = RunFolder(path).options(), store_at(path).shown()
     if since is None:
         say(f"going on with the run in {where}, engine {options.engine} as before")
     else:
@@ -234,12 +234,12 @@ def _nights(days: list[datetime.date], output: str, series: str, keep: int | Non
 
 def _state(results: Results, since: str | None, ending: Ending, much: str | None, nights: int | None) -> State[Any]:
     folder, outcome = results.path, results.outcome
-    where = shown_place(folder)
+    where = store_at(folder).shown()
     if outcome == "interrupted":
         return Cancelled(message=shown(f"stopped; run it again, or go on with: {how_to_resume(folder)}"))
     fingerprint = results.manifest.fingerprint if results.complete else None
     summary = {
-        "folder": str(address_of(folder.absolute())),
+        "folder": str(store_at(folder.absolute()).address),
         "count": len(results),
         "fingerprint": None if fingerprint is None else str(fingerprint),
         "outcome": outcome,

@@ -23,7 +23,7 @@ from prefect.utilities.urls import url_for
 from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.results.results import open_results
 from bicliques.pipeline.run.names import url_of
-from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.runs import is_run
 from bicliques.schemas.errors import BicliqueError
 
@@ -41,7 +41,7 @@ def note(folder: Path, name: str | None = None, quiet: bool = False) -> None:
     if this_run.id is None:
         return
     with get_client(sync_client=True) as client:
-        client.update_flow_run_labels(this_run.id, {_FOLDER: str(address_of(folder.absolute())), _QUIET: quiet})
+        client.update_flow_run_labels(this_run.id, {_FOLDER: str(store_at(folder.absolute()).address), _QUIET: quiet})
         if name is not None:
             client.set_flow_run_name(this_run.id, name)
 

@@ -12,8 +12,7 @@ from bicliques.flows.keys import Keys
 from bicliques.flows.refusals import refuse_secrets
 from bicliques.pipeline.publishing.publish_run import Published
 from bicliques.pipeline.remote.urls import place_of
-from bicliques.pipeline.run.days import without_days
-from bicliques.pipeline.run.names import url_of
+from bicliques.pipeline.run.names import url_of, without_days
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.values import at_home
 

@@ -26,7 +26,7 @@ from bicliques.pipeline.publishing.publish_run import Published
 from bicliques.pipeline.publishing.publish_run import publish as publish_run
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.session import MiningSession
-from bicliques.pipeline.run.stored import shown_place
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.marks import LATEST, mark_complete, mark_refused, point_to_newest
 from bicliques.pipeline.series.pruning import Pruning, prune_after
 from bicliques.pipeline.series.runs import is_run, run_after
@@ -104,7 +104,7 @@ def compare(path: Path) -> Difference | None:
     with run_logs():
         found = changes_since_the_run_before(path)
     if found is None:
-        say(f"{shown_place(path)} has no run before it in its series, so there is nothing to compare with")
+        say(f"{store_at(path).shown()} has no run before it in its series, so there is nothing to compare with")
     return found
 
 
@@ -125,7 +125,7 @@ def publish(path: Path, url: str, keys: Keys, only_newest: bool) -> Published | 
     With `only_newest` nothing is done, and None returned, if there is a newer run of the same series and question.
     """
     if only_newest and (newer := run_after(path)) is not None:
-        own, other = shown_place(path), shown_place(newer.path)
+        own, other = store_at(path).shown(), store_at(newer.path).shown()
         say(f"{own} is not published: {other} is newer, and the place is the same for both")
         return None
     with run_logs(), ProgressArtifact(keys.key("publishing")) as on_progress:

@@ -12,9 +12,9 @@ from bicliques.flows.cards import publish_verification
 from bicliques.flows.keys import Keys
 from bicliques.flows.names import name_of_verifying
 from bicliques.flows.notify import note, tell
+from bicliques.pipeline.run.address import here
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import here
-from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.runs import series_of
 from bicliques.schemas.values import at_home
 
@@ -50,4 +50,8 @@ def verify(
     keys = Keys.of(series_of(RunFolder(folder).origin()), output)
     found = tasks.verify(path, sample, seed, bound_time, keys)
     publish_verification(found, folder, keys)
-    return {"folder": str(address_of(folder.absolute())), "count": found.count, "fingerprint": str(found.fingerprint)}
+    return {
+        "folder": str(store_at(folder.absolute()).address),
+        "count": found.count,
+        "fingerprint": str(found.fingerprint),
+    }

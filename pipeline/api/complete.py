@@ -7,7 +7,6 @@ import logging
 from bicliques.pipeline.proof import summary, vertices
 from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.run.files import disk_errors
-from bicliques.pipeline.run.lock import holder
 from bicliques.pipeline.run.names import is_staging, refuse_links
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.session import sessions
@@ -42,7 +41,7 @@ def is_complete_as_it_is(run: Run) -> bool:
     `pipeline.api.steps.complete_run` asks the same step by step under the lock, because it mends what is not so. A file
     that a complete run has to have is looked at in both.
     """
-    if run.is_in_store:
+    if run.store.url is not None:
         return False
     try:
         return _is_free(run) and _has_all(run)
@@ -53,7 +52,7 @@ def is_complete_as_it_is(run: Run) -> bool:
 def _is_free(run: Run) -> bool:
     """Whether no process works on the run, or has left input there that it was reading."""
     refuse_links(run.path)
-    at_work = holder(run.folder.lock_file)
+    at_work = run.store.holder()
     return (at_work is None or not at_work.alive) and not any(map(is_staging, run.path.iterdir()))
 
 

@@ -27,7 +27,6 @@ from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import ingest_files
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.outside import refuse_above
 from bicliques.pipeline.run.progress import OnProgress, Progress, Step
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.options import WorkerOptions
@@ -67,7 +66,7 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, call: CallOpti
     given = from_record(options.source) if source is None else source
     is_run = is_run_folder(given)
     if is_named(given):
-        refuse_above(run.path, items_of(given))
+        run.store.refuse_above(items_of(given))
 
     def read() -> dict[str, Any]:
         if source is None and not is_there(options.source):

@@ -17,7 +17,6 @@ from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import shown_place
 from bicliques.pipeline.series.removal import finish_removal, put_back, set_aside
 from bicliques.pipeline.series.runs import is_run
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -45,7 +44,7 @@ def why_another(folder: RunFolder, asked: RunOptions, digest_now: Callable[[], s
     IncompleteError
         If the options of the run are damaged.
     """
-    there, where = _flat(folder.options().to_json()), shown_place(folder.path)
+    there, where = _flat(folder.options().to_json()), folder.store.shown()
     for name, value in _flat(asked.to_json()).items():
         if there[name] != value and (name, value) != ("engine", engines.AUTO):
             return f"{where} holds a run {_told(name, there[name])}, not {_told(name, value)}"

@@ -30,8 +30,6 @@ from bicliques.pipeline.proof import proving, vertices
 from bicliques.pipeline.proof.reading import Reading
 from bicliques.pipeline.proof.summary import why_damaged
 from bicliques.pipeline.run.files import disk_errors
-from bicliques.pipeline.run.if_stored import keep_result
-from bicliques.pipeline.run.lock import locked
 from bicliques.pipeline.run.names import make_ready
 from bicliques.pipeline.run.new_run import new_run
 from bicliques.pipeline.run.opened import Run
@@ -257,7 +255,7 @@ def complete_run(
     mend_sessions(folder, manifest)
     if manifest is not None:
         _mend_summary(run, manifest, workers, on_progress)
-        keep_result(folder)  # the driver may have been killed before it had put all into the store
+        folder.store.keep_result()  # the driver may have been killed before it had put all into the store
         return None
     if limits != folder.limits():
         folder.write_options(run.options, limits)
@@ -308,7 +306,7 @@ def _get_ready_to_prove(run: Run, on_device: bool) -> None:
 
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     """Whether the GPUs that mine read the parts back, too."""
-    if not _platform(run).works_with_cudf or run.job.rows != "slices" or run.is_in_store:
+    if not _platform(run).works_with_cudf or run.job.rows != "slices" or run.store.url is not None:
         return False
     with startup.getting_ready():  # it imports cuDF
         from bicliques.pipeline.proof.on_device import why_not  # only where there is a GPU engine
@@ -361,7 +359,7 @@ def _opened(path: Path | str | os.PathLike[str]) -> Iterator[Run]:
     """Open a run, and hold its lock during the block."""
     startup.over()
     run = Run.to_go_on(Path(path))
-    with locked(run.folder.lock_file), _resumable(run):
+    with run.store.locked(), _resumable(run):
         yield run
 
 

@@ -22,7 +22,7 @@ from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.results.run_status import status
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import address_of, shown_place
+from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.sizes import SizeCounts
 
@@ -100,14 +100,14 @@ def run_card(results: Results, is_kept: bool = True) -> str:
     if (gap := status(results.path).gap) is not None:
         facts.append(("so far", gap))
     if is_kept:
-        facts.append(("files", shown_place(results.path, "bicliques")))
+        facts.append(("files", store_at(results.path).shown("bicliques")))
         facts.append(("go on with", how_to_resume(results.path, results.outcome)))
     return _lines(facts)
 
 
 def run_json(results: Results) -> dict[str, Any]:
     """A run as a dictionary for JSON. It is the manifest, if there is one."""
-    state = {"folder": str(address_of(results.path)), "complete": results.complete, "outcome": results.outcome}
+    state = {"folder": str(store_at(results.path).address), "complete": results.complete, "outcome": results.outcome}
     if results.complete:
         return state | results.manifest.to_json()
     gap = status(results.path).gap

@@ -130,10 +130,10 @@ def _sizes(arguments: argparse.Namespace) -> int:
 
 def _report(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.api import steps
-    from bicliques.pipeline.run.stored import shown_place
+    from bicliques.pipeline.run.store import store_at
 
     page = steps.report(arguments.run, progress(arguments))
-    shown = shown_place(page.parent, page.name)
+    shown = store_at(page.parent).shown(page.name)
     say(arguments, lambda: {"report": shown}, lambda: f"report: {shown}")
     return COMPLETE
 

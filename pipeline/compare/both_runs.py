@@ -11,7 +11,7 @@ import pyarrow as pa
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.bicliques import Provenance
 from bicliques.schemas.difference import ComparedRun, Counted
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -60,7 +60,7 @@ class CompleteRun:
 
     def record(self) -> ComparedRun:
         """The run in the record of the comparison."""
-        facts, where = self.run.input, str(address_of(self.path.absolute()))
+        facts, where = self.run.input, str(store_at(self.path.absolute()).address)
         names = self.run.names
         return ComparedRun(
             where, self.run.identity, self.manifest.created, facts["source"], facts["digest"], *names, self.found

@@ -16,7 +16,7 @@ from bicliques.pipeline.proof.selection import largest, rows_at
 from bicliques.pipeline.rows.collection import Rows
 from bicliques.pipeline.run.files import PathLike, read_json
 from bicliques.pipeline.run.names import CHANGES_FILES, temporary_name
-from bicliques.pipeline.run.own_folder import remove_own
+from bicliques.pipeline.run.outside import remove_own
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import LOCAL, open_part, read_table
 from bicliques.schemas.difference import ComparedRun, Record

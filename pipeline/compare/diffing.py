@@ -39,8 +39,7 @@ from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
 from bicliques.pipeline.run.names import CHANGES, refuse_url
-from bicliques.pipeline.run.outside import refuse_inside_run
-from bicliques.pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
+from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
 from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import SCHEMA_VERSION

@@ -11,9 +11,7 @@ from bicliques.pipeline.compare.difference import Difference, remove_difference
 from bicliques.pipeline.compare.diffing import diff
 from bicliques.pipeline.run.files import PathLike
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import bring_changes, keep_changes
 from bicliques.pipeline.run.names import CHANGES, refuse_links
-from bicliques.pipeline.run.stored import bring
 from bicliques.pipeline.series.runs import run_before
 from bicliques.schemas.errors import BicliqueError
 
@@ -41,20 +39,20 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     before, folder = run_before(path), RunFolder(path)
     if before is None:
         return None
-    bring_changes(path)
+    folder.store.bring_changes()
     found = known_changes(before, folder)
     if found is None:
         refuse_links(path)
         remove_difference(folder.path / CHANGES)
         found = diff(before.path, path, folder.path / CHANGES, progress=False)
-        keep_changes(path)
+        folder.store.keep_changes()
     return found
 
 
 def known_changes(before: RunFolder, folder: RunFolder) -> Difference | None:
     """The comparison that is in the folder of a run, if it is of these two runs as they are now."""
     try:
-        found = Difference(bring(folder.path / CHANGES))
+        found = Difference(folder.store.local(folder.path / CHANGES))
         for own, told in ((before, found.old_run), (folder, found.new_run)):
             manifest = own.manifest()
             if own.run_id() != told.run or manifest is None or manifest.fingerprint != told.found.fingerprint:

@@ -26,7 +26,6 @@ from bicliques.pipeline.process.interrupts import interruptible
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.files import disk_errors
-from bicliques.pipeline.run.if_stored import keep_steps
 from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import BandOf
@@ -127,7 +126,7 @@ def mine_run(
     for place in (folder.bicliques, folder.pending, folder.ledger):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
-    keep_steps(folder)  # workers of other machines take the graph from the store when they warm up
+    folder.store.keep_steps()  # workers of other machines take the graph from the store when they warm up
     with startup.getting_ready():  # without it the first slices would seem slow
         pool.everywhere(warm_up, (run.place, run.identity, write_on))
     startup.log_it()

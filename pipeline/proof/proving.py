@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -32,10 +33,8 @@ from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.proof.wholeness import check_cover
 from bicliques.pipeline.run.accounts import by_worker, peak_rss, peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import disk_errors, write_json
-from bicliques.pipeline.run.if_stored import keep_result
 from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.pending import admit, close_pending
 from bicliques.pipeline.run.plan import BandOf, Plan
 from bicliques.pipeline.run.progress import OnProgress, number
 from bicliques.pipeline.run.session import busy_ratio_of
@@ -127,9 +126,10 @@ def prove(
         seconds=seconds | {"prove": time.perf_counter() - started},
         peak_rss=taken | {"driver": max(taken["driver"], peak_rss())},
     )
-    close_pending(run.folder)
+    with suppress(OSError):  # files of others in it keep it
+        run.folder.pending.rmdir()
     write_json(run.folder.manifest_file, manifest.to_json())
-    keep_result(run.folder, run.journal)
+    run.store.keep_result()
     word = "proven" if listing else "counted"  # a run that only counts has no rows to read back
     fingerprint = None if manifest.fingerprint is None else str(manifest.fingerprint)
     text = f"{word}: {number(manifest.count, 'biclique')}" + (f", fingerprint {fingerprint}" if fingerprint else "")
@@ -166,7 +166,7 @@ def _written(run: Run, ledger: Ledger) -> tuple[Part, ...]:
     except BaseException:
         writer.discard()
         raise
-    admit(run.folder, parts)
+    run.store.admit(parts)
     return parts
 
 

@@ -19,7 +19,7 @@ from bicliques.pipeline.run.files import disk_errors, whole_file
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import open_labels
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import bring
+from bicliques.pipeline.run.store import store_of
 from bicliques.pipeline.run.tables import open_table
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import COUNT
@@ -308,7 +308,7 @@ def _table_of(largest: dict[By, np.ndarray]) -> pa.Table:
 
 def _read_largest(folder: RunFolder) -> dict[By, np.ndarray]:
     """The largest bicliques by measure. A run of an earlier version has none, or not by all measures."""
-    if not bring(folder.summary / LARGEST_FILE).exists():
+    if not folder.store.local(folder.summary / LARGEST_FILE).exists():
         return {}
     table = _read(folder.summary / LARGEST_FILE)
     schema = table.schema.remove_metadata()
@@ -331,5 +331,5 @@ def _write(table: pa.Table, file: Path) -> None:
 
 def _read(file: Path, columns: list[str] | None = None) -> pa.Table:
     # not by `read_table`, which imports `pyarrow.dataset`
-    with open_table(regular(bring(file))) as table:
+    with open_table(regular(store_of(file).local(file))) as table:
         return table.read(columns)

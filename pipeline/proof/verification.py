@@ -171,7 +171,7 @@ def verify_run(
     bound_time = seconds(bound_time, "the time for the bound", or_0=True)
     url = store_url(path)
     if url is not None:
-        from bicliques.pipeline.run.working import (
+        from bicliques.pipeline.run.bucket import (
             copy_for_check,  # imported only here, because most runs are kept in folders
         )
 

@@ -22,7 +22,6 @@ from bicliques.pipeline.run.names import refuse_url
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.outside import refuse_inside_run
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import bring
 from bicliques.pipeline.run.tables import open_table
 from bicliques.schemas.bicliques import ID
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -102,7 +101,7 @@ def why_damaged(run: Run) -> str | None:
     for side in _SIDES:
         file = run.folder.vertices / f"{side}.parquet"
         try:
-            with open_table(regular(bring(file))) as table:
+            with open_table(regular(run.store.local(file))) as table:
                 rows = len(table.read())
         except (MemoryError, OSError, pa.ArrowException, ValueError) as error:
             return f"{file} cannot be read ({str(error).partition(chr(10))[0].rstrip('.')})"
@@ -140,5 +139,8 @@ def copy(run: Run, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for side in _SIDES:
             name = f"{side}.parquet"
-            with open_regular(bring(run.folder.vertices / name)) as table, whole_file(folder / name) as whole:
+            with (
+                open_regular(run.store.local(run.folder.vertices / name)) as table,
+                whole_file(folder / name) as whole,
+            ):
                 shutil.copyfileobj(table, whole)

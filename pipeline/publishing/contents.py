@@ -20,7 +20,6 @@ from bicliques.pipeline.run.names import (
 )
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import bring
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.manifest import Manifest
 
@@ -111,7 +110,7 @@ def sealed(path: Path) -> Contents:
         raise IncompleteError(f"{reason}; mend it with: {how_to_resume(path)}")
     run.folder.check("ingest")
     parts = tuple(f"{_PARTS}/{part.name}" for part in manifest.parts)
-    page = (REPORT_FILE,) if is_file(bring(run.path / REPORT_FILE)) else ()
+    page = (REPORT_FILE,) if is_file(run.store.local(run.path / REPORT_FILE)) else ()
     return Contents(run, manifest, (parts, (*_beside(run), *page), (MANIFEST_FILE,)))
 
 
@@ -130,7 +129,7 @@ def _beside(run: Run) -> list[str]:
     """Names of the files beside the parts. Files that are not finished do not count."""
     found = []
     for name in _BESIDE:
-        folder = bring(run.path / name)
+        folder = run.store.local(run.path / name)
         if is_folder(folder):
             found += [f"{name}/{file.name}" for file in run.folder.own_files(folder) if not file.name.startswith(".")]
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,19 +42,30 @@ class Seen:
     modified: int | None
 
 
-class Place(ABC):
-    """A folder that a run is published to. Names of files are relative to it, with slashes.
+class Place:
+    """A folder that a run is published to: one of this machine. Names of files are relative to it, with slashes.
+
+    Files get their names when they are whole, and survive a loss of power then.
 
     Parameters
     ----------
+    path : Path
+
+    Attributes
+    ----------
     shown : str
         The folder in words, without secrets.
+
+    Raises
+    ------
+    ResourceError
+        By each method, if a file cannot be written, read or removed, or the place does not answer.
     """
 
-    def __init__(self, shown: str):
-        self.shown = shown
+    def __init__(self, path: Path):
+        self.shown = str(path)
+        self._path = path
 
-    @abstractmethod
     def look(self, folders: Iterable[str]) -> dict[str, Seen]:
         """The files directly in the place, and all those below these folders of it. Empty if it does not exist.
 
@@ -64,94 +74,6 @@ class Place(ABC):
         InputError
             If the place cannot be read, or is a file.
         """
-
-    @abstractmethod
-    def write(self, name: str, pieces: Iterable[bytes]) -> Seen:
-        """Write a file, which is then whole. If `pieces` raises an error, or the process is killed, it is not there.
-
-        Raises
-        ------
-        ResourceError
-            If it cannot be written.
-        """
-
-    @abstractmethod
-    def see(self, name: str) -> Seen | None:
-        """What the place says of one file. None if it is not there.
-
-        Raises
-        ------
-        ResourceError
-            If the place does not answer.
-        """
-
-    @abstractmethod
-    def read(self, name: str) -> Iterator[bytes]:
-        """The pieces of a file.
-
-        Raises
-        ------
-        ResourceError
-            If it cannot be read.
-        """
-
-    @abstractmethod
-    def remove(self, name: str) -> None:
-        """Remove a file, if it is there, and what an interrupted `write` has left of it.
-
-        Raises
-        ------
-        ResourceError
-            If it cannot be removed.
-        """
-
-    def is_below(self, folder: Path) -> bool:
-        """Whether the place is a folder of this machine, or in one."""
-        return False
-
-    @abstractmethod
-    def refuse_inside_run(self) -> None:
-        """Refuse a place in a folder that a run fills; see `pipeline.run.outside`.
-
-        Raises
-        ------
-        InputError
-        """
-
-
-def open_place(url: PathLike) -> Place:
-    """The place that a path or a URL names. Nothing is read yet.
-
-    Raises
-    ------
-    InputError
-        If nothing can be written there, or a package is missing.
-    """
-    text = url_of(url)
-    if text is None:
-        return LocalPlace(local_path(url))
-    scheme, _, rest = text.partition("://")
-    if scheme.lower() == "file":
-        if not rest.startswith("/"):
-            raise InputError(f"{text} names a file of another machine; write three slashes, as in file:///data/night")
-        return LocalPlace(Path(unquote(rest)))
-    if scheme.lower() in ("http", "https"):
-        raise InputError(
-            f"{without_secrets(text)} is an address of the web, where nothing can be written; name a folder, or one "
-            "with s3://, gs:// or abfs://"
-        )
-    return StorePlace(text)
-
-
-class LocalPlace(Place):
-    """A folder of this machine. Files get their names when they are whole, and survive a loss of power then."""
-
-    def __init__(self, path: Path):
-        super().__init__(str(path))
-        self._path = path
-
-    def look(self, folders: Iterable[str]) -> dict[str, Seen]:
-        """See `Place.look`."""
         if os.path.lexists(self._path) and not os.path.isdir(self._path):  # noqa: PTH112 - Path.is_dir may raise
             raise InputError(f"{self._path} is no folder; name another one")
         found = {}
@@ -173,7 +95,7 @@ class LocalPlace(Place):
             )
 
     def write(self, name: str, pieces: Iterable[bytes]) -> Seen:
-        """See `Place.write`."""
+        """Write a file, which is then whole. If `pieces` raises an error, or the process is killed, it is not there."""
         target = self._path / name
         with disk_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -184,12 +106,12 @@ class LocalPlace(Place):
             return _seen(target)
 
     def see(self, name: str) -> Seen | None:
-        """See `Place.see`."""
+        """What the place says of one file. None if it is not there."""
         with disk_errors(self._path / name):
             return _seen(self._path / name) if os.path.lexists(self._path / name) else None
 
     def read(self, name: str) -> Iterator[bytes]:
-        """See `Place.read`."""
+        """The pieces of a file."""
         try:
             with open_regular(self._path / name) as file:
                 while piece := file.read(PIECE):
@@ -199,7 +121,7 @@ class LocalPlace(Place):
             raise ResourceError(f"{self._path / name} cannot be read back ({reason}); see that it may be") from error
 
     def remove(self, name: str) -> None:
-        """See `Place.remove`."""
+        """Remove a file, if it is there, and what an interrupted `write` has left of it."""
         path = self._path / name
         with disk_errors(path):
             for each in (path, path.with_name(temporary_name(path.name))):
@@ -208,11 +130,11 @@ class LocalPlace(Place):
                 flush(path.parent)
 
     def is_below(self, folder: Path) -> bool:
-        """See `Place.is_below`."""
+        """Whether the place is a folder of this machine, or in one."""
         return self._path.resolve().is_relative_to(folder.resolve())
 
     def refuse_inside_run(self) -> None:
-        """See `Place.refuse_inside_run`."""
+        """Refuse a place in a folder that a run fills; see `pipeline.run.outside`."""
         refuse_inside_run(self._path)
 
 
@@ -220,8 +142,7 @@ class StorePlace(Place):
     """A folder on a file system that `pipeline.remote.systems` opens."""
 
     def __init__(self, url: str):
-        super().__init__(place_of(url))
-        self._url = url
+        self.shown, self._url = place_of(url), url
         with plain_errors(url, self.shown, "cannot be opened"):
             self._system, path = file_system(url)
         self._top = path.rstrip("/")
@@ -246,6 +167,10 @@ class StorePlace(Place):
     def _name_of(self, entry: Any) -> str:
         path: str = entry.path
         return path[len(self._top) :].strip("/")
+
+    def is_below(self, folder: Path) -> bool:
+        """See `Place.is_below`."""
+        return False
 
     def refuse_inside_run(self) -> None:
         """See `Place.refuse_inside_run`."""
@@ -303,6 +228,30 @@ class StorePlace(Place):
             suppress(FileNotFoundError),
         ):
             self._system.delete_file(f"{self._top}/{name}")
+
+
+def open_place(url: PathLike) -> Place:
+    """The place that a path or a URL names. Nothing is read yet.
+
+    Raises
+    ------
+    InputError
+        If nothing can be written there, or a package is missing.
+    """
+    text = url_of(url)
+    if text is None:
+        return Place(local_path(url))
+    scheme, _, rest = text.partition("://")
+    if scheme.lower() == "file":
+        if not rest.startswith("/"):
+            raise InputError(f"{text} names a file of another machine; write three slashes, as in file:///data/night")
+        return Place(Path(unquote(rest)))
+    if scheme.lower() in ("http", "https"):
+        raise InputError(
+            f"{without_secrets(text)} is an address of the web, where nothing can be written; name a folder, or one "
+            "with s3://, gs:// or abfs://"
+        )
+    return StorePlace(text)
 
 
 def _below(folder: Path) -> Iterator[Path]:

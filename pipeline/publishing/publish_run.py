@@ -9,12 +9,11 @@ from typing import Any
 
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.publishing.contents import sealed
-from bicliques.pipeline.publishing.known import refuse_place
 from bicliques.pipeline.publishing.place import open_place
 from bicliques.pipeline.publishing.publication import Publication
+from bicliques.pipeline.publishing.record import refuse_place
 from bicliques.pipeline.run.files import PathLike
 from bicliques.pipeline.run.progress import OnProgress, to_callback
-from bicliques.pipeline.run.stored import shown_place
 from bicliques.schemas.values import as_path
 
 logger = logging.getLogger(__name__)
@@ -129,5 +128,5 @@ def publish(
     )
     facts: dict[str, Any] = {"url": found.url, "run": found.run, "files": found.files, "bytes": found.bytes}
     facts |= {"written": found.written, "written_bytes": found.written_bytes, "seconds": round(found.seconds, 6)}
-    tell(logger, "published", f"{found.files} files of {shown_place(contents.path)} are at {found.url}", **facts)
+    tell(logger, "published", f"{found.files} files of {contents.run.store.shown()} are at {found.url}", **facts)
     return found

@@ -96,6 +96,8 @@ class Objects:
     ------
     InputError
         If the URL names no bucket, or has a password or a key, or obstore is not installed.
+    ResourceError
+        By each method, if the store does not answer, or does not do it.
     """
 
     def __init__(self, url: str):
@@ -134,11 +136,6 @@ class Objects:
 
         If that fails, the pieces are given up. Those of a process that was killed stay in the store, where nobody can
         read them, until a lifecycle rule removes them.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not take it, or the file cannot be read.
         """
         import obstore
 
@@ -158,8 +155,6 @@ class Objects:
         ------
         TakenError
             If there is another object.
-        ResourceError
-            If the store does not take it.
         """
         for left in reversed(range(_TRIES)):
             try:
@@ -187,25 +182,13 @@ class Objects:
         return True
 
     def get(self, key: str) -> bytes | None:
-        """The content of an object. None if it is not there.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not answer.
-        """
+        """The content of an object. None if it is not there."""
         import obstore
 
         return self._if_there("cannot be read", key, lambda: bytes(obstore.get(self._store, key).bytes()))
 
     def pieces(self, key: str) -> Iterator[bytes]:
-        """The content of an object, piece by piece. Nothing if it is not there.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not answer.
-        """
+        """The content of an object, piece by piece. Nothing if it is not there."""
         import obstore
 
         with self._errors("cannot be read", key=key):
@@ -217,25 +200,13 @@ class Objects:
                 yield bytes(piece)
 
     def size(self, key: str) -> int | None:
-        """Bytes of an object. None if it is not there.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not answer.
-        """
+        """Bytes of an object. None if it is not there."""
         import obstore
 
         return self._if_there("cannot be read", key, lambda: int(obstore.head(self._store, key)["size"]))
 
     def listed(self, folder: str) -> list[str]:
-        """The names in a folder. A store may leave out what is new, and name what is gone.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not answer.
-        """
+        """The names in a folder. A store may leave out what is new, and name what is gone."""
         import obstore
 
         with self._errors("cannot be listed", key=folder):
@@ -243,13 +214,7 @@ class Objects:
         return [path.removeprefix(f"{folder}/") for path in found]
 
     def folders(self) -> list[str]:
-        """The names of what has objects below it. A store may leave out what is new, and name what is gone.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not answer.
-        """
+        """The names of what has objects below it. A store may leave out what is new, and name what is gone."""
         import obstore
 
         with self._errors("cannot be listed"):
@@ -257,13 +222,7 @@ class Objects:
         return [name.rstrip("/") for name in found]
 
     def remove(self, key: str) -> None:
-        """Remove an object, if it is there.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not do it.
-        """
+        """Remove an object, if it is there."""
         import obstore
 
         self._if_there("cannot be removed", key, lambda: obstore.delete(self._store, key))

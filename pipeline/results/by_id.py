@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from bicliques.pipeline.proof.selection import Place, place_of_id, rows_at
 from bicliques.pipeline.proof.summary import Summary, place_in_summary
 from bicliques.pipeline.rows.collection import Biclique, Rows, bicliques_of
-from bicliques.pipeline.run.stored import bring
 from bicliques.schemas.errors import InputError, UnknownIdError
 from bicliques.schemas.values import as_index, whole
 
@@ -134,7 +133,7 @@ class ById(Rows):
             explained,  # imported only here, because it imports compiled code
         )
 
-        has_summary = self._manifest is not None and bring(self._run.folder.summary).exists()
+        has_summary = self._manifest is not None and self._run.folder.store.local(self._run.folder.summary).exists()
         summary = Summary.read(self._run.folder) if has_summary else None
         sizes = self.sizes() if summary is None else summary.sizes
         return explained(self._run, self.files, self.schema, place, summary, sizes, missing, n)

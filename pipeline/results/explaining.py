@@ -21,7 +21,6 @@ from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.surprise import surprise_of
 from bicliques.pipeline.rows.collection import bicliques_of
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.stored import address_of
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.search import MEASURES, By, Side
@@ -93,7 +92,7 @@ def explained(
     (biclique,) = bicliques_of([to_batch(row, run.tables)])
     return Explanation(
         biclique=biclique,
-        run=address_of(run.path),
+        run=run.store.address,
         names=run.names,
         count=sizes.total,
         standings=_standings(sizes, *map(len, members)),

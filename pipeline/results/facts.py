@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bicliques.pipeline.run.progress import number, size
-from bicliques.pipeline.run.stored import bring, shown_place
+from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.facts import side_names
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.members import label_words
@@ -135,12 +135,12 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
         yield "memory", memory_words(manifest.peak_rss)
     if manifest.parts:
         files = number(len(manifest.parts), "Parquet file")
-        yield "files", f"{shown_place(results.path, 'bicliques')}: {files}, {size(manifest.bytes)}"
+        yield "files", f"{store_at(results.path).shown('bicliques')}: {files}, {size(manifest.bytes)}"
     if search.per_vertex:
-        yield "vertices", shown_place(results.path, "vertices")
-    yield "manifest", shown_place(results.path, "manifest.json")
-    if bring(results.path / "report.html").exists():
-        yield "report", shown_place(results.path, "report.html")
+        yield "vertices", store_at(results.path).shown("vertices")
+    yield "manifest", store_at(results.path).shown("manifest.json")
+    if store_at(results.path).local(results.path / "report.html").exists():
+        yield "report", store_at(results.path).shown("report.html")
 
 
 def seconds_words(seconds: dict[str, float]) -> str:

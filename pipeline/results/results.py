@@ -14,9 +14,7 @@ from bicliques.pipeline.results.by_id import ById
 from bicliques.pipeline.results.forms import Forms
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.pending import await_driver, place_of
 from bicliques.pipeline.run.progress import number
-from bicliques.pipeline.run.stored import shown_place
 from bicliques.pipeline.run.tables import found_at, open_part
 from bicliques.schemas.errors import IncompleteError, InputError, in_one_line
 from bicliques.schemas.manifest import Manifest, Outcome, Part
@@ -86,7 +84,7 @@ class Results(Forms, ById):
         if not self._run.has("plan"):
             return (), 0
         ledger = self._run.ledger()
-        await_driver(self._folder, ledger.parts)
+        self._run.store.await_driver(ledger.parts)
         return ledger.parts, ledger.total.count
 
     def __len__(self) -> int:
@@ -97,7 +95,7 @@ class Results(Forms, ById):
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
-        return in_one_line(f"<{number(self._count, 'maximal biclique')} in {shown_place(self.path)}, {state}>")
+        return in_one_line(f"<{number(self._count, 'maximal biclique')} in {self._run.store.shown()}, {state}>")
 
     @property
     def path(self) -> Path:
@@ -135,7 +133,7 @@ class Results(Forms, ById):
     @property
     def files(self) -> list[Path]:
         """Paths of the Parquet parts that count."""
-        return [place_of(self._folder, part) for part in self._parts]
+        return [self._folder.store.place_of(part) for part in self._parts]
 
     @property
     def schema(self) -> pa.Schema:
@@ -322,7 +320,7 @@ class Results(Forms, ById):
 
     def _told(self) -> list[str]:
         state = "complete" if self.complete else f"not complete: {self.outcome}"
-        return [number(self._count, "maximal biclique"), f"{state}, in {shown_place(self.path)}"]
+        return [number(self._count, "maximal biclique"), f"{state}, in {self._run.store.shown()}"]
 
     def _best(self) -> pa.Table | None:
         return super()._best() if self.complete and self.lists_rows else None
@@ -358,6 +356,6 @@ def _reopened(place: str, identity: str) -> Results:
     found = Run.at(Path(place))
     if found.identity != identity:
         raise InputError(
-            f"{shown_place(found.path)} holds another run now than when its results were pickled; open it with open_run"
+            f"{found.store.shown()} holds another run now than when its results were pickled; open it with open_run"
         )
     return Results(found)

@@ -12,11 +12,9 @@ from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.run.accounts import Account, by_worker
 from bicliques.pipeline.run.files import PathLike
 from bicliques.pipeline.run.ledger import Ledger
-from bicliques.pipeline.run.lock import holder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Gap
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import address_of
 from bicliques.schemas.errors import said
 from bicliques.schemas.facts import BEFORE_MINING, Session
 from bicliques.schemas.manifest import LedgerEntry
@@ -176,7 +174,7 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
     outcome = mined[-1]["outcome"] if mined else ""
     waiting = [step for step in (*BEFORE_MINING, "mine", "prove") if step not in done]
     return Status(
-        folder=address_of(run.path),
+        folder=run.store.address,
         source=run.options.source,
         state=state,
         why=said(why),
@@ -198,7 +196,7 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
 
 
 def _state(run: Run, mined: list[Session], surveyed: Surveyed | None) -> tuple[State, str]:
-    manifest, at_work = run.folder.manifest(), holder(run.folder.lock_file)
+    manifest, at_work = run.folder.manifest(), run.store.holder()
     if at_work is not None and at_work.alive:
         return "running", at_work.words
     if manifest is not None:

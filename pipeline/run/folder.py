@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bicliques.pipeline.run.checksums import checksum, checksums_of
-from bicliques.pipeline.run.days import day_in
 from bicliques.pipeline.run.files import disk_errors, read_json, write_json
 from bicliques.pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
     OPTIONS_FILE,
     REPORT_FILE,
+    day_in,
     has_name_of_run,
     ingest_files,
     is_entry,
@@ -26,7 +26,7 @@ from bicliques.pipeline.run.names import (
     refuse_links,
 )
 from bicliques.pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
-from bicliques.pipeline.run.stored import bring, shown_place, sizes_of, store_of
+from bicliques.pipeline.run.store import Store, store_at
 from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import READ_VERSIONS, SCHEMA_VERSION
 from bicliques.schemas.errors import IncompleteError, InputError, said
@@ -68,6 +68,11 @@ class RunFolder:
         object.__setattr__(self, "path", literal(self.path))
 
     @property
+    def store(self) -> Store:
+        """Where the run is kept."""
+        return store_at(self.path)
+
+    @property
     def graph(self) -> Path:
         """Folder of the reduced graph and of the memory-mapped labels."""
         return self.path / "graph"
@@ -84,7 +89,7 @@ class RunFolder:
 
     @property
     def pending(self) -> Path:
-        """Folder of the parts whose slice is not in the ledger yet; see `pipeline.run.pending`."""
+        """Folder of the parts whose slice is not in the ledger yet; see `Store.commit`."""
         return self.path / "pending"
 
     @property
@@ -245,7 +250,7 @@ class RunFolder:
     def broken(self, step: str) -> Path | None:
         """The first file that is missing or is not as a finished step made it. None if all files are."""
         for name, expected in self.checksums(step).items():
-            file = bring(self.path / name)
+            file = self.store.local(self.path / name)
             try:
                 found = checksum(file)
             except OSError:
@@ -322,6 +327,20 @@ class RunFolder:
                 )
         return sizes
 
+    def pending_there(self) -> list[Path]:
+        """The files in ``pending/`` that have the name of a part, finished or not.
+
+        Raises
+        ------
+        IncompleteError
+            If ``pending`` is a file, or a folder has the name of a part.
+        """
+        parts = [path for path in children_of(self.pending) if is_part(path)]
+        for path in parts:
+            if not path.is_file():
+                raise IncompleteError(in_the_way(path, "is not a file, and has the name of a part", self.path))
+        return parts
+
     def entries_there(self) -> list[Path]:
         """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.
 
@@ -345,8 +364,7 @@ class RunFolder:
             Where `parts_there` raises it.
         """
         named = {part.name: part.bytes for part in manifest.parts}
-        store = store_of(self.path)
-        there = self.parts_there() if store is None else sizes_of(store, manifest.parts)
+        there = self.store.sizes(manifest.parts) | self.parts_there()
         for name in sorted(named.keys() | there.keys()):
             size, expected = there.get(name, "no"), named.get(name, "none")
             if name not in named or size != expected:
@@ -363,7 +381,7 @@ class RunFolder:
         for name in names:
             place, _, rest = name.partition("/")
             if not has_name_of_run(place, rest):
-                record = shown_place(self.path, "steps", f"{step}.json")
+                record = self.store.shown("steps", f"{step}.json")
                 raise IncompleteError(
                     f"{record} names {name}, which is no file of a run; remove it, then continue with: "
                     f"{how_to_resume(self.path)}"
@@ -389,7 +407,7 @@ class RunFolder:
     def _header(self) -> dict[str, Any]:
         file = self.path / OPTIONS_FILE
         if not os.path.exists(file):  # noqa: PTH110 - Path.exists raises where the name is too long or may not be seen
-            raise InputError(no_run(Path(shown_place(self.path))))
+            raise InputError(no_run(Path(self.store.shown())))
         try:
             header = read_json(file)
         except IncompleteError as error:

@@ -10,7 +10,6 @@ from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import bring
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import vertex_hashes
@@ -47,7 +46,7 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
     IncompleteError
         If the file is missing or damaged.
     """
-    file = bring(folder.graph / LABEL_FILES[side])
+    file = folder.store.local(folder.graph / LABEL_FILES[side])
     try:
         column = pa.ipc.open_file(pa.memory_map(str(regular(file)))).read_all()["label"]
         column.validate(full=True)  # or offsets may lead anywhere

@@ -16,22 +16,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from bicliques.pipeline.run.files import SharedFlush, disk_errors, flush, read_json, whole_file
+from bicliques.pipeline.run.files import SharedFlush, disk_errors, flush, read_json
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import is_entry, refuse_links
-from bicliques.pipeline.run.pending import admit, pending_there, place_of
-from bicliques.pipeline.run.stored import sizes_of, store_of
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.jobs import Job
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Part
 from bicliques.schemas.records import one_line
 from bicliques.schemas.totals import Total
 from bicliques.schemas.work import Subtrees
-
-if TYPE_CHECKING:
-    from bicliques.pipeline.run.journal import Journal
 
 logger = logging.getLogger(__name__)
 
@@ -51,11 +45,6 @@ class Ledger:
         Number of nodes of the plan.
     entries : dict of int to LedgerEntry
         Entries by the number of their slice. Of each total only the outline is kept, to save memory.
-
-    Attributes
-    ----------
-    journal : Journal or None
-        Where entries count, if the run is kept in a store. The files of the entries are copies then.
     """
 
     def __init__(self, folder: RunFolder, job: Job, n_plan: int, entries: dict[int, LedgerEntry]):
@@ -63,7 +52,6 @@ class Ledger:
         self.job = job
         self.n_plan = n_plan
         self.entries = entries
-        self.journal: Journal | None = None
         self._total: Total | None = None
         self._adding = threading.Lock()  # several threads write entries at the same time
         self._flush_names = SharedFlush(folder.ledger)
@@ -114,7 +102,7 @@ class Ledger:
 
     @classmethod
     def repair(cls, folder: RunFolder, job: Job, n_plan: int) -> Ledger:
-        """Read the ledger, and make the folder agree with it, so that the run can go on.
+        """Read the ledger, and make the folder agree with it, so that the run can go on. In a bucket a session begins.
 
         Deletes parts that no entry that counts names, damaged entries, entries whose parts are missing or have another
         size, entries whose source is missing, and unfinished files of entries. Files that do not have the name of an
@@ -128,7 +116,9 @@ class Ledger:
             If a file cannot be deleted.
         """
         refuse_links(folder.path)
+        folder.store.take_over()
         ledger, problems = cls.survey(folder, job, n_plan)
+        folder.store.begin(ledger.entries, ledger.parts)
         ledger.tidy()  # first, because a part may not outlive its entry in the sight of readers
         with disk_errors(folder.ledger):
             for file, problem in problems.items():
@@ -151,10 +141,10 @@ class Ledger:
             for orphan in self.orphans():
                 logger.info("%s belongs to no committed slice and is deleted", orphan)
                 orphan.unlink()
-            waiting = {path.name for path in pending_there(self.folder)}
+            waiting = {path.name for path in self.folder.pending_there()}
             if waiting:
                 self.folder.bicliques.mkdir(exist_ok=True)
-                admit(self.folder, (part for part in self.parts if part.name in waiting))
+                self.folder.store.admit(part for part in self.parts if part.name in waiting)
             if self.folder.bicliques.exists():
                 flush(self.folder.bicliques)
 
@@ -176,7 +166,7 @@ class Ledger:
             return Subtrees.from_bytes(packed).check(n_roots) if packed else Subtrees.empty()
 
     def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
-        """Write the entry of a slice, and move its parts into ``bicliques/``.
+        """Write the entry of a slice, and let its parts be seen; see `Store.commit`.
 
         From the entry on its work counts, also after a loss of power.
 
@@ -191,15 +181,8 @@ class Ledger:
         ResourceError
             If the disk is full. The slice does not count then, unless its entry is there already.
         """
-        file, record = self.file(entry.result.slice), one_line(entry.to_json(left_over))
-        if self.journal is None:
-            with whole_file(file, self._flush_names) as stream:
-                stream.write(record)
-        else:
-            self.journal.commit(entry.result.slice, record)
-            with disk_errors(file):
-                file.write_bytes(record)
-        admit(self.folder, entry.result.parts)
+        number, record = entry.result.slice, one_line(entry.to_json(left_over))
+        self.folder.store.commit(number, record, entry.result.parts, self._flush_names)
         with self._adding:
             self._add(entry)
 
@@ -240,11 +223,7 @@ class Ledger:
 
     def sizes(self, entries: Iterable[LedgerEntry]) -> dict[str, int]:
         """Bytes of each part of these entries that is there, by its name."""
-        parts = [part for entry in entries for part in entry.result.parts]
-        if (store := store_of(self.folder.path)) is not None:
-            return sizes_of(store, parts)
-        places = {part.name: place_of(self.folder, part) for part in parts}
-        return {name: path.stat().st_size for name, path in places.items() if path.exists()}
+        return self.folder.store.sizes([part for entry in entries for part in entry.result.parts])
 
     def problem(self, entry: LedgerEntry, sizes: dict[str, int] | None = None) -> str | None:
         """Why an entry cannot count, given the entries before it. None if it can. `sizes` are those of parts."""
@@ -257,7 +236,7 @@ class Ledger:
         for part in entry.result.parts:
             size = sizes.get(part.name)
             if size != part.bytes:
-                path = place_of(self.folder, part)
+                path = self.folder.store.place_of(part)
                 return f"{path} has {size if size is not None else 'no'} bytes instead of {part.bytes}"
         return None
 
@@ -267,10 +246,10 @@ class Ledger:
         Raises
         ------
         IncompleteError
-            Where `RunFolder.parts_there` and `pipeline.run.pending.pending_there` raise it.
+            Where `RunFolder.parts_there` and `RunFolder.pending_there` raise it.
         """
         named = {part.name for part in self.parts}
-        there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *pending_there(self.folder)]
+        there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *self.folder.pending_there()]
         return (path for path in there if path.name not in named)
 
 

@@ -5,7 +5,7 @@ says which process holds the lock. A file without a lock on it is left from a de
 systems do not pass locks between hosts. So a file whose text names another host is respected in any case, unless that
 "host" is a container on the same kernel, with the same file system: the locks of both are in one table there.
 
-A run that is kept in a store has the lock of its working folder, and one in the store (`pipeline.run.lease`).
+A run in a bucket has the lock of its working folder, and one in the bucket (`pipeline.run.bucket_lock`).
 """
 
 from __future__ import annotations
@@ -18,15 +18,14 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from bicliques.pipeline.process.cores import boot_id
 from bicliques.pipeline.run.files import disk_errors
-from bicliques.pipeline.run.stored import store_of
 from bicliques.schemas.errors import InputError, ResourceError
 
 logger = logging.getLogger(__name__)
@@ -53,7 +52,7 @@ class Holder:
 
 @contextmanager
 def locked(lock_file: Path) -> Iterator[None]:
-    """Hold the lock of a run, also that in its store if it is kept in one.
+    """Hold the lock of the folder of a run.
 
     Raises
     ------
@@ -66,14 +65,7 @@ def locked(lock_file: Path) -> Iterator[None]:
     with disk_errors(lock_file):
         descriptor = _acquire(lock_file)
     try:
-        with ExitStack() as held:
-            if (store := store_of(lock_file.parent)) is not None:
-                from bicliques.pipeline.run.lease import (
-                    leased,  # imported only here, because most runs are kept in folders
-                )
-
-                held.enter_context(leased(store))
-            yield
+        yield
     except BaseException:
         _release(descriptor, lock_file, logging.DEBUG)  # the exception already says what went wrong
         raise
@@ -86,22 +78,8 @@ def holder(lock_file: Path) -> Holder | None:
     Raises
     ------
     ResourceError
-        If the file cannot be read, or the store of the run does not answer.
+        If the file cannot be read.
     """
-    store = store_of(lock_file.parent)
-    if store is None:
-        return holder_here(lock_file)
-    from bicliques.pipeline.run.lease import (  # imported only here, because most runs are in folders
-        is_at_work,
-        said_of_driver,
-    )
-
-    said = said_of_driver(store)
-    return None if said is None else Holder(is_at_work(said), _words(said))
-
-
-def holder_here(lock_file: Path) -> Holder | None:
-    """The same, as far as the lock of this folder tells."""
     try:
         descriptor = open_lock(lock_file, os.O_RDONLY)
     except FileNotFoundError:
@@ -118,7 +96,7 @@ def holder_here(lock_file: Path) -> Holder | None:
         os.close(descriptor)
     if not alive and not said:
         return None  # a driver that is starting or ending leaves an empty file for an instant
-    return Holder(alive, _words(said))
+    return Holder(alive, words_of(said))
 
 
 def _acquire(lock_file: Path) -> int:
@@ -128,7 +106,7 @@ def _acquire(lock_file: Path) -> int:
         try:
             if not try_lock(descriptor, fcntl.LOCK_EX):
                 if time.monotonic() >= deadline:
-                    said = _words(_holder(descriptor))
+                    said = words_of(_holder(descriptor))
                     raise InputError(f"{lock_file.parent} is being worked on by {said}; wait for it, or stop it")
                 time.sleep(0.02)
             elif is_current(descriptor, lock_file):
@@ -154,7 +132,8 @@ def _sign(descriptor: int, lock_file: Path) -> None:
     said = _holder(descriptor)
     if not _is_seen_here(said, descriptor):
         raise InputError(
-            f"{lock_file.parent} is locked by {_words(said)}; if that process is dead, delete {lock_file} and try again"
+            f"{lock_file.parent} is locked by {words_of(said)}; if that process is dead, delete {lock_file} and try "
+            "again"
         )
     since = datetime.now(UTC).isoformat(timespec="seconds")
     me = {"pid": os.getpid(), "host": socket.gethostname(), "since": since, "table": _table(descriptor)}
@@ -225,7 +204,8 @@ def _holder(descriptor: int) -> dict[str, str]:
     return said if isinstance(said, dict) else {}
 
 
-def _words(said: dict[str, str]) -> str:
+def words_of(said: Mapping[str, object]) -> str:
+    """What people are told of a driver."""
     if not said:
         return "another process"
     return f"process {said.get('pid')} on {said.get('host')} since {said.get('since')}"

@@ -6,7 +6,7 @@ OUT/options.json                what identifies the run
     graph/                      the reduced graph and the labels, memory-mapped by workers
     plan/                       roots in dealing order, and their weights
     bicliques/part-*.parquet    the results that count
-    pending/part-*.parquet      parts whose slice is not in the ledger yet (`pipeline.run.pending`)
+    pending/part-*.parquet      parts whose slice is not in the ledger yet (`pipeline.run.store`)
     summary/                    number of bicliques of each size, the largest ones, and the number with each vertex
     vertices/                   with --per-vertex: for every vertex the number of bicliques with it and the largest
     changes/                    what changed since the run before, of a run on a schedule (`pipeline.compare.in_run`)
@@ -32,6 +32,7 @@ import re
 import stat
 import uuid
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 
 from bicliques.schemas.errors import InputError
@@ -51,7 +52,7 @@ LOCK_FILE, SUCCESS_FILE, REFUSED_FILE = "run.lock", "_SUCCESS", "_REFUSED"
 KEEP_FILE = ".keep"
 #: File in the folder of a generated graph, which is no run, as long as parts of it are missing.
 UNFINISHED_FILE = "_unfinished.json"
-#: The record of a publication (`pipeline.publishing.listing`), which is never in the folder of a run.
+#: The record of a publication (`pipeline.publishing.record`), which is never in the folder of a run.
 PUBLISHED_FILE = "_published.json"
 #: The folder of the comparison with the run before, and what is in it, the record last (`pipeline.compare.difference`).
 CHANGES = "changes"
@@ -76,6 +77,8 @@ _FORMS = {
 FOLDERS = tuple(_FORMS)
 _UNNAMED_PART = r"\.part-\d{6,}-[0-9a-f]{12}-\d+\.tmp"
 _STAGING = re.compile(r"\.ingest-[a-z0-9_]{8}")
+#: A day in the name of a folder or file, such as that of a run that starts every night.
+_DAY = re.compile(r"(?<!\d)\d{4}-\d{2}-\d{2}(?!\d)")
 #: The beginning of a URL. A `Path` keeps only one of its slashes.
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+):/(?P<second>/?)")
 
@@ -287,3 +290,17 @@ def _kind(path: Path) -> int:
         return stat.S_IFMT(os.lstat(path).st_mode)
     except OSError:
         return 0
+
+
+def day_in(name: str) -> str | None:
+    """The day in a name such as ``2026-01-31`` or ``day=2026-01-31``. None if the name holds no day, or several."""
+    days = _DAY.findall(name)
+    try:
+        return date.fromisoformat(days[0]).isoformat() if len(days) == 1 else None
+    except ValueError:  # 2026-99-99
+        return None
+
+
+def without_days(name: str) -> str:
+    """The name with ``{date}`` in place of every day in it. So the inputs of two nights have the same name."""
+    return _DAY.sub("{date}", name)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from bicliques.pipeline.run.files import disk_errors
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.lock import locked
 from bicliques.pipeline.run.names import (
     FOLDERS,
     KEEP_FILE,
@@ -24,7 +23,7 @@ from bicliques.pipeline.run.names import (
     stranger_in,
     temporary_name,
 )
-from bicliques.pipeline.run.outside import refuse_inside_run, refuse_inside_stored_run
+from bicliques.pipeline.run.outside import refuse_inside_run
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import BicliqueError, InputError
 
@@ -68,8 +67,8 @@ def new_run(path: Path) -> Iterator[NewRun]:
     made, new = _make(path), NewRun(RunFolder(path))
     try:
         _refuse_content(path)
-        refuse_inside_stored_run(path)
-        with locked(path / LOCK_FILE):
+        new.folder.store.refuse_place()
+        with new.folder.store.locked():
             _refuse_content(path)
             with disk_errors(path):
                 remove_ours(path, keep=(LOCK_FILE,))

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.run.address import driven, here
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import driven, here
 from bicliques.pipeline.run.labels import Tables, hashes_of, open_labels
 from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.plan import Plan
 from bicliques.pipeline.run.session import sessions
-from bicliques.pipeline.run.stored import bring, url_at
+from bicliques.pipeline.run.store import Store
 from bicliques.pipeline.run.tables import check_ids
 from bicliques.schemas.bands import Band
 from bicliques.schemas.bicliques import Provenance
@@ -26,9 +26,6 @@ from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.jobs import Job, job_of
 from bicliques.schemas.options import RunOptions, RunOrigin
 from bicliques.schemas.search import Search
-
-if TYPE_CHECKING:
-    from bicliques.pipeline.run.journal import Journal
 
 
 class Run:
@@ -55,7 +52,6 @@ class Run:
 
     def __init__(self, folder: RunFolder):
         self.folder = folder
-        self._journal: Journal | None = None
         self.options: RunOptions = folder.options()
         self._facts: dict[str, dict[str, Any]] = {}
         self._made: set[str] = set()
@@ -74,6 +70,11 @@ class Run:
         return cls(RunFolder(driven(path)))
 
     @property
+    def store(self) -> Store:
+        """Where the run is kept."""
+        return self.folder.store
+
+    @property
     def path(self) -> Path:
         """Path of the folder."""
         return self.folder.path
@@ -81,17 +82,7 @@ class Run:
     @property
     def place(self) -> str:
         """Where workers find the run: its folder, or the URL that it is kept at."""
-        return url_at(self.path) or str(self.path.resolve())
-
-    @property
-    def is_in_store(self) -> bool:
-        """Whether the run is kept in a store, and not in a folder."""
-        return url_at(self.path) is not None
-
-    @property
-    def journal(self) -> Journal | None:
-        """Where entries of the ledger count, if the run is kept in a store and this process mines it."""
-        return self._journal
+        return self.store.url or str(self.path.resolve())
 
     @cached_property
     def job(self) -> Job:
@@ -136,7 +127,7 @@ class Run:
     @cached_property
     def graph(self) -> MiningGraph:
         """The reduced graph, memory-mapped."""
-        return MiningGraph.open(bring(self.folder.graph))
+        return MiningGraph.open(self.store.local(self.folder.graph))
 
     @property
     def is_in_bands(self) -> bool:
@@ -151,7 +142,7 @@ class Run:
             return [(search, self.graph)]
         told = [Band(one["first"], one["last"], one["min_right"]) for one in self.built["bands"]]
         searches = [band.of(search) for band in told]
-        return list(zip(searches, MiningGraph.open_all(bring(self.folder.graph)), strict=True))
+        return list(zip(searches, MiningGraph.open_all(self.store.local(self.folder.graph)), strict=True))
 
     @cached_property
     def labels(self) -> tuple[Any, Any]:
@@ -257,27 +248,16 @@ class Run:
 
     def ledger(self) -> Ledger:
         """The ledger as it is on disk; see `Ledger.load`."""
-        bring(self.folder.ledger)
+        self.store.local(self.folder.ledger)
         return Ledger.load(self.folder, self.job, len(self.plan.roots))
 
     def survey(self) -> tuple[Ledger, dict[Path, str]]:
         """What counts of the ledger, and why the rest does not; see `Ledger.survey`. Empty before there is a plan."""
         if not self.has("plan"):
             return Ledger(self.folder, self.job, 0, {}), {}
-        bring(self.folder.ledger)
+        self.store.local(self.folder.ledger)
         return Ledger.survey(self.folder, self.job, len(self.plan.roots))
 
     def repaired_ledger(self) -> Ledger:
-        """The ledger, after the folder was made to agree with it; see `Ledger.repair`.
-
-        Of a run that is kept in a store, a session of its journal begins.
-        """
-        if self.is_in_store:
-            from bicliques.pipeline.run.keeping import (
-                begin_session,  # imported only here, because most runs are in folders
-            )
-
-            self._journal = begin_session(self.folder, lambda: self.survey()[0])
-        ledger = Ledger.repair(self.folder, self.job, len(self.plan.roots))
-        ledger.journal = self._journal
-        return ledger
+        """The ledger, after the folder was made to agree with it; see `Ledger.repair`."""
+        return Ledger.repair(self.folder, self.job, len(self.plan.roots))

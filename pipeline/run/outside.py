@@ -1,4 +1,6 @@
-"""Keeps what is written for others out of the folders of runs, whose readers would take it for theirs.
+"""What is written beside runs: never in the folder of one, whose readers would take it for theirs.
+
+The folder of a result, such as a comparison, holds nothing else, and is written whole or not.
 
 Beside these folders anything may lie: ``OUT/mine.csv`` harms nobody, and ``OUT/bicliques/mine.csv`` ends every reader
 of ``OUT/bicliques``.
@@ -7,14 +9,14 @@ of ``OUT/bicliques``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
+from bicliques.pipeline.run.files import disk_errors
 from bicliques.pipeline.run.names import FOLDERS, OPTIONS_FILE, PUBLISHED_FILE, is_file, is_of_run
-from bicliques.pipeline.run.stored import url_at
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, ResourceError
 
 #: The files of which a folder has one if it is that of a run, or of what was published of one.
 _TELLS_A_RUN = (OPTIONS_FILE, PUBLISHED_FILE)
@@ -94,53 +96,75 @@ def refuse_inside_store(shown: str, path: str, system: Callable[[], Any]) -> Non
     _refuse_inside(shown, path.split("/"), is_run)
 
 
-def refuse_inside_stored_run(folder: Path) -> None:
-    """As `refuse_inside_run`, of the address of a new run that is kept in a store.
-
-    Parameters
-    ----------
-    folder : Path
-        Its working folder. Of any other folder nothing is asked.
-
-    Raises
-    ------
-    InputError
-    """
-    if (url := url_at(folder)) is not None:
-        from bicliques.pipeline.remote.systems import (
-            file_system,  # imported only here, because most runs are kept in folders
-        )
-        from bicliques.pipeline.remote.urls import place_of
-
-        place = url.partition("?")[0].partition("://")[2]
-        refuse_inside_store(place_of(url), unquote(place.strip("/")), lambda: file_system(url)[0])
-
-
-def refuse_above(folder: Path, inputs: Iterable[str]) -> None:
-    """Refuse the address of a new run that is kept in a store if an input lies below it.
-
-    On a disk such a folder is refused because it is not empty. A store is not asked what else there is.
-
-    Parameters
-    ----------
-    folder : Path
-        Its working folder. Of any other folder nothing is asked.
-    inputs : iterable of str
-        Paths and URLs.
-
-    Raises
-    ------
-    InputError
-    """
-    if (url := url_at(folder)) is None:
-        return
-    from bicliques.pipeline.remote.urls import place_of  # imported only here, because most runs are kept in folders
-
-    above = place_of(url)
-    for each in map(place_of, inputs):
-        if each.startswith(f"{above}/"):
-            raise InputError(f"{above} holds the input {each}, and a run has its folder alone; name another one")
-
-
 def _is_run(folder: Path) -> bool:
     return any(is_file(folder / name) for name in _TELLS_A_RUN)
+
+
+def names_in(place: Path) -> list[str]:
+    """The names in a folder, ascending. None if it does not exist.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    try:
+        return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
+    except OSError as error:
+        raise _unusable(place, error) from error
+
+
+def refuse_strangers(place: Path, names: Iterable[str], is_own: Callable[[str], bool]) -> None:
+    """Refuse a folder that holds a file of somebody else.
+
+    Raises
+    ------
+    InputError
+    """
+    stranger = next((name for name in names if not is_own(name)), None)
+    if stranger is not None:
+        raise InputError(f"the output folder {place} is not empty: it holds {stranger}; name another one")
+
+
+def remove_own(place: Path, is_own: Callable[[str], bool]) -> None:
+    """Remove the files of a result, whole or not, from a folder that may not be there.
+
+    Raises
+    ------
+    ResourceError
+        If one cannot be removed.
+    """
+    with disk_errors(place):
+        for path in place.iterdir() if place.is_dir() else ():
+            if is_own(path.name):
+                path.unlink()
+
+
+@contextmanager
+def fill_folder(place: Path, remove: Callable[[Path], None]) -> Iterator[None]:
+    """Make the folder, without what `remove` removes. If the block fails, that goes, and so does a new folder.
+
+    Raises
+    ------
+    InputError
+        If the folder cannot be made.
+    """
+    try:
+        made = not place.exists()
+        place.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:  # ValueError if the name holds a NUL
+        raise _unusable(place, error) from error
+    try:
+        remove(place)  # a process that was killed may have left files
+        yield
+    except BaseException:
+        with suppress(OSError, ResourceError):  # an error here would hide the one that ended the block
+            remove(place)
+            if made:
+                place.rmdir()
+        raise
+
+
+def _unusable(place: Path, error: OSError | ValueError) -> InputError:
+    reason = error.strerror if isinstance(error, OSError) else error
+    return InputError(f"the output folder {place} cannot be used ({reason}); name another one")

@@ -15,7 +15,6 @@ import numpy as np
 
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import bring
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.manifest import PLAN, LedgerEntry
@@ -52,7 +51,7 @@ class Plan:
         IncompleteError
             If a file is missing or damaged.
         """
-        bring(folder.plan)
+        folder.store.local(folder.plan)
         try:
             roots = np.array(map_array(folder.plan / ROOTS_FILE, VERTEX))
             weights = np.array(map_array(folder.plan / WEIGHTS_FILE, np.dtype(np.float64)))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bicliques.pipeline.process import shell
 from bicliques.pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
-from bicliques.pipeline.run.stored import url_at
+from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.errors import BicliqueError
 
 
@@ -23,7 +23,7 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
         once.
     """
     with suppress(BicliqueError):  # the sentence is part of another error
-        path = url_of(path) or url_at(Path(path)) or path
+        path = url_of(path) or store_at(Path(path)).url or path
     text = str(path)
     quoted = shell.word(text)
     if quoted == text and "," in text:  # no shell needs that, but sentences have commas, too

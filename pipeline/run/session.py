@@ -10,7 +10,6 @@ from typing import Any
 from bicliques.pipeline.process.interrupts import Terminated
 from bicliques.pipeline.run.files import disk_errors
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.stored import store_of
 from bicliques.schemas.errors import BicliqueError, IncompleteError
 from bicliques.schemas.facts import Session
 from bicliques.schemas.manifest import Manifest, Outcome
@@ -107,8 +106,7 @@ def remember(folder: RunFolder, session: MiningSession) -> None:
     facts = asdict(session) | {"busy_ratio": session.busy_ratio}
     before = [other for other in sessions(folder) if other["began"] != session.began]
     folder.finish("mine", {"sessions": [*before, facts]})
-    if (store := store_of(folder.path)) is not None:  # or another machine that goes on would not know of it
-        store.put("steps/mine.json", folder.step_file("mine"))
+    folder.store.keep("steps/mine.json")  # or another machine that goes on would not know of it
 
 
 def last_session(folder: RunFolder) -> MiningSession:

@@ -18,8 +18,8 @@ from pyarrow.fs import LocalFileSystem
 
 from bicliques.pipeline.run.names import MANIFEST_FILE
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.stored import bring, for_arrow, key_of, store_of
-from bicliques.schemas.errors import IncompleteError, ResourceError
+from bicliques.pipeline.run.store import store_of
+from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.regular_files import open_regular, read_regular, regular
 
 #: The file system of this machine. Without it pyarrow would look for a missing ``s3:/a/b`` in a cloud.
@@ -36,7 +36,7 @@ def found_at(path: Path) -> dict[str, Any]:
     OSError
         If it is on this machine, and is missing or no regular file.
     """
-    source, system = for_arrow(path) or (str(regular(path)), LOCAL)
+    source, system = store_of(path).for_arrow(path) or (str(regular(path)), LOCAL)
     return {"source": source, "filesystem": system}
 
 
@@ -51,26 +51,22 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
     ResourceError
         If the store of the part does not answer.
     """
-    bring(path)
+    store = store_of(path)
+    store.local(path)
     try:
         with open_table(**found_at(path), **options) as part:
             yield part
     except (KeyError, MemoryError, OSError, ValueError, pa.ArrowException) as error:
         reason = str(error).partition("\n")[0].rstrip(".")
-        store = None if for_arrow(path) is None else store_of(path.parent.parent)
-        shown = path if store is None else f"{store.shown}/{key_of(path.name)}"
-        if store is not None and "AWS Error" in str(error):  # damaged pages are an OSError, too
-            remedy = "check the connection and the credentials"
-            raise ResourceError(f"{shown} cannot be read ({reason}); {remedy}") from error
-        if store is not None and not isinstance(error, FileNotFoundError):
-            remedy = "try again; if it stays so, remove it from the store and resume the run"
-        elif path.exists():
+        if (stored := store.unreadable(path, reason, error)) is not None:
+            raise stored from error
+        if path.exists():
             remedy = "delete it and resume the run"  # resuming alone does not help: it checks only the sizes of parts
         elif _is_of_a_run_before(path):
             reason, remedy = "it is missing", "another run was made in its folder, so open that again"
         else:
             reason, remedy = "it is missing", f"mend it with: {how_to_resume(path.parent.parent)}"
-        raise IncompleteError(f"{shown} cannot be read ({reason}); {remedy}") from error
+        raise IncompleteError(f"{path} cannot be read ({reason}); {remedy}") from error
 
 
 def open_table(source: Any, filesystem: Any = LOCAL, **options: Any) -> pq.ParquetFile:
@@ -108,7 +104,7 @@ def open_bytes(path: Path) -> tuple[Any, int]:
     OSError
         If it is missing, or its store does not answer.
     """
-    stored = for_arrow(path)
+    stored = store_of(path).for_arrow(path)
     if stored is None:
         local = open_regular(path)
         return local, os.fstat(local.fileno()).st_size

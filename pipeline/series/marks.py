@@ -13,8 +13,8 @@ from pathlib import Path
 
 from bicliques.pipeline.run.files import disk_errors, flush
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import withdraw_result
 from bicliques.pipeline.run.names import REFUSED_FILE, SUCCESS_FILE
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.runs import is_run, newest_complete, runs_in, series_of
 from bicliques.schemas.errors import BicliqueError, InputError
 
@@ -67,7 +67,7 @@ def withdraw_mark(run: Path) -> None:
 
     ``_REFUSED`` stays, because the run will have the same bicliques.
     """
-    withdraw_result(run)
+    store_at(run).withdraw_result()
     with disk_errors(run / SUCCESS_FILE):
         (run / SUCCESS_FILE).unlink(missing_ok=True)
 

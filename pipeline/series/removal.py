@@ -13,8 +13,7 @@ from pathlib import Path
 
 from bicliques.pipeline.run.files import flush, read_json
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.lock import locked
-from bicliques.pipeline.run.names import LOCK_FILE, OPTIONS_FILE, is_folder, remove_ours, stranger_in
+from bicliques.pipeline.run.names import OPTIONS_FILE, is_folder, remove_ours, stranger_in
 from bicliques.pipeline.series.runs import is_run
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 
@@ -60,7 +59,7 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
 def set_aside(path: Path, is_as_before: Callable[[RunFolder], bool] = lambda _: True) -> Path | None:
     """Do the first step of `remove_run`, with its errors. Returns the new path, or None if the run stays."""
     folder = RunFolder(path)
-    with _removing(path), locked(path / LOCK_FILE):
+    with _removing(path), folder.store.locked():
         if not is_as_before(folder):
             return None
         refuse_strangers(path)

@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from bicliques.pipeline.run.days import without_days
+from bicliques.pipeline.run.address import here
 from bicliques.pipeline.run.files import disk_errors, temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import here
-from bicliques.pipeline.run.lock import holder
-from bicliques.pipeline.run.names import OPTIONS_FILE, REFUSED_FILE, is_file, is_folder
-from bicliques.pipeline.run.stored import url_at
+from bicliques.pipeline.run.names import OPTIONS_FILE, REFUSED_FILE, is_file, is_folder, without_days
+from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
 from bicliques.schemas.options import RunOrigin
 
@@ -143,7 +141,7 @@ def _complete(run: Path, series: str, is_meant: Callable[[RunFolder], bool]) -> 
 @contextmanager
 def _beside(run: Path) -> Iterator[dict[Path, RunFolder]]:
     """The runs beside one, by where they are, with a folder each that has their options during the block."""
-    url = url_at(run)
+    url = store_at(run).url
     if url is None:
         paths = [path for path in entries_of(run.parent) if not path.name.startswith(".") and path != run]
         yield {path: RunFolder(path) for path in filter(is_run, paths)}
@@ -183,7 +181,7 @@ def _look(path: Path) -> FoundRun:
     folder = RunFolder(path)
     try:
         origin, complete = folder.origin(), folder.manifest() is not None
-        at_work = holder(folder.lock_file)
+        at_work = folder.store.holder()
     except BicliqueError as error:
         return FoundRun(path, False, f"left alone: {error}", None, "")
     in_use = f"running: {at_work.words}" if at_work is not None and at_work.alive else ""

@@ -35,7 +35,7 @@ def _opened(folder: str, identity: str) -> Run:
     if url is None:
         run = Run.at(Path(folder))
     else:
-        from bicliques.pipeline.run.working import (
+        from bicliques.pipeline.run.bucket import (
             worker_folder,  # imported only here, because most runs are kept in folders
         )
 

@@ -24,7 +24,6 @@ from bicliques.pipeline.output.writers import WriteOn, Writer, open_writer
 from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.stored import put_parts, store_of
 from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.slices import engine_turns, thread_team
 from bicliques.pipeline.slices.ending import may_end
@@ -158,8 +157,7 @@ def hand_in(run: Run, task: SliceTask, parts: Sequence[Part], total: Total) -> N
         for part in parts:
             (run.folder.pending / part.name).unlink()
         raise IncompleteError(f"slice {task.slice} found {total.count} bicliques, but {rows} were written")
-    if (store := store_of(run.path)) is not None:
-        put_parts(store, run.folder.pending, parts)
+    run.store.deliver(parts)
 
 
 def _search(server: Server, run: Run, task: SliceTask, work: Subtrees) -> tuple[SliceSearch, Writer]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from bicliques.pipeline.run.files import PathLike, disk_errors, read_json, write_json
 from bicliques.pipeline.run.names import UNFINISHED_FILE, temporary_name
-from bicliques.pipeline.run.own_folder import names_in, remove_own
+from bicliques.pipeline.run.outside import names_in, remove_own
 from bicliques.pipeline.run.progress import number
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.regular_files import regular

@@ -19,8 +19,7 @@ from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.run.files import PathLike, disk_errors, whole_file, write_json
 from bicliques.pipeline.run.names import UNFINISHED_FILE, refuse_url
-from bicliques.pipeline.run.outside import refuse_inside_run
-from bicliques.pipeline.run.own_folder import fill_folder, names_in, refuse_strangers
+from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.synthetic.drawing import Drawn, Part, RandomGraph

@@ -14,8 +14,8 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.remote.objects import objects_at
-from bicliques.pipeline.run import slots
-from bicliques.pipeline.run.journal import Journal
+from bicliques.pipeline.run import bucket_cache
+from bicliques.pipeline.run.bucket_ledger import Journal
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.records import with_checksum
 from tests.support.forks import sweeping
@@ -154,7 +154,7 @@ def test_another_thing_in_the_place_of_a_lock_of_the_cache_is_named(
 ) -> None:
     machines.put_all(runs[60])
     assert main.main(["status", machines.url]) == 3
-    monkeypatch.setattr(slots, "_held", {})  # as in another process
+    monkeypatch.setattr(bucket_cache, "_held", {})  # as in another process
     [lock] = Path(machines.variables["XDG_CACHE_HOME"]).rglob("in-use")
     lock.unlink()
     KINDS[kind](lock, b"")

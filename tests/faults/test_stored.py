@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.run import journal
+from bicliques.pipeline.run import bucket_ledger
 from bicliques.schemas.errors import BicliqueError
 from tests.support.bucket import Asked, Gone, Killer
 from tests.support.forks import sweeping
@@ -146,6 +146,6 @@ def test_killed_before_and_after_changes(machines: Machines, tmp_path: Path, mos
 
 
 def test_numbers_that_were_not_announced_are_announced(machines: Machines, tmp_path: Path) -> None:
-    machines.patch.setattr(journal, "FIRST", 1)
+    machines.patch.setattr(bucket_ledger, "FIRST", 1)
     mine(machines, source_in(tmp_path))
     check_whole(machines)

@@ -13,7 +13,7 @@ from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.compare.in_run import known_changes
 from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.stored import address_of, bring, shown_address
+from bicliques.pipeline.run.store import shown_address
 from bicliques.pipeline.series.runs import run_before
 from bicliques.schemas.errors import BicliqueError
 from bicliques.schemas.manifest import Manifest
@@ -93,7 +93,7 @@ def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: 
     then = _largest(_sizes(found))
     changes += [Change(what, then[what], now) for what, now in _largest(sizes).items() if what in then]
     origin = found.origin()
-    page = f"../{quote(_name(found))}/{found.report.name}" if bring(found.report).exists() else None
+    page = f"../{quote(_name(found))}/{found.report.name}" if found.store.local(found.report).exists() else None
     same = old.input["digest"] == manifest.input["digest"]
     difference = known_changes(found, run)
     day = origin.date or origin.created[:10]
@@ -111,13 +111,13 @@ def _largest_new(difference: Difference | None) -> pa.Table | None:
 
 
 def _name(run: RunFolder) -> str:
-    place = address_of(run.path)
+    place = run.store.address
     return place.name if isinstance(place, Path) else unquote(shown_address(place).rpartition("/")[2])
 
 
 def _sizes(run: RunFolder) -> SizeCounts | None:
     try:
-        return Summary.read(run).sizes if bring(run.summary).exists() else None
+        return Summary.read(run).sizes if run.store.local(run.summary).exists() else None
     except BicliqueError:
         return None
 

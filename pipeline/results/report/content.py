@@ -23,7 +23,6 @@ from bicliques.pipeline.run.accounts import seconds_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.session import busy_ratio_of
-from bicliques.pipeline.run.stored import bring
 from bicliques.schemas.facts import Session
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.search import Search
@@ -139,7 +138,7 @@ def content_of(run: Run) -> Content:
 
 def _summary(run: Run, results: Results) -> Summary:
     """The summary that the proof made, or else a summary of the rows that are there so far."""
-    if results.complete and bring(run.folder.summary).exists():
+    if results.complete and run.store.local(run.folder.summary).exists():
         known = [read_largest(run.folder, results.manifest, by, LARGEST) for by in RANKINGS]  # or it is damaged
         if all(places is not None for places in known):  # a summary of an earlier version has fewer
             return Summary.read(run.folder)

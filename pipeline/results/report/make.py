@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.run.files import PathLike, whole_file
-from bicliques.pipeline.run.if_stored import keep_page
 from bicliques.pipeline.run.names import refuse_links
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.values import as_path
@@ -54,7 +53,7 @@ def report(folder: PathLike) -> Path:
         text = page.result().html_of(content)
     with whole_file(run.folder.report) as file:
         file.write(text.encode("utf-8", "backslashreplace"))  # because a name of a file may hold bytes that are no text
-    keep_page(run.folder.report)
+    run.store.keep(run.folder.report.name)
     return run.folder.report
 
 

@@ -13,10 +13,10 @@ from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.compare.in_run import changes_since_the_run_before
 from bicliques.pipeline.remote.objects import Objects
 from bicliques.pipeline.results.report.before import before
+from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import driven
 from bicliques.pipeline.run.names import CHANGES_FILES
-from bicliques.pipeline.run.stored import address_of
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.runs import run_after, run_before
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import ResourceError
@@ -76,10 +76,10 @@ def test_the_run_before_is_the_newest_complete_one_of_the_series(machines: Machi
         machines.bucket.put(f"ü 1/{key}", data)
     machines.change()
     found = [run_before(driven(Path(url))) for url in (first, second, fourth)]
-    assert [None if run is None else address_of(run.path) for run in found] == [None, first, second]
+    assert [None if run is None else run.store.address for run in found] == [None, first, second]
     after = run_after(driven(Path(first)))
     assert after is not None
-    assert address_of(after.path) == fourth
+    assert after.store.address == fourth
     assert compared(first) is None
     difference = compared(fourth)
     assert difference is not None
@@ -98,7 +98,7 @@ def test_every_machine_knows_it_until_a_run_is_another(machines: Machines, monke
         assert found is not None
         assert found.share == 0
         machines.change()
-    assert [address_of(path) for path in made] == [first]
+    assert [store_at(path).address for path in made] == [first]
     machines.change()
     second = of_series(machines, "2026-01-02", LESS)
     found = compared(last)

@@ -16,8 +16,8 @@ import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.publishing import copying
 from bicliques.pipeline.publishing.contents import sealed
-from bicliques.pipeline.publishing.place import LocalPlace, Seen, open_place
-from bicliques.pipeline.publishing.publication import Record
+from bicliques.pipeline.publishing.place import Place, Seen, open_place
+from bicliques.pipeline.publishing.record import Record
 from bicliques.pipeline.run.progress import Progress
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.records import with_checksum
@@ -192,7 +192,7 @@ def test_an_error_ends_what_is_being_written(run: Path, tmp_path: Path, monkeypa
     """A writer that has begun waits until it is told to end, and is. Nothing else keeps it from going on."""
     begun, stop, whole = threading.Event(), threading.Event(), list[str]()
 
-    class Patient(LocalPlace):
+    class Patient(Place):
         def write(self, name: str, pieces: Iterable[bytes]) -> Seen:
             first = iter(pieces)
             taken = [next(first)]

@@ -12,7 +12,7 @@ from bicliques.kernels.compiled.jit import code_folder
 from bicliques.pipeline.remote.objects import Objects, objects_at
 from bicliques.pipeline.remote.systems import file_system
 from bicliques.pipeline.remote.urls import as_asked
-from bicliques.pipeline.run.stored import places_here
+from bicliques.pipeline.run.store import places_here
 from bicliques.schemas.errors import InputError
 from tests.support.bucket import ACCESS_KEY, NAME, SECRET_KEY, Bucket, bucket_of_moto
 from tests.support.servers import bucket_server

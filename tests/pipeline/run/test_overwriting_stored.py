@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.mining import driver
-from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.bucket import Bucket
 from bicliques.pipeline.run.progress import Progress
 from bicliques.schemas.errors import BicliqueError, InputError
 from tests.support.runs import answer
@@ -51,13 +50,13 @@ def test_the_sessions_of_the_old_run_are_gone_before_anything_is_mined(
     """Otherwise the seconds of a run that is killed before its first session ends are those of the old one, too."""
     mine(machines, source)
     assert "steps/mine.json" in machines.there()
-    keep, there = driver.keep_steps, set[str]()
+    keep, there = Bucket.keep_steps, set[str]()
 
-    def keep_and_look(folder: RunFolder) -> None:
-        keep(folder)
+    def keep_and_look(bucket: Bucket) -> None:
+        keep(bucket)
         there.update(machines.there())
 
-    monkeypatch.setattr(driver, "keep_steps", keep_and_look)
+    monkeypatch.setattr(Bucket, "keep_steps", keep_and_look)
     assert mine(machines, source, overwrite=True).complete
     assert ("steps/plan.json" in there, "steps/mine.json" in there) == (True, False)
 
@@ -82,6 +81,32 @@ def test_the_old_run_stays_if_the_new_one_cannot_begin(machines: Machines, sourc
     assert machines.there() == there
     assert mine(machines, source).complete
     check_whole(machines)
+
+
+def test_a_resume_that_failed_gives_no_right_to_replace(machines: Machines, source: Path) -> None:
+    """It comes after a new run that could not begin. Then another machine replaces the run, and is cut off."""
+    mine(machines, source, max_results=60)
+    with pytest.raises(BicliqueError):
+        mine(machines, source, overwrite=True, containing_left=["nobody"])
+    machines.bucket.fault = lambda asked: (
+        "refuse" if asked.what in ("get", "head") and "/labels/" in asked.key else None
+    )
+    with pytest.raises(BicliqueError, match="cannot be read"):
+        bq.resume(machines.url, workers=0, progress=False, report=False)
+    machines.bucket.well()
+    first = machines.number
+    machines.change()
+    machines.bucket.fault = lambda asked: "refuse" if asked.what == "put" and "/steps/" in asked.key else None
+    with pytest.raises(BicliqueError, match="cannot be written"):
+        mine(machines, source, overwrite=True, min_left=2)
+    machines.bucket.well()
+    there = machines.there()
+    assert ("sessions/2.json" in there, "options.json" in there) == (True, False)
+    machines.number = first - 1
+    machines.change()
+    with pytest.raises(InputError, match=r"sessions/2\.json is of another run"):
+        bq.resume(machines.url, workers=0, progress=False, report=False)
+    assert "sessions/3.json" not in machines.there()
 
 
 def test_what_is_not_replaced(machines: Machines, source: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.output.device_writer import DeviceWriter
-from bicliques.pipeline.run import pending
+from bicliques.pipeline.run import store
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.lock import locked
 from bicliques.pipeline.run.opened import Run
@@ -204,9 +204,9 @@ def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(
 ) -> None:
     out = stopped(tmp_path)
     parts, folder = held_back(out), RunFolder(out)
-    monkeypatch.setattr(pending, "_PATIENCE_S", 60.0)
+    monkeypatch.setattr(store, "_PATIENCE_S", 60.0)
     looked = threading.Event()
-    sleep = pending.time.sleep
+    sleep = store.time.sleep
 
     def slept(seconds: float) -> None:
         looked.set()
@@ -215,9 +215,9 @@ def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(
     def drive() -> None:
         with locked(folder.lock_file):
             assert looked.wait(60)
-            pending.admit(folder, parts)
+            folder.store.admit(parts)
 
-    monkeypatch.setattr(pending.time, "sleep", slept)
+    monkeypatch.setattr(store.time, "sleep", slept)
     driver = threading.Thread(target=drive)
     driver.start()
     while not folder.lock_file.exists() or not folder.lock_file.read_text():
@@ -231,7 +231,7 @@ def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(
 def test_a_reader_gives_up_on_a_driver_that_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = stopped(tmp_path)
     held_back(out)
-    monkeypatch.setattr(pending, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(store, "_PATIENCE_S", 0.01)
     with locked(RunFolder(out).lock_file):
         assert {path.parent.name for path in bq.open_run(out).files} == {"bicliques", "pending"}
 

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.run import slots, working
-from bicliques.pipeline.run.if_stored import driven, here
-from bicliques.pipeline.run.lock import holder_here, locked
+from bicliques.pipeline.run import bucket, bucket_cache
+from bicliques.pipeline.run.address import driven, here
+from bicliques.pipeline.run.lock import holder
 from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.slices.run_in_worker import open_in_worker
 from bicliques.pipeline.slices.worker import forget
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
@@ -26,7 +27,7 @@ def mine(machines: Machines, source: Path, **options: int | bool | None) -> bq.R
 
 def another_process(machines: Machines) -> None:
     """From now on the test is in another process of the same machine."""
-    machines.patch.setattr(slots, "_held", {})
+    machines.patch.setattr(bucket_cache, "_held", {})
     forget()
     machines.bucket.well()
 
@@ -56,7 +57,7 @@ def test_a_reader_leaves_the_files_of_a_driver_alone(machines: Machines, source:
     mine(machines, source, max_results=None if complete else 60)
     folder = driven(Path(machines.url))
     (folder / "ledger" / "999.json").write_text("about to be put")
-    with locked(folder / "run.lock"):
+    with store_at(folder).locked():
         before = files_below(folder)
         for _ in range(2):
             read_all(machines)
@@ -74,17 +75,17 @@ def test_a_reader_waits_for_nobody(machines: Machines, source: Path) -> None:
     another_process(machines)
     second = here(Path(machines.url))
     assert (first.parent.name, second.parent.name) == ("reader-1", "reader-2")
-    machines.patch.setattr(working, "_PATIENCE_S", 0.0)
+    machines.patch.setattr(bucket, "_PATIENCE_S", 0.0)
     identity = Run.at(first).identity
     with machines.patch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", machines.variables["XDG_CACHE_HOME"] + "-worker")
-        lock = slots.shared_place(machines.url, identity) / "bringing.lock"
+        lock = bucket_cache.shared_place(machines.url, identity) / "bringing.lock"
         with lock.open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             with pytest.raises(ResourceError, match=r"another worker has been bringing what .* for 0 seconds"):
                 open_in_worker(machines.url, identity)
     with (
-        working._one_thread(second.parent),
+        store_at(second).one_thread(),
         pytest.raises(ResourceError, match="another worker has been bringing"),
     ):
         bq.status(machines.url)
@@ -120,9 +121,9 @@ def test_what_was_brought_is_not_brought_again(machines: Machines, source: Path)
     machines.change()
     first = here(Path(machines.url))
     read_all(machines)
-    for _, descriptor in slots._held.values():
+    for _, descriptor in bucket_cache._held.values():
         os.close(descriptor)  # as at the end of the process
-    slots._held.clear()
+    bucket_cache._held.clear()
     another_process(machines)
     read_all(machines)
     assert here(Path(machines.url)) == first
@@ -180,8 +181,8 @@ def test_a_reader_sees_a_run_that_is_not_in_the_store_yet(machines: Machines, so
 def test_workers_of_the_machine_of_the_driver_take_its_graph(machines: Machines, source: Path) -> None:
     mine(machines, source, max_results=60)
     run = Run.to_go_on(Path(machines.url))
-    with locked(run.folder.lock_file):
-        at_work = holder_here(run.folder.lock_file)
+    with run.store.locked():
+        at_work = holder(run.folder.lock_file)
         assert at_work is not None
         assert at_work.alive
         another_process(machines)

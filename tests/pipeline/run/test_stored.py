@@ -15,9 +15,9 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.remote.objects import Objects, objects_at, opened_at
-from bicliques.pipeline.run import keeping, lease
-from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.journal import FIRST, Journal
+from bicliques.pipeline.run import bucket_lock
+from bicliques.pipeline.run.bucket import Bucket
+from bicliques.pipeline.run.bucket_ledger import FIRST, Journal
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.slices.run_in_worker import open_in_worker
@@ -132,15 +132,15 @@ def test_the_word_of_a_driver_far_away(machines: Machines, source: Path, seconds
 
 
 def test_the_word_of_a_driver_is_renewed(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "_RENEW_S", 0.001)
+    monkeypatch.setattr(bucket_lock, "_RENEW_S", 0.001)
     store = objects_at(machines.url)
-    with lease.leased(store):
+    with bucket_lock.leased(store):
         while len(machines.bucket.whats("put")) < 4:
             time.sleep(0.001)
-        said = lease.said_of_driver(store)
+        said = bucket_lock.said_of_driver(store)
         assert said is not None
-        assert lease.is_at_work(said)
-    assert lease.said_of_driver(store) is None
+        assert bucket_lock.is_at_work(said)
+    assert bucket_lock.said_of_driver(store) is None
 
 
 @pytest.mark.parametrize("table", ["another pid:[4026532567]", "", None])
@@ -149,18 +149,18 @@ def test_a_process_of_another_table_is_not_looked_for_here(machines: Machines, t
     store = objects_at(machines.url)
     with subprocess.Popen(["true"]) as ended:
         pass
-    with lease.leased(store):
-        said = lease.said_of_driver(store)
+    with bucket_lock.leased(store):
+        said = bucket_lock.said_of_driver(store)
     assert said is not None
-    assert not lease.is_at_work(said | {"pid": ended.pid, "of": "another"})
-    assert lease.is_at_work(said | {"pid": ended.pid, "of": "another", "table": table})
+    assert not bucket_lock.is_at_work(said | {"pid": ended.pid, "of": "another"})
+    assert bucket_lock.is_at_work(said | {"pid": ended.pid, "of": "another", "table": table})
 
 
 def test_the_word_of_another_driver_stays(machines: Machines) -> None:
     store = objects_at(machines.url)
-    with lease.leased(store):
+    with bucket_lock.leased(store):
         machines.put("run.lock", json.dumps(OTHER | {"until": time.time() + 1000}).encode())
-    said = lease.said_of_driver(store)
+    said = bucket_lock.said_of_driver(store)
     assert said is not None
     assert said["host"] == "far"
 
@@ -221,17 +221,17 @@ def test_a_driver_that_was_taken_over_seals_nothing(
     machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another driver goes on, without any of its entries, when all is mined and proven and nothing is sealed yet."""
-    keep = keeping.keep_result
+    keep = Bucket.keep_result
 
-    def too_late(folder: RunFolder, journal: Journal | None = None) -> None:
-        Journal(objects_at(machines.url), folder.run_id()).begin([])
-        keep(folder, journal)
+    def too_late(bucket: Bucket) -> None:
+        Journal(objects_at(machines.url), bucket.folder.run_id()).begin([])
+        keep(bucket)
 
-    monkeypatch.setattr(keeping, "keep_result", too_late)
+    monkeypatch.setattr(Bucket, "keep_result", too_late)
     with pytest.raises(InputError, match="another driver has gone on with"):
         bq.mine(source, machines.url, workers=0, progress=False, report=False)
     assert not {"manifest.json", "_SUCCESS"} & machines.there().keys()
-    monkeypatch.setattr(keeping, "keep_result", keep)
+    monkeypatch.setattr(Bucket, "keep_result", keep)
     machines.change()
     assert resume(machines).complete
     check_whole(machines)
@@ -257,7 +257,7 @@ def test_a_driver_that_was_taken_over_removes_no_part_of_the_other(
 
 
 def test_a_driver_notices_in_time_that_another_one_goes_on(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bicliques.pipeline.run.journal._LOOK_S", 0.0)
+    monkeypatch.setattr("bicliques.pipeline.run.bucket_ledger._LOOK_S", 0.0)
     store = objects_at(machines.url)
     first = Journal(store, "a")
     first.begin([])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from bicliques.pipeline.run import tables
+from bicliques.pipeline.run.bucket import Bucket
+from bicliques.pipeline.run.store import is_known
 from bicliques.pipeline.run.tables import open_part, read_integers, read_table
 from bicliques.schemas.edges import EDGES
 from bicliques.schemas.errors import IncompleteError, ResourceError
@@ -78,8 +79,7 @@ def test_a_store_that_does_not_answer_is_no_damage(
         raise error
 
     monkeypatch.setattr(tables, "found_at", found_at)
-    monkeypatch.setattr(tables, "for_arrow", lambda path: ("night/bicliques/part-0.parquet", None))
-    monkeypatch.setattr(tables, "store_of", lambda folder: SimpleNamespace(shown="s3://lake/night"))
+    is_known(Bucket("s3://lake/night", tmp_path))
     part = tmp_path / "run" / "bicliques" / "part-0.parquet"
     with pytest.raises(kind, match=r"^s3://lake/night/.*part-0\.parquet cannot be read " + words), open_part(part):
         pass

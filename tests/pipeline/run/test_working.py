@@ -11,9 +11,8 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli.cards import run_card
 from bicliques.pipeline.remote.objects import objects_at
+from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.if_stored import driven
-from bicliques.pipeline.run.keeping import keep_steps
 from bicliques.pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
 from bicliques.pipeline.slices.run_in_worker import open_in_worker
 from bicliques.pipeline.slices.worker import forget
@@ -72,7 +71,7 @@ def test_a_record_in_the_store_writes_no_file_of_others(
     folder = folder_of(machines)
     folder.step_file("build").write_bytes(bad)
     with pytest.raises(IncompleteError, match="which is no file of a run"):
-        keep_steps(folder)
+        folder.store.keep_steps()
     assert resume(machines).complete
     check_whole(machines)
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from bicliques.pipeline.run import if_stored, slots, stored
-from bicliques.pipeline.run.slots import others, own_place, shared_place
-from bicliques.pipeline.run.stored import url_at
+from bicliques.pipeline.run import bucket_cache, store
+from bicliques.pipeline.run.address import driven, here
+from bicliques.pipeline.run.bucket import Bucket
+from bicliques.pipeline.run.bucket_cache import others, own_place, shared_place
+from bicliques.pipeline.run.store import is_known, store_at
 from bicliques.schemas.errors import InputError, ResourceError
 
 URL = "s3://lake/night"
@@ -29,13 +31,13 @@ def stores(tmp_path: Path) -> Path:
 
 def another_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on places are taken as by another process. What was taken stays locked."""
-    monkeypatch.setattr(slots, "_held", {})
+    monkeypatch.setattr(bucket_cache, "_held", {})
 
 
 def process_ends() -> None:
-    for _, descriptor in slots._held.values():
+    for _, descriptor in bucket_cache._held.values():
         os.close(descriptor)
-    slots._held.clear()
+    bucket_cache._held.clear()
 
 
 def look_again(tmp_path: Path) -> None:
@@ -48,7 +50,6 @@ def test_each_process_has_a_place_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     driver, another = own_place(URL, "driver"), own_place("s3://lake/other", "reader")
     assert {place.name for place in (first, driver, another)} == {"reader-1", "driver-1"}
     assert another.parent != first.parent == driver.parent
-    assert (url_at(first / "run"), url_at(driver / "run")) == (URL, URL)
     another_process(monkeypatch)
     second = own_place(URL, "reader")
     assert second.name == "reader-2"
@@ -116,13 +117,14 @@ def test_nobody_else_may_look_into_the_cache_or_write_there(tmp_path: Path) -> N
 def test_a_working_folder_is_known_by_the_url_that_was_given_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    is_known(Bucket(URL, own_place(URL, "driver")))
     folder = own_place(URL, "driver") / "run"
     (tmp_path / "link").symlink_to(folder)
-    assert (url_at(folder), url_at(tmp_path / "link"), url_at(folder.parent)) == (URL, URL, None)
-    assert if_stored.here(folder) == folder
-    monkeypatch.setattr(stored, "_urls", {})
+    assert [store_at(path).url for path in (folder, tmp_path / "link", folder.parent)] == [URL, URL, None]
+    assert here(folder) == folder
+    monkeypatch.setattr(store, "_buckets", {})
     for path in (folder, tmp_path / "link"):
-        for opened in (if_stored.here, if_stored.driven):
+        for opened in (here, driven):
             with pytest.raises(InputError, match="is a copy of a run that is kept in a store; name the address"):
                 opened(path)
 
@@ -171,12 +173,12 @@ def test_the_oldest_go_where_there_is_no_room(tmp_path: Path, monkeypatch: pytes
     (places[0] / "graph").write_bytes(bytes(10_000))
     os.link(places[0] / "graph", places[1] / "graph 2")
     process_ends()
-    monkeypatch.setattr(slots, "_MOST_BYTES", 20_000)
+    monkeypatch.setattr(bucket_cache, "_MOST_BYTES", 20_000)
     look_again(tmp_path)
     own_place("s3://lake/0", "driver")
     assert all(place.exists() for place in places), "a file with two names does not take the room twice"
     process_ends()
-    held = slots._locked(places[3], 2)
+    held = bucket_cache._locked(places[3], 2)
     assert held is not None
     os.utime(held, (0, 0))
     (places[1] / "graph").write_bytes(bytes(20_000))

@@ -1,6 +1,6 @@
 """Says in a store which driver works on a run, for a minute at a time. So drivers do not get in each other's way.
 
-That two drivers never both count does not depend on it, nor on clocks: see `pipeline.run.journal`.
+That two drivers never both count does not depend on it, nor on clocks: see `pipeline.run.bucket_ledger`.
 """
 
 from __future__ import annotations

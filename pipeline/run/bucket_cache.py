@@ -4,7 +4,7 @@
                                           reader-1/       a process that reads it
                                           worker-ID/      all workers of the run with this identity, which map its graph
                                               in-use      locked by each process that has the place, until it ends
-                                              run/        the working folder (`pipeline.run.working`)
+                                              run/        the working folder (`pipeline.run.bucket`)
 
 A process takes the first place of its kind that nobody has, with what was left in it. So nobody changes what another
 process works on, or waits for it.
@@ -30,7 +30,7 @@ from typing import Literal
 from bicliques.pipeline.remote.urls import as_asked
 from bicliques.pipeline.run.files import disk_errors
 from bicliques.pipeline.run.lock import is_current, open_lock, try_lock
-from bicliques.pipeline.run.stored import keeps, places_here
+from bicliques.pipeline.run.store import places_here
 from bicliques.schemas.errors import ResourceError
 
 logger = logging.getLogger(__name__)
@@ -61,7 +61,9 @@ def own_place(url: str, kind: Kind) -> Path:
     """
     with _taking:
         top = _top(url)
-        place = _still_held(top, kind) or next(filter(None, (_take(top, kind, n, url) for n in count(1))))
+        place = _still_held(top, kind) or next(
+            filter(None, (_hold(top, kind, f"{kind}-{n}", fcntl.LOCK_EX) for n in count(1)))
+        )
     return place
 
 
@@ -78,7 +80,7 @@ def shared_place(url: str, identity: str) -> Path:
         top = _top(url)
         place = _still_held(top, name)
         for _ in range(_TRIES):
-            place = place or _hold(top, name, name, fcntl.LOCK_SH, url)
+            place = place or _hold(top, name, name, fcntl.LOCK_SH)
             if place is not None:
                 return place
             time.sleep(0.1)  # somebody looks whether it can go
@@ -127,17 +129,12 @@ def _still_held(top: Path, name: str) -> Path | None:
     return None
 
 
-def _take(top: Path, kind: Kind, number: int, url: str) -> Path | None:
-    return _hold(top, kind, f"{kind}-{number}", fcntl.LOCK_EX, url)
-
-
-def _hold(top: Path, key: str, name: str, lock: int, url: str) -> Path | None:
+def _hold(top: Path, key: str, name: str, lock: int) -> Path | None:
     """Take a place, and make it if it is not there. None if another process has it."""
     place = top / name
     descriptor = _locked(place, lock)
     if descriptor is None:
         return None
-    keeps(url, place / RUN)
     _held[os.getpid(), top, key] = place, descriptor
     _tidy(top.parent)
     return place
