@@ -295,15 +295,7 @@ class Bucket(Store):
                 self._may_replace(True)
                 self.copy.empty()
             else:
-                self.bring_all()
-
-    def bring_all(self) -> None:
-        """Bring everything but the parts. If the bucket has a run, it is gone on with and not replaced from now on."""
-        if not self.copy.bring_options():
-            self.copy.refuse_another()
-            return
-        self._may_replace(False)  # first, because what follows may fail or be killed
-        self.copy.bring_rest()
+                self.copy.bring_all(lambda: self._may_replace(False))
 
     def bring_for_worker(self, identity: str) -> None:
         """Bring what a worker needs of the run with this identity."""
@@ -490,7 +482,7 @@ def copy_for_check(url: str) -> Iterator[Path]:
     """
     with temporary_folder() as place:
         bucket = _opened(Bucket, url, place)
-        bucket.bring_all()
+        bucket.copy.bring_all(lambda: None)
         yield bucket.path
 
 

@@ -70,8 +70,12 @@ class Copy:
     def __init__(self, objects: Objects, folder: RunFolder):
         self._objects, self._folder = objects, folder
 
-    def bring_rest(self) -> None:
-        """Bring what a driver needs besides the options: everything but the parts."""
+    def bring_all(self, if_there: Callable[[], None]) -> None:
+        """Bring what a driver needs: everything but the parts. If the bucket has a run, `if_there` is called first."""
+        if not self.bring_options():
+            self._refuse_another()
+            return
+        if_there()  # before all that may fail or be killed
         manifest = self.bring_records()
         for step in BEFORE_MINING:
             if self._is_known(step):
@@ -140,7 +144,7 @@ class Copy:
             "there with --overwrite"
         )
 
-    def refuse_another(self) -> None:
+    def _refuse_another(self) -> None:
         """Refuse a place without a run that has something of another. A run that was begun here may have put it there.
 
         If the place is empty, a run that was mined here was removed from it, and goes here, too.
