@@ -57,15 +57,15 @@ def test_merged_twins_change_no_biclique(seed):
 
 
 @pytest.mark.parametrize("mode", ["fingerprint", "list"])
-def test_twins_that_only_late_candidates_tell_apart_stay_two(mode):
-    """Of 96 candidates, 90 small ones have both or none of 8 pairs of patterns, and 6 large ones tell these apart.
+def test_twins_that_only_early_candidates_tell_apart_stay_two(mode):
+    """Of 100 candidates, 90 large ones have both or none of 8 pairs of patterns, and 10 small ones tell these apart.
 
-    Of each pattern there are 16 copies, which differ by a neighbour of their own.
+    Of each pattern there are 32 copies, which differ by a neighbour of their own.
     """
     rng = np.random.default_rng(3)
-    rows = np.vstack([np.repeat(rng.random((90, 8)) < 0.35, 2, axis=1), rng.random((6, 16)) < 0.8])
-    own = np.eye(256, dtype=bool)
-    edges = np.argwhere(np.hstack([np.repeat(rows, 16, axis=1).T, own])).astype(np.int32)
+    rows = np.vstack([np.repeat(rng.random((90, 8)) < 0.6, 2, axis=1), rng.random((10, 16)) < 0.3])
+    own = np.eye(512, dtype=bool)
+    edges = np.argwhere(np.hstack([np.repeat(rows, 32, axis=1).T, own])).astype(np.int32)
     graph, search = graph_of(edges, BuildOptions(root_side="right")), Search(mode, min_left=2)
     expected, found = run(ReferenceEngine(), graph, search), run(CpuEngine(), graph, search)
     assert expected.count > 100
