@@ -33,7 +33,7 @@ from benchmarks.facts import ROOT, commit, machine, nvidia_smi
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
-from bicliques.schemas.options import RunLimits, RunOptions
+from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 
 #: How often a process reads a file on the GPU. The first read warms up.
 _READS = 4
@@ -85,7 +85,7 @@ def ours(path: Path, place: Path, on: str) -> dict[str, Any]:
     for _ in range(_READS if on == "gpu" else 1):
         shutil.rmtree(folder.path, ignore_errors=True)
         began = time.perf_counter()
-        steps.start(path, folder.path, options, RunLimits(), False, on)  # type: ignore[arg-type]
+        steps.start(path, folder.path, options, RunLimits(), False, CallOptions(ingest_on=on))  # type: ignore[arg-type]
         runs.append({"with_run_folder_s": time.perf_counter() - began, **folder.need("ingest")})
     best = min(runs[1:] or runs, key=lambda run: run["seconds"])
     built = steps.build(folder.path, False)

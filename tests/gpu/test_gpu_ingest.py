@@ -25,7 +25,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import EDGES_FILE, LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.workers.devices import pool_of
 from bicliques.schemas.errors import InputError
-from bicliques.schemas.options import IngestOptions, RunLimits, RunOptions
+from bicliques.schemas.options import CallOptions, IngestOptions, RunLimits, RunOptions
 from bicliques.schemas.search import Search
 from tests.support.runs import random_edges, write_edges
 from tests.support.texts import NOT_PLAIN, PLAIN, any_text
@@ -193,7 +193,7 @@ def test_the_graph_is_the_same_in_pieces_within_a_limit(
     options = RunOptions(source=str(source), search=Search(min_left=least, min_right=least))
     for on, limit in (("cpu", None), ("gpu", VERTEX_BYTES * n + PIECE_BYTES * 800_000)):
         with nullcontext() if limit is None else pool_of(limit):
-            steps.start(source, tmp_path / on, options, RunLimits(), False, on)
+            steps.start(source, tmp_path / on, options, RunLimits(), False, CallOptions(ingest_on=on))
             steps.build(tmp_path / on, False)
     host, device = (RunFolder(tmp_path / on) for on in ("cpu", "gpu"))
     assert device.need("ingest")["pieces"] > 4
@@ -207,7 +207,9 @@ def test_the_graph_is_the_same_in_pieces_within_a_limit(
 def test_the_graph_is_the_same_array_for_array(tmp_path: Path, strings: bool) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 200, 0.05, 9), strings)
     for on in ("cpu", "gpu"):
-        steps.start(source, tmp_path / on, RunOptions(source=str(source)), RunLimits(), False, on)
+        steps.start(
+            source, tmp_path / on, RunOptions(source=str(source)), RunLimits(), False, CallOptions(ingest_on=on)
+        )
         steps.build(tmp_path / on, False)
     host, device = (RunFolder(tmp_path / on) for on in ("cpu", "gpu"))
     assert device.need("build")["built_on"] == "gpu"
