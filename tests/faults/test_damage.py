@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import bicliques as bq
 from bicliques.pipeline.api import steps
-from bicliques.pipeline.run import ledger
+from bicliques.pipeline.run import store
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
@@ -387,7 +387,7 @@ def test_a_full_disk_while_the_ledger_is_written(
         raise ResourceError(f"cannot write {target} (No space left on device)")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "whole_file", full)
+        patch.setattr(store, "whole_file", full)
         with pytest.raises(ResourceError, match="No space left"):
             bq.resume(out, max_results=None, workers=0, slice_seconds=0.01, progress=False, report=False)
     check_resumed(out)
