@@ -25,7 +25,7 @@ from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.names import ingest_files
+from bicliques.pipeline.run.names import tables_in
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, Step
 from bicliques.pipeline.slices import first_use
@@ -77,8 +77,7 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, call: CallOpti
             facts = take_from_run(local_path(str(given)), options.ingest, run.path, call.ingest_on)
         else:
             facts = asdict(ingest_source(given, options.ingest, run.path, call.ingest_on, run.keep_edges))
-        edges = (f"edges/{path.name}" for path in (run.path / "edges").iterdir())
-        run.finish("ingest", facts, [run.path / file for file in ingest_files(edges)])
+        run.finish("ingest", facts, [run.path / file for file in tables_in(run.path)])
         return facts
 
     def ready() -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bicliques.pipeline.run.files import disk_errors
-from bicliques.pipeline.run.names import STAGING, ingest_files, refuse_links
+from bicliques.pipeline.run.names import STAGING, refuse_links, tables_in
 from bicliques.schemas.errors import InputError
 
 
@@ -26,7 +26,11 @@ def all_or_nothing(folder: Path) -> Iterator[Path]:
         for name in ("labels", "edges"):
             (staging / name).mkdir()
         yield staging
-        for file in ingest_files(f"edges/{path.name}" for path in (staging / "edges").iterdir()):
+        files = tables_in(staging)
+        if (folder / "edges").exists():
+            for old in set(tables_in(folder)) - set(files):  # a writer that was killed may have made more files
+                (folder / old).unlink()
+        for file in files:
             target = folder / file
             if not target.parent.exists():
                 target.parent.mkdir()

@@ -219,8 +219,9 @@ def read_edges(folder: RunFolder) -> tuple[np.ndarray, np.ndarray]:
     """The edge table as two int32 columns, sorted by (left, right), 8 bytes per edge. All cores read it."""
     facts = folder.need("ingest")
     sizes = {"left": facts["n_left"], "right": facts["n_right"]}
-    check_edges(files := folder.edge_files(), sizes.values())
+    files = folder.edge_files()
     columns = read_integers(files, min(count_cores(), MOST_THREADS), sizes)
+    check_edges(files[0], len(columns["left"]), sizes.values())
     return columns["left"], columns["right"]
 
 

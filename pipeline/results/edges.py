@@ -24,7 +24,11 @@ def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         If the edge table is missing or damaged.
     """
     sizes, files = (run.input["n_left"], run.input["n_right"]), run.folder.edge_files()
-    check_edges(files, sizes)
+    n = 0
+    for file in files:
+        with open_part(file) as table:
+            n += table.metadata.num_rows
+    check_edges(files[0], n, sizes)
     for file in files:
         with open_part(file) as table:
             for groups in _long_enough(table.metadata, max(sizes)):

@@ -126,6 +126,11 @@ def ingest_files(names: Iterable[str]) -> list[Path]:
     return [LEFT_LABELS_FILE, RIGHT_LABELS_FILE, *map(edges_file, numbers or [0])]
 
 
+def tables_in(folder: Path) -> list[Path]:
+    """The tables of the input that are in a folder, as `ingest_files` names them."""
+    return ingest_files(f"edges/{path.name}" for path in (folder / "edges").iterdir())
+
+
 def is_part(path: Path) -> bool:
     """Whether a path in ``bicliques/`` or ``pending/`` has the name of a part. In ``pending/`` it may be unfinished."""
     return _OURS[path.parent.name].fullmatch(path.name) is not None

@@ -143,21 +143,17 @@ def check_ids(ids: np.ndarray, n: int) -> np.ndarray:
     return ids
 
 
-def check_edges(files: Sequence[Path], sizes: Iterable[int]) -> None:
+def check_edges(path: Path, n: int, sizes: Iterable[int]) -> None:
     """Refuse numbers of vertices of which there are more than edges. Each has an edge, and whoever asks needs memory.
 
     Raises
     ------
     IncompleteError
-        With the path of the first file of the edges.
+        With the path of the edges, or of the first file of them.
     """
-    n = 0
-    for file in files:
-        with open_part(file) as part:
-            n += part.metadata.num_rows
     if max(sizes) > n:
         raise IncompleteError(
-            f"{files[0]} has {n:,} edges, too few for {max(sizes):,} vertices; delete it and resume the run"
+            f"{path} has {n:,} edges, too few for {max(sizes):,} vertices; delete it and resume the run"
         )
 
 

@@ -170,6 +170,15 @@ def test_a_second_run_replaces_the_files(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["edges", "labels"]
 
 
+def test_files_of_edges_that_a_killed_writer_has_left_are_no_edges(tmp_path):
+    (tmp_path / "out" / "edges").mkdir(parents=True)
+    for name in ("edges.parquet", "edges-1.parquet", "edges-12.parquet"):
+        pq.write_table(pa.table({"left": [0], "right": [0]}, EDGES), tmp_path / "out" / "edges" / name)
+    ingest(write(tmp_path / "x.csv", "a,b\n10,x\n9,y\n"), IngestOptions(), tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out" / "edges").iterdir()] == ["edges.parquet"]
+    assert len(pq.read_table(tmp_path / "out" / EDGES_FILE)) == 2
+
+
 def test_many_edges_are_in_several_files_and_mean_the_same(tmp_path, monkeypatch):
     def told(results, name):
         results.export("adj", tmp_path / f"{name}.adj")
