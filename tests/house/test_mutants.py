@@ -182,6 +182,10 @@ def test_the_tool_runs_the_tests_of_a_copy(project: Path) -> None:
     copy = tool.copy_of(project, project.parent / "place")
     (copy / "code_of_mine.py").write_text(CODE.replace("a > b", "a < b"))
     assert tool.run_tests(copy, ["test_code.py"], 60) == tool.Verdict("killed", "test_code.py::test_larger")
+    (copy / "test_words.py").write_text(
+        "import pytest\n\n@pytest.mark.parametrize('x', ['a b'])\ndef test(x): assert not x\n"
+    )
+    assert tool.run_tests(copy, ["test_words.py"], 60) == tool.Verdict("killed", "test_words.py::test[a b]")
     (copy / "code_of_mine.py").write_text("nothing_of_this_name()\n")
     assert tool.run_tests(copy, ["test_code.py::test_larger"], 60) == tool.Verdict("killed", "test_code.py")
     assert tool.run_tests(project, ["test_code.py::test_smaller"], 60) == tool.Verdict("unclear", "no test was run")

@@ -79,3 +79,15 @@ def test_nodes_of_64_base_vertices_at_most_are_put_aside_if_their_stack_is_short
     found = CpuEngine(TIGHT[0]).mine(graph, everything(graph), Search(mode), Limits(), nowhere)
     assert sum(map(len, aside)) > 100
     assert (found.count, found.fingerprint) == (expected.count, None if mode == "count" else expected.fingerprint)
+
+
+@pytest.mark.parametrize("least", [8, 10])
+def test_children_of_many_words_that_shrink_to_one_lose_nothing(least: int) -> None:
+    """From the right each root has 200 base vertices, and its children have few. From the left, 20 at most."""
+    edges = random_edges(np.random.default_rng(0), 500, 20, 0.4)
+    from_right, from_left = (
+        CpuEngine().mine(graph, everything(graph), Search("fingerprint", min_left=least), Limits(), nowhere)
+        for graph in (graph_of(edges, BuildOptions(root_side=side)) for side in ("right", "left"))
+    )
+    assert (from_right.count, from_right.fingerprint) == (from_left.count, from_left.fingerprint)
+    assert from_right.count > 4000

@@ -87,7 +87,8 @@ def run_tests(copy: Path, tests: Sequence[str], limit_s: float) -> Verdict:
         return Verdict("killed", f"{TOO_LONG} of {limit_s:g} s")
     if ended.returncode == 0 and re.search(r"\d passed", ended.stdout):
         return Verdict("survived")
-    failed = re.search(r"(?m)^(?:FAILED|ERROR) (\S+)", ended.stdout)  # an ERROR is also a file that cannot be imported
+    # an ERROR is also a file that cannot be imported; the names of some tests have spaces
+    failed = re.search(r"(?m)^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", ended.stdout)
     if ended.returncode in (0, *_NOTHING_RUN) and not failed:
         return Verdict("unclear", "no test was run")
     return Verdict("killed", failed[1] if failed else f"exit code {ended.returncode}")

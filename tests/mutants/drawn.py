@@ -120,8 +120,7 @@ def _judge(drawn: Drawn, copies: _Copies, limit_s: float) -> tool.Verdict:
             verdict = tool.judge(replace(drawn, tests=(*_AS_IN_THE_SUITE, *drawn.tests)), copy, limit_s)
             if verdict.by.startswith(tool.TOO_LONG) and copies.seconds(drawn.tests, limit_s) > limit_s / 2:
                 return tool.Verdict("unclear", "the tests take too long without it, too")
-            by = verdict.by.partition(" ")[0]
-            if not by.startswith("tests/") or not copies.fails(by, limit_s):
+            if not verdict.by.startswith("tests/") or not copies.fails(verdict.by, limit_s):
                 return verdict
         return tool.Verdict("unclear", "its tests fail without it, too, or cannot be run here")
     finally:

@@ -21,6 +21,9 @@ import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.ingest import doubts
 from bicliques.pipeline.ingest.readers import open_source
+from bicliques.pipeline.ingest.readers.labels import INTEGER, TEXT
+from bicliques.pipeline.ingest.readers.look import are_shared
+from bicliques.pipeline.ingest.readers.sieve import kinds_of
 from bicliques.pipeline.ingest.step import IngestSummary, ingest
 from bicliques.pipeline.proof.read_back import read_part
 from bicliques.pipeline.results.facts import input_words
@@ -342,3 +345,21 @@ def test_too_many_labels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> No
     assert doubts.variants_of(labels) == doubts.Variants(1, ("A", "a")), "wherever slices are cut"
     monkeypatch.setattr(doubts, "MOST_BYTES", 20)
     assert doubts.variants_of(labels) is None
+
+
+@pytest.mark.parametrize(
+    ("label_type", "kinds"),
+    [("auto", (INTEGER, TEXT)), ("int", (INTEGER, INTEGER)), ("string", (TEXT, TEXT))],
+)
+def test_the_kinds_of_labels_follow_the_option(label_type: Any, kinds: tuple[pa.DataType, pa.DataType]) -> None:
+    names = ["user", "item"]
+    assert kinds_of(pa.schema(list(zip(names, (pa.int16(), pa.string()), strict=True))), label_type) == kinds
+    real = pa.schema(list(zip(names, (pa.float64(), pa.int64()), strict=True)))
+    assert kinds_of(real, label_type)[0] is None
+
+
+def test_blank_cells_are_no_words_that_columns_share() -> None:
+    columns = [["a", " "], ["b", "c"], [" ", "d"], ["e", "f"]]
+    assert not are_shared(columns)
+    assert are_shared([*columns[:2], ["a", "d"], columns[3]])
+    assert are_shared([*columns[:3], ["e", " "]]), "of a list that is padded"

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,6 +16,7 @@ import bicliques as bq
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.results.run_status import status_of
+from bicliques.pipeline.run import store
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.lock import holder, locked
 from bicliques.pipeline.run.opened import Run
@@ -45,6 +47,26 @@ def test_a_complete_run_needs_nothing(source: Path, tmp_path: Path) -> None:
     assert [worker.bicliques for worker in found.workers] == [len(results)]
     assert found.workers[0].name.endswith(f":{os.getpid()}")
     assert began <= found.workers[0].last_seen <= time.time()
+
+
+def test_a_reader_waits_for_a_part_that_its_driver_is_about_to_move(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    mine(source, out, max_results=50)
+    (part,) = (out / "bicliques").iterdir()
+    (out / "pending").mkdir(exist_ok=True)
+    pending = part.rename(out / "pending" / part.name)
+    waited = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        pending.rename(part)
+
+    monkeypatch.setattr(store, "time", SimpleNamespace(monotonic=time.monotonic, sleep=sleep))
+    with locked(RunFolder(out).store.path / "run.lock"):
+        assert bq.open_run(out).files == [part]
+    assert len(waited) == 1
 
 
 def test_a_limit_is_named_and_lifted(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

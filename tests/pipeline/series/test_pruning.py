@@ -86,6 +86,17 @@ def test_sources_that_differ_in_the_day_are_one_series(runs: Path, model: tuple[
     assert {"day1", "day2", "a", "c", "d"} == {run.path.name for run in found.chosen}
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_each_of_several_series_has_a_heading(
+    n: int, runs: Path, model: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for k in range(1, n):
+        copy(model[0], runs / f"other{k}", "2026-02-01", series=f"/in/other{k}.csv")
+    main.main(["prune", str(runs), "--keep", "2"])
+    headings = [line for line in capsys.readouterr().out.splitlines() if line.endswith(":")]
+    assert len(headings) == (0 if n == 1 else n)
+
+
 def test_runs_of_an_object_in_memory_stay(runs: Path) -> None:
     for name in "acdf":
         change(runs / name, series=None)

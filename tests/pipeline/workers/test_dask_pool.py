@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import dask
 import distributed
@@ -25,6 +26,7 @@ from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.workers import dask_pool
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
@@ -277,6 +279,26 @@ def test_closing_the_pool_ends_the_wait_for_its_tasks() -> None:
     pool.close()
     waiting.join(60)
     assert not waiting.is_alive()
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        pool._asking.submit(print)
+
+
+def test_nothing_is_killed_after_the_workers_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A late look at the processes comes once a second until the cluster is closed. A number may then be another's."""
+    killed, later, has_killed = list[int](), list[Callable[[], None]](), threading.Event()
+
+    def run_now(kill: Callable[[], None]) -> None:
+        kill()
+        has_killed.set()
+
+    nanny = SimpleNamespace(pid=4_000_000_000, status=distributed.Status.closed)
+    loop = SimpleNamespace(add_callback=run_now, call_later=lambda seconds, again: later.append(again))
+    cluster = SimpleNamespace(loop=loop, _created=[nanny], close=lambda timeout: has_killed.wait())
+    monkeypatch.setattr(os, "kill", lambda pid, sign: killed.append(pid))
+    dask_pool._stop(cluster, "toy", patience_s=0.01)
+    assert (killed, len(later)) == ([nanny.pid], 1)
+    later[0]()
+    assert (killed, len(later)) == ([nanny.pid], 1)
 
 
 def workers_of(pool: DaskPool) -> list[psutil.Process]:
