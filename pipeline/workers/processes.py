@@ -173,7 +173,7 @@ class Processes(InThreads):
         What the engines run on.
     here : "first", "meanwhile" or "never"
         When this process works, too: always, in the place of the first process, whose GPU must be the first one that
-        it sees; on as many threads until all processes are there; or never.
+        it sees; on as many threads as there will be processes until all of them are there; or never.
     at_once : bool
         Whether the processes start now, and not when the pool is told to grow.
     get_ready : callable
@@ -232,7 +232,7 @@ class Processes(InThreads):
         self._raise()
 
     def submit(self, tag: int, function: Callable[[Any], Any], argument: Any, on_all_threads: bool = False) -> None:
-        """Give the task to the process that has the fewest."""
+        """Give the task to the process that has the fewest, for what it may have at a time."""
 
         def give(process: Process) -> None:
             self._of_tag[tag] = process
@@ -240,7 +240,9 @@ class Processes(InThreads):
 
         with self._changed:
             least = min(self._there, key=self._in_hand, default=None)
-            if self._uses_here and (least is None or len(self._in_hand_here) <= self._in_hand(least)):
+            slots, of_one = super().capacity().slots, self._platform.slices_in_hand
+            fewest = len(self._in_hand_here) / slots
+            if self._uses_here and (least is None or fewest <= self._in_hand(least) / of_one):
                 self._in_hand_here.add(tag)
                 super().submit(tag, function, argument)
             elif least is not None:
@@ -301,9 +303,8 @@ class Processes(InThreads):
 
     @property
     def _there(self) -> list[Process]:
-        """The processes that can be used. While this one does their work, none of them."""
-        there = [process for process in self._processes if process.is_there]
-        return [] if self._here == "meanwhile" and self._uses_here else there
+        """The processes that can be used."""
+        return [process for process in self._processes if process.is_there]
 
     def _in_hand(self, process: Process) -> int:
         return sum(other is process for other in self._of_tag.values())

@@ -29,9 +29,17 @@ def nothing() -> None:
     pass
 
 
+def one_after_the_other(folder: Path) -> None:
+    """The first process is ready at once, and others are once there is a file ``go``."""
+    try:
+        (folder / "first").touch(exist_ok=False)
+    except FileExistsError:
+        until((folder / "go").exists)
+
+
 @contextmanager
-def processes(n: int) -> Iterator[Processes]:
-    pool = Processes([None] * n, CORES, "meanwhile", at_once=False, get_ready=nothing)
+def processes(n: int, get_ready: Callable[[], None] = nothing) -> Iterator[Processes]:
+    pool = Processes([None] * n, CORES, "meanwhile", at_once=False, get_ready=get_ready)
     try:
         yield pool
     finally:
@@ -90,6 +98,19 @@ def test_this_process_does_the_tasks_until_all_others_are_there() -> None:
         for tag in (1, 2):
             pool.submit(tag, identity, None)
         assert identity() not in {result.value for result in results(pool, 2).values()}
+
+
+def test_processes_work_while_others_are_on_their_way(tmp_path: Path) -> None:
+    with processes(2, partial(one_after_the_other, tmp_path)) as pool:
+        pool.grow()
+        until(lambda: pool.capacity() == (3, 3, None))
+        for tag in (0, 1, 2):
+            pool.submit(tag, identity, None)
+        found = results(pool, 3)
+        is_here = [found[tag].value == identity() for tag in (0, 1, 2)]
+        assert is_here == [True, False, True], "each takes one that is free, for what it may have at a time"
+        (tmp_path / "go").touch()
+        until(lambda: pool.capacity() == (2, 2, None))
 
 
 @pytest.mark.exhaustive
