@@ -83,7 +83,9 @@ def _range(guess: Guess, units: _Units) -> str:
     if guess.high is None:
         return f"at least {low}" if guess.value <= guess.low else f"about {value} (at least {low})"
     high = short(guess.high, units)
-    return f"about {value} ({low} to {high})" if low != high else value
+    if low != high:
+        return f"about {value} ({low} to {high})"
+    return value if value.startswith("<") else f"about {value}"
 
 
 def short(value: float, units: _Units) -> str:

@@ -84,7 +84,8 @@ def test_no_number_has_more_than_two_digits() -> None:
     assert _range(Guess(729_212.0, 729_001.0, 993_100.0), _BYTES) == "about 730 kB (730 kB to 990 kB)"
     assert _range(Guess(123_456.0, 3_456.0, None), _COUNTS) == "about 120 k (at least 3.5 k)"
     assert _range(Guess(3_456.0, 3_456.0, None), _COUNTS) == "at least 3.5 k"
-    assert _range(Guess(3_456.0, 3_451.0, 3_459.0), _COUNTS) == "3.5 k"
+    assert _range(Guess(3_456.0, 3_451.0, 3_459.0), _COUNTS) == "about 3.5 k"
+    assert _range(Guess(0.2, 0.1, 0.3), _TIMES) == "<1 s"
     assert [short(n, _COUNTS) for n in (0.0, 7.0, 173.0, 999.0, 1000.0)] == ["0", "7", "170", "1,000", "1.0 k"]
 
 
