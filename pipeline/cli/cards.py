@@ -67,7 +67,8 @@ def _words(cell: Cell, workers: int, between: str = " ") -> str:
     """The bicliques and the time of a cell. A time of which nothing is known is left out."""
     count, seconds = cell.bicliques, cell.seconds * (1 / workers)
     if cell.exact:
-        return f"{short(count.value, _COUNTS)}{between}{short(seconds.value, _TIMES)}" if count.value else "."
+        counted = f"{count.value:.0f}" if count.value < 1000 else short(count.value, _COUNTS)
+        return f"{counted}{between}{short(seconds.value, _TIMES)}" if count.value else "."
     if count.high is not None and count.value < 0.5:
         most = "" if seconds.high is None else f"{between}<={short(seconds.high, _TIMES)}".replace("<=<", "<")
         return f"<={short(count.high, _COUNTS)}{most}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-import time
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,50 +15,11 @@ from bicliques.pipeline.estimate import sample
 from bicliques.pipeline.estimate.sample import _Sampler, estimate
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.run.progress import Progress, line
-from bicliques.schemas.emit import Emit
-from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.search import Limits, Search
-from bicliques.schemas.work import Slice, Subtrees
-from tests.pipeline.estimate.test_sample import planned
-from tests.support.runs import random_edges, write_edges
+from bicliques.schemas.work import Slice
+from tests.support.runs import planned, random_edges, write_edges
+from tests.support.work_clock import Work
 
-#: Seconds that a step of the CPU engine takes by the clock of these tests, and the steps of one of its looks.
-_STEP_S, _STEPS = 2e-6, 10_000
 SAMPLE_S = 0.4
-
-
-class Work:
-    """A clock that counts the steps of the CPU engine, and the seconds that building the graph of the run took."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self._mine = 0.0, CpuEngine.mine
-        monkeypatch.setattr(CpuEngine, "mine", lambda *arguments: self._counted(*arguments))
-        monkeypatch.setattr(sample, "with_thresholds", self._built(sample.with_thresholds))
-        for clock in ("perf_counter", "thread_time"):
-            monkeypatch.setattr(time, clock, lambda: self.now)
-
-    def _counted(
-        self, engine: CpuEngine, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, emit: Emit
-    ) -> Slice:
-        """As the engine does, which looks at the clock after some steps. To open a hub may take many more."""
-        total, began = None, self.now
-        while True:
-            rows = None if limits.rows is None else limits.rows - (total.seen if total else 0)
-            found = self._mine(engine, graph, work, search, Limits(-1.0, rows), emit)
-            assert engine._memory is not None
-            self.now += (_STEPS - int(engine._memory[4].state[0]["steps"])) * _STEP_S
-            total, work = found.total if total is None else total + found.total, found.left_over
-            late = limits.seconds is not None and self.now - began > limits.seconds
-            if late or not len(work) or (rows is not None and found.count == rows):
-                return Slice(total, work)
-
-    def _built(self, build: Any) -> Any:
-        def counted(run: Any, *arguments: Any) -> MiningGraph:
-            self.now += run.built["seconds"]
-            graph: MiningGraph = build(run, *arguments)
-            return graph
-
-        return counted
 
 
 def with_hubs(rng: np.random.Generator) -> np.ndarray:
@@ -119,7 +79,7 @@ def test_a_walk_that_cannot_end_leaves_a_bound(tmp_path: Path, monkeypatch: pyte
     run = planned(tmp_path, random_edges(300, 80, 0.4, 7), mode="count")
     monkeypatch.setattr("bicliques.pipeline.estimate.walk._LEAST", 64)
     work = Work(monkeypatch)
-    counted = work._counted
+    counted = CpuEngine.mine
 
     def slow(*arguments: Any) -> Slice:
         work.now += 0.1 * SAMPLE_S
@@ -152,32 +112,25 @@ def test_progress_says_how_much_of_the_time_is_over(tmp_path: Path, monkeypatch:
     assert {(one.step, one.of_seconds) for one in told} == {("sample", SAMPLE_S)}
     seconds = [one.seconds for one in told]
     assert seconds == sorted(seconds)
-    assert seconds[-1] == pytest.approx(work.now, abs=1e-4)
+    assert seconds[-1] == pytest.approx(work.now, abs=0.01)
     assert [one.share for one in told] == [0.0] * (len(told) - 1) + [1.0]
     assert line(Progress("sample", seconds=3.2, of_seconds=10.0)) == "sampling, 3 of 10 s"
 
 
 def test_ctrl_c_shows_the_table_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 80, 0.4, 7))
-    tell = _Sampler.tell
+    tell, pressed = _Sampler.tell, []
 
-    def pressed(self: _Sampler, share: float = 0.0) -> None:
+    def press(self: _Sampler, share: float = 0.0) -> None:
         tell(self, share)
-        signal_handler()
+        if not pressed:
+            pressed.append(signal.raise_signal(signal.SIGINT))
 
-    def signal_handler() -> None:
-        import signal
-
-        if threading.current_thread() is threading.main_thread() and not stopped:
-            stopped.append(True)
-            signal.raise_signal(signal.SIGINT)
-
-    stopped: list[bool] = []
-    monkeypatch.setattr(_Sampler, "tell", pressed)
+    monkeypatch.setattr(_Sampler, "tell", press)
     with pytest.raises(Interrupted) as caught:
         bq.dry_run(source, sample_time=1e6, progress=False)
     dry = caught.value.so_far
-    assert stopped
+    assert pressed
     first = dry.estimate.table[0].bicliques
     assert (first.value, first.high) == (first.low, None)
     assert first.value > 0

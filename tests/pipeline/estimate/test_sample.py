@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,30 +14,19 @@ import pytest
 import bicliques as bq
 from bicliques.kernels import engines
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.pipeline.api import steps
 from bicliques.pipeline.estimate.sample import Estimate, _Sampler, estimate
 from bicliques.pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
 from bicliques.pipeline.estimate.walk import Grid, Walk, Walker
 from bicliques.pipeline.output.part_writer import PartWriter
-from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.work import Slice, Subtrees
 from tests.support.engines import kind_of
-from tests.support.runs import random_edges, write_edges
-
-
-def planned(tmp_path: Path, edges: np.ndarray, engine: str = "cpu", **search: Any) -> Run:
-    source = write_edges(tmp_path / "g.parquet", edges)
-    options = RunOptions(source=str(source), engine=engine, search=Search(**search))
-    steps.start(source, tmp_path / "out", options, RunLimits(), False)
-    steps.prepare(tmp_path / "out", False)
-    return Run(RunFolder(tmp_path / "out"))
+from tests.support.runs import planned, random_edges, write_edges
+from tests.support.work_clock import Work
 
 
 def sizes_of(edges: np.ndarray, tmp_path: Path) -> SizeCounts:
@@ -74,7 +62,9 @@ def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyP
     sizes = sizes_of(edges, tmp_path)
     never_counted(monkeypatch)
     run = planned(tmp_path, edges)
+    Work(monkeypatch)
     found = estimate(run, budget_s=3.0)
+    monkeypatch.undo()
     assert not found.exact
     near = [at_least(sizes, cell) / 3 <= cell.bicliques.value <= 3 * at_least(sizes, cell) for cell in found.table]
     assert sum(near) >= 0.9 * len(near)
@@ -118,8 +108,9 @@ def test_the_time_of_the_search_is_no_part_of_the_time_of_writing(
 
 
 def test_a_sample_of_a_large_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "perf_counter", time.thread_time)  # as long as this thread works, others may, too
-    found = estimate(planned(tmp_path, random_edges(500, 80, 0.4, 7), mode="fingerprint"), budget_s=1.0)
+    run = planned(tmp_path, random_edges(500, 80, 0.4, 7), mode="fingerprint")
+    Work(monkeypatch)
+    found = estimate(run, budget_s=1.0)
     assert not found.exact  # of 39 million bicliques
     assert 1e7 < found.bicliques.value < 1.5e8
     assert 0 < found.share < 1
