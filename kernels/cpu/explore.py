@@ -66,6 +66,11 @@ def _explore(g, pieces, n_pieces, word, hub, sieve, out):
         _take(g, pieces, s.item, word, hub, sieve, out)
         s.item += 1
         s.steps -= 1
+        is_open = word.state.depth > 0 or hub.state.depth > 0
+        if sieve is not None:
+            is_open = is_open or sieve.state.depth > 0
+        if is_open:  # opening a hub may use up all steps, and a slice of no time must not leave over what it was given
+            s.steps = max(s.steps, 1)
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
@@ -14,6 +15,7 @@ from bicliques.pipeline.estimate.memory import MemoryBound, PreparingBound, memo
 from bicliques.pipeline.estimate.sample import Estimate, estimate
 from bicliques.pipeline.estimate.table import Guess
 from bicliques.pipeline.process import startup
+from bicliques.pipeline.process.interrupts import Interrupted, interruptible
 from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.progress import OnProgress, to_callback
@@ -106,6 +108,8 @@ def dry_run(
         If the input or an option is wrong.
     ResourceError
         If the engine cannot run in this process, or the temporary folder is full.
+    KeyboardInterrupt
+        At Ctrl-C. If it samples then, `so_far` of the exception is what was found out.
 
     Notes
     -----
@@ -142,7 +146,11 @@ def dry_run(
         preparing.prepare(run, on_progress)
         taken = peak_rss()
         preparing.check_room(run, asked.workers)
-        return DryRun(
+        guessed = None
+        with interruptible(stop := threading.Event()) as ctrl_c:
+            if run.planned["n_roots"]:
+                guessed = estimate(run, asked.call.sample_time, on_progress=on_progress, stop=stop)
+        found = DryRun(
             input=run.facts("ingest"),
             graph=run.facts("build"),
             plan=run.facts("plan"),
@@ -150,7 +158,10 @@ def dry_run(
             preparing=preparing_bound(run),
             memory=memory_bound(run, shares=there is not None and there.shared is not None),
             peak_rss=taken,
-            estimate=estimate(run, asked.call.sample_time) if run.planned["n_roots"] else None,
+            estimate=guessed,
             count_only=asked.options.search.mode == "fingerprint",
             workers=None if there is None else there.workers,
         )
+    if ctrl_c.is_set():
+        raise Interrupted("the dry run was stopped before its sample was complete", found)
+    return found

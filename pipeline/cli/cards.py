@@ -33,13 +33,15 @@ if TYPE_CHECKING:
     from bicliques.pipeline.results.counted import Count
     from bicliques.pipeline.results.results import Results
 
-_COUNTS = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"))
-_TIMES = ((365 * 86400.0, " years"), (86400.0, " d"), (3600.0, " h"), (60.0, " min"), (1.0, " s"))
+_Units = tuple[tuple[float, str], ...]
+_COUNTS: _Units = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (0.0, ""))
+_BYTES: _Units = ((1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (0.0, " B"))
+_TIMES: _Units = ((365 * 86400.0, " years"), (86400.0, " d"), (3600.0, " h"), (60.0, " min"), (1.0, " s"))
 
 
 def threshold_table(dry: DryRun) -> str:
-    """The table and, if the run would be long, thresholds that make it short."""
-    from bicliques.pipeline.estimate.table import proposed  # here, because cards of other commands are made without it
+    """The table and, if there are many bicliques, thresholds that leave about as many as people read."""
+    from bicliques.pipeline.estimate.table import FEW, proposed  # here, because other commands do not import it
 
     assert dry.estimate is not None
     cells, n = dry.estimate.table, dry.workers or 1
@@ -49,40 +51,51 @@ def threshold_table(dry: DryRun) -> str:
     rows += [[str(a), *(_words(at[a, b], n) for b in right)] for a in left]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
-        "bicliques with at least so many members, and the time to mine them (~ estimated, ? not seen, . none):",
+        "bicliques with at least so many members, and the time to mine them "
+        "(~ estimated, >= at least, <= at most, . none):",
         "",
     ]
     lines += ["  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows]
     cell = proposed(cells, n)
     if cell is not None:
-        count = f"{'' if cell.exact else 'about '}{_short(cell.bicliques.value, _COUNTS)}"
-        noun = "biclique" if count == "1" else "bicliques"
-        asked = f"with --min-left {cell.min_left} --min-right {cell.min_right}"
-        lines += ["", f"{asked} {count} {noun} in about {_short(cell.seconds.value / n, _TIMES)}"]
+        asked = f"--min-left {cell.min_left} --min-right {cell.min_right}"
+        lines += ["", f"nearest to {FEW} groups: {asked} gives {_words(cell, n, ' in ')}"]
     return "\n".join(lines)
 
 
-def time_words(seconds: float) -> str:
-    """A time with its unit."""
-    return f"{seconds:,.1f} s" if seconds < 100 else _short(seconds, _TIMES)
+def _words(cell: Cell, workers: int, between: str = " ") -> str:
+    """The bicliques and the time of a cell. A time of which nothing is known is left out."""
+    count, seconds = cell.bicliques, cell.seconds * (1 / workers)
+    if cell.exact:
+        counted = f"{count.value:.0f}" if count.value < 1000 else short(count.value, _COUNTS)
+        return f"{counted}{between}{short(seconds.value, _TIMES)}" if count.value else "."
+    if count.high is not None and count.value < 0.5:
+        most = "" if seconds.high is None else f"{between}<={short(seconds.high, _TIMES)}".replace("<=<", "<")
+        return f"<={short(count.high, _COUNTS)}{most}"
+    if count.high is None and count.value <= count.low:
+        least = f"{between}>={short(seconds.low, _TIMES)}" if seconds.low >= 1.0 else ""
+        return f">={short(count.low, _COUNTS)}{least}"
+    return f"~{short(count.value, _COUNTS)}{between}{short(seconds.value, _TIMES)}"
 
 
-def _words(cell: Cell, workers: int) -> str:
-    if cell.exact and cell.bicliques.value == 0:
-        return "."
-    if not cell.exact and cell.bicliques.value == 0:
-        return f"? {_short(cell.seconds.value / workers, _TIMES)}"
-    mark = "" if cell.exact else "~"
-    return f"{mark}{_short(cell.bicliques.value, _COUNTS)} {_short(cell.seconds.value / workers, _TIMES)}"
+def _range(guess: Guess, units: _Units) -> str:
+    """A guess with its range, or the bound that is known instead."""
+    low, value = short(guess.low, units), short(guess.value, units)
+    if guess.high is None:
+        return f"at least {low}" if guess.value <= guess.low else f"about {value} (at least {low})"
+    high = short(guess.high, units)
+    if low != high:
+        return f"about {value} ({low} to {high})"
+    return value if value.startswith("<") else f"about {value}"
 
 
-def _short(value: float, units: tuple[tuple[float, str], ...]) -> str:
-    """Two digits and a unit; all digits of a number below the smallest unit, and <1 of a time below it."""
-    for most, name in units:
-        if value >= most:
-            number = value / most
-            return f"{number:,.0f}{name}" if number >= 9.5 else f"{number:.1f}{name}"
-    return f"<1{units[-1][1]}" if units is _TIMES else f"{value:.0f}"
+def short(value: float, units: _Units) -> str:
+    """Two digits and a unit, and <1 of a time below the smallest one."""
+    for least, name in units:
+        if value >= least:
+            number = float(f"{value / (least or 1.0):.2g}")
+            return f"{number:.1f}{name}" if number < 10 and least else f"{number:,.0f}{name}"
+    return f"<1{units[-1][1]}"
 
 
 _WHY = {
@@ -191,21 +204,14 @@ def dry_run_card(dry: DryRun) -> str:
         reason = graph.get("nothing", "the thresholds leave nothing of the graph")
         return _lines([*rows, ("bicliques", f"none: {reason}")])
     busy = ", if none of them ever waits" if (dry.workers or 1) > 1 else ""
+    count = guess.bicliques
     rows += [
-        (
-            "bicliques",
-            f"{guess.bicliques.value:,.0f}, counted"
-            if guess.exact
-            else f"about {_range(guess.bicliques, lambda x: f'{x:,.0f}')}",
-        ),
-        ("output", "none" if dry.count_only else f"about {_range(guess.bytes, size)}"),
-        (
-            "time",
-            f"about {_range(dry.seconds or guess.seconds, time_words)} for {_sharers(dry.workers)}{busy}",
-        ),
+        ("bicliques", f"{count.value:,.0f}, counted" if guess.exact else _range(count, _COUNTS)),
+        ("output", "none" if dry.count_only else _range(guess.bytes, _BYTES)),
+        ("time", f"{_range(dry.seconds or guess.seconds, _TIMES)} for {_sharers(dry.workers)}{busy}"),
         (
             "estimated from",
-            "all of the search" if guess.exact else f"a sample, {100 * guess.share:.1g} % of the search",
+            "all of the search" if guess.exact else f"{_percent(guess.share)} of the search, and samples",
         ),
     ]
     return f"{_lines(rows)}\n\n{threshold_table(dry)}"
@@ -269,8 +275,9 @@ def _degrees(profile: dict[str, Any]) -> str:
     return f"{mean}, {median}, max {profile['max']:,}, Gini {profile['gini']:.2f}"
 
 
-def _range(guess: Guess, write: Any) -> str:
-    return f"{write(guess.value)} ({write(guess.low)} to {write(guess.high)})"
+def _percent(share: float) -> str:
+    """Two digits, and never all if a part is left out."""
+    return f"{min(100 * share, 99):.2g} %" if share >= 1e-4 else "less than 0.01 %"
 
 
 def _lines(rows: Iterable[tuple[str, object]]) -> str:

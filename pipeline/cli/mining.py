@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bicliques.pipeline.cli.command import COMPLETE, Command, code_of, complain, progress, say
+from bicliques.pipeline.cli.command import COMPLETE, INTERRUPTED, Command, code_of, complain, progress, say
 from bicliques.pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import InputError
@@ -103,12 +103,17 @@ def _largest_into(output: Path, arguments: argparse.Namespace, **options: Any) -
 def _dry_run(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.api.dry_running import dry_run
     from bicliques.pipeline.cli import cards
+    from bicliques.pipeline.process.interrupts import Interrupted
 
     no_use = "a dry run has no use for {option}: it writes nothing and estimates all; leave it out"
     refuse(arguments, "mine", "dry_run", no_use)
-    found = dry_run(arguments.source, progress=progress(arguments), **chosen(arguments, "dry_run"))
+    code = COMPLETE
+    try:
+        found = dry_run(arguments.source, progress=progress(arguments), **chosen(arguments, "dry_run"))
+    except Interrupted as stopped:
+        found, code = stopped.so_far, INTERRUPTED
     say(arguments, lambda: found.to_json() | {"settings": {}}, lambda: cards.dry_run_card(found))
-    return COMPLETE
+    return code
 
 
 def _count(arguments: argparse.Namespace) -> int:

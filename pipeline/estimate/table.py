@@ -15,26 +15,45 @@ import numpy as np
 
 from bicliques.pipeline.estimate.walk import Grid, Walk
 
-#: What a proposal may give: so many bicliques, in so many seconds.
-FEW_BICLIQUES, SHORT_S = 5e6, 60.0
+#: About so many groups are what people read. They should take no longer than this.
+FEW, SHORT_S = 500, 60.0
+#: A table ends with these thresholds, unless nothing up to them is short.
+_USUAL = 50
+#: With a larger relative standard deviation nothing is said but bounds: ten times as many or a tenth may be true.
+_MOST_DOUBT = math.log(10) / 2
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A guess and its range: two standard deviations to either side, on a scale of factors."""
+    """A guess and its range: two standard deviations to either side, on a scale of factors.
+
+    Parameters
+    ----------
+    value : float
+    low : float
+        What was counted is never above it.
+    high : float or None
+        None if nothing is known that it could not exceed. If `value` is `low`, too, it is a bound and no guess.
+    """
 
     value: float
     low: float
-    high: float
+    high: float | None
 
     def __mul__(self, factor: float) -> Guess:
-        return Guess(self.value * factor, self.low * factor, self.high * factor)
+        return Guess(self.value * factor, self.low * factor, None if self.high is None else self.high * factor)
+
+    def __add__(self, other: Guess) -> Guess:
+        high = None if self.high is None or other.high is None else self.high + other.high
+        return Guess(self.value + other.value, self.low + other.low, high)
 
 
-def guess(value: float, doubt: float) -> Guess:
-    """A guess whose relative standard deviation is `doubt`."""
-    factor = math.exp(2 * min(doubt, 5.0))
-    return Guess(value, value / factor, value * factor)
+def guess(value: float, doubt: float, least: float = 0.0) -> Guess:
+    """A guess whose relative standard deviation is `doubt`, of something that is at least `least`."""
+    if doubt > _MOST_DOUBT:
+        return Guess(max(value, least), least, None)
+    factor = math.exp(2 * doubt)
+    return Guess(max(value, least), max(value / factor, least), max(value * factor, least))
 
 
 @dataclass(frozen=True)
@@ -60,53 +79,73 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What walks in the tree of two thresholds found.
+    """What is known of the tree of two thresholds.
 
     Parameters
     ----------
     at : (int, int)
         Positions of the thresholds in the grid.
+    known : Walk
+        What was counted before the walks, or without any.
     walks : list of Walk
-        One complete search, or at least two walks.
+        What each walk says of the rest.
     exact : bool
-        Whether it is a complete search.
-    tried : float
-        Seconds after which a complete search was not done.
+        Whether there is no rest.
+    least : Walk or None
+        What was counted in the end. None if that is `known`.
     """
 
     at: tuple[int, int]
+    known: Walk
     walks: list[Walk]
     exact: bool
-    tried: float = 0.0
+    least: Walk | None = None
 
     def covers(self, cell: tuple[int, int]) -> bool:
         """Whether it says something of the thresholds at these positions."""
         return self.at[0] <= cell[0] and self.at[1] <= cell[1]
 
+    def counted(self, cell: tuple[int, int]) -> float:
+        """How many bicliques of a cell that it covers were counted."""
+        return float((self.least or self.known).counts[cell])
+
     def count(self, cell: tuple[int, int]) -> float:
-        """Estimated number of bicliques of a cell that it covers."""
-        return float(np.mean([walk.counts[cell] for walk in self.walks]))
+        """Estimated number of bicliques of a cell that it covers, or the number that is counted."""
+        return _sum(float(self.known.counts[cell]), [float(walk.counts[cell]) for walk in self.walks])
+
+    @property
+    def says(self) -> bool:
+        """Whether it says something of all of the tree."""
+        return self.exact or bool(self.walks)
+
+    @property
+    def members(self) -> float:
+        """Estimated number of members of all its bicliques."""
+        return _sum(self.known.members, [walk.members for walk in self.walks])
 
     def doubt(self, cell: tuple[int, int]) -> float:
         """Relative standard deviation of `count`. Infinite if fewer than two walks found such bicliques."""
-        return 0.0 if self.exact else _doubt([float(walk.counts[cell]) for walk in self.walks])
+        if self.exact:
+            return 0.0
+        return _doubt(float(self.known.counts[cell]), [float(walk.counts[cell]) for walk in self.walks])
 
     @property
-    def seconds(self) -> float:
-        """Estimated seconds of a complete search that only counts."""
-        return max(float(np.mean([walk.seconds for walk in self.walks])), self.tried)
-
-    @property
-    def doubt_of_seconds(self) -> float:
-        """Relative standard deviation of `seconds`."""
-        return 0.0 if self.exact else _doubt([walk.seconds for walk in self.walks])
+    def seconds(self) -> Guess:
+        """Seconds of a complete search that only counts. They are in no less doubt than what it counts."""
+        known, walks = self.known.seconds, [walk.seconds for walk in self.walks]
+        doubt = 0.0 if self.exact else max(_doubt(known, walks), self.doubt(self.at))
+        return guess(_sum(known, walks), doubt, (self.least or self.known).seconds)
 
 
-def _doubt(values: list[float]) -> float:
-    n_found = int(np.count_nonzero(values))
+def _sum(known: float, walks: list[float]) -> float:
+    return known + (sum(walks) / len(walks) if walks else 0.0)
+
+
+def _doubt(known: float, walks: list[float]) -> float:
+    n_found = int(np.count_nonzero(walks))
     if n_found < 2:
         return math.inf
-    spread = float(np.std(values, ddof=1) / np.mean(values)) / math.sqrt(len(values))
+    spread = float(np.std(walks, ddof=1)) / _sum(known, walks) / math.sqrt(len(walks))
     return spread * (1 + 3 / (n_found - 1))  # few walks tell little of how much they vary
 
 
@@ -124,7 +163,7 @@ class Table:
         self._cells = [(i, j) for i in range(len(grid.left)) for j in range(len(grid.right))]
 
     def add(self, view: View) -> None:
-        """Add a view."""
+        """Add a view, in the place of one of the same thresholds."""
         self.views[view.at] = view
 
     def best(self, cell: tuple[int, int]) -> View:
@@ -135,32 +174,49 @@ class Table:
         return (view for view in self.views.values() if view.covers(cell))
 
     def next(self, little: float) -> tuple[int, int] | None:
-        """The cell that most needs a view of its own. None if no cell is in more doubt than `little`."""
+        """The cell that most needs a view of its own. None if no cell is in more doubt than `little`.
+
+        First it halves the way from what is not counted to what is, along equal thresholds.
+        """
+        left, right = self.grid.left, self.grid.right
+        alike = [(min(i, len(left) - 1), min(i, len(right) - 1)) for i in range(max(len(left), len(right)))]
+        counted = [self.best(cell).exact for cell in alike].index(True) if self.best(alike[-1]).exact else len(alike)
+        tried = max((i for i in range(counted) if alike[i] in self.views), default=0)
+        if counted - tried > 1:
+            return alike[(tried + counted) // 2]
         open_cells = [cell for cell in self._cells if cell not in self.views and not self.best(cell).exact]
         doubts = {cell: self.best(cell).doubt(cell) for cell in open_cells}
         unknown = [cell for cell, doubt in doubts.items() if math.isinf(doubt)]
         if unknown:  # the smallest thresholds of these are closest to those that are known
-            return min(unknown, key=lambda cell: (self.grid.left[cell[0]] * self.grid.right[cell[1]], cell))
+            return min(unknown, key=lambda cell: (left[cell[0]] * right[cell[1]], cell))
         worst = max(open_cells, key=lambda cell: doubts[cell], default=None)
         if worst is not None and doubts[worst] > little:
             return worst
-        spread = {cell: high / max(low, 1e-9) for cell in open_cells for low, high in [self._bounds(cell)]}
+        spread = {
+            cell: (each.high or math.inf) / max(each.low, 1e-9) for cell in open_cells for each in [self._seconds(cell)]
+        }
         widest = max(open_cells, key=lambda cell: spread[cell], default=None)
         return widest if widest is not None and spread[widest] > 4 else None
 
-    def _bounds(self, cell: tuple[int, int]) -> tuple[float, float]:
-        """Between which seconds of counting the cell lies: thresholds that are larger never take longer."""
-        own = self.views.get(cell)
-        if own is not None:
-            return own.seconds, own.seconds
-        above = min(self._covering(cell), key=lambda view: view.seconds)
-        beyond = [view.seconds for view in self.views.values() if cell[0] <= view.at[0] and cell[1] <= view.at[1]]
-        # a biclique takes no less time where more is pruned
-        share = min(self.best(cell).count(cell) / max(above.count(above.at), 1.0), 1.0)
-        return min(max([above.seconds * share, *beyond]), above.seconds), above.seconds
+    def _bicliques(self, cell: tuple[int, int]) -> Guess:
+        best, counted = self.best(cell), max(view.counted(cell) for view in self._covering(cell))
+        return guess(best.count(cell), best.doubt(cell), counted)
+
+    def _seconds(self, cell: tuple[int, int]) -> Guess:
+        """Seconds of counting. A biclique takes no less time where more is pruned, and all of them no more."""
+        if cell in self.views:
+            return self.views[cell].seconds
+        above = min(self._covering(cell), key=lambda view: (not view.says, view.seconds.value))
+        beyond = [view for at, view in self.views.items() if cell[0] <= at[0] and cell[1] <= at[1]]
+        low = max((view.seconds.low for view in beyond), default=0.0)
+        if not above.says:
+            return Guess(low, low, None)
+        most, share = above.seconds, min(self.best(cell).count(cell) / max(above.count(above.at), 1.0), 1.0)
+        low = min(max(most.value * share, low), most.value)
+        return Guess(math.sqrt(low * most.value), min(low, most.low), most.high)
 
     def cells(self, factor: float = 1.0, writing: float = 0.0) -> tuple[Cell, ...]:
-        """All cells, by left and then by right threshold.
+        """The cells, by left and then by right threshold. The largest are left out if smaller ones are short.
 
         Parameters
         ----------
@@ -169,37 +225,50 @@ class Table:
         writing : float
             More seconds that every biclique takes if it is listed.
         """
-        made: dict[tuple[int, int], Cell] = {}
-        for cell in self._cells:
-            view, count = self.best(cell), self.best(cell).count(cell)
-            bicliques = guess(count, view.doubt(cell))
-            if math.isinf(view.doubt(cell)):  # no more than there are of smaller ones
-                smaller = [
-                    made[at].bicliques.high for at in ((cell[0] - 1, cell[1]), (cell[0], cell[1] - 1)) if at in made
-                ]
-                bicliques = Guess(count, 0.0, max(min(smaller, default=count), count))
-            low, high = self._bounds(cell)
-            own = self.views.get(cell)
-            taken = guess(math.sqrt(low * high), 0.0 if own is None else own.doubt_of_seconds)
-            more = writing * count
-            seconds = Guess(taken.value + more, min(taken.low, low) + more, max(taken.high, high) + more) * factor
-            left, right = self.grid.left[cell[0]], self.grid.right[cell[1]]
-            made[cell] = Cell(left, right, bicliques, seconds, view.exact)
-        return tuple(made.values())
+        bicliques = self._agreeing({cell: self._bicliques(cell) for cell in self._cells})
+        taken = {cell: (self._seconds(cell) + bicliques[cell] * writing) * factor for cell in self._cells}
+        seconds, cells = self._agreeing(taken), []
+        for i, j in self._cells:
+            thresholds = self.grid.left[i], self.grid.right[j]
+            exact = any(view.exact for view in self._covering((i, j)))
+            cells.append(Cell(*thresholds, bicliques[i, j], seconds[i, j], exact))
+        least = max(_USUAL, self.grid.left[0], self.grid.right[0])
+        for most in sorted({least, *(t for t in (*self.grid.left, *self.grid.right) if t > least)}):
+            shown = tuple(cell for cell in cells if max(cell.min_left, cell.min_right) <= most)
+            if any(cell.seconds.value < SHORT_S for cell in shown):
+                break
+        return shown
+
+    def _agreeing(self, guesses: dict[tuple[int, int], Guess]) -> dict[tuple[int, int], Guess]:
+        """The guesses, so that no larger thresholds have more than smaller ones. What is counted stays as it is."""
+        low, value = ({cell: getattr(each, name) for cell, each in guesses.items()} for name in ("low", "value"))
+        high = {cell: math.inf if each.high is None else each.high for cell, each in guesses.items()}
+        for i, j in reversed(self._cells):
+            larger = [at for at in ((i + 1, j), (i, j + 1)) if at in low]
+            low[i, j] = max([low[i, j], *(low[at] for at in larger)])
+        for i, j in self._cells:
+            smaller = [at for at in ((i - 1, j), (i, j - 1)) if at in high]
+            high[i, j] = max(min([high[i, j], *(high[at] for at in smaller)]), low[i, j])
+        for i, j in reversed(self._cells):
+            larger = [at for at in ((i + 1, j), (i, j + 1)) if at in value]
+            value[i, j] = max([min(max(value[i, j], low[i, j]), high[i, j]), *(value[at] for at in larger)])
+        return {
+            cell: Guess(value[cell], low[cell], None if math.isinf(high[cell]) else high[cell]) for cell in self._cells
+        }
 
 
 def proposed(cells: Iterable[Cell], workers: int = 1) -> Cell | None:
-    """Thresholds that make a large answer small: the most bicliques that are few and found soon. None if all are.
+    """Thresholds that leave about as many bicliques as people read, and soon if any do. None if no others are needed.
 
-    Equal thresholds are preferred if they give a tenth of that, because nothing is known of the sides.
+    Of those that leave about as many, the most equal thresholds are taken, because nothing is known of the sides.
     """
-    every = list(cells)
-    fitting = [
-        cell for cell in every if 0 < cell.bicliques.value <= FEW_BICLIQUES and cell.seconds.value / workers <= SHORT_S
-    ]
-    if not every or every[0] in fitting or not fitting:
+    first, *others = cells
+    if first.bicliques.high is not None and first.bicliques.value <= 2 * FEW:
         return None
-    alike = [cell for cell in fitting if cell.min_left == cell.min_right]
-    most = max(fitting, key=lambda cell: cell.bicliques.value)
-    among_alike = max(alike, key=lambda cell: cell.bicliques.value, default=most)
-    return among_alike if 10 * among_alike.bicliques.value >= most.bicliques.value else most
+    found = [cell for cell in others if cell.bicliques.value > 0 and cell.bicliques.high is not None]
+    short = [cell for cell in found if cell.seconds.value / workers <= SHORT_S]
+
+    def far(cell: Cell) -> tuple[int, float]:
+        return round(abs(math.log2(cell.bicliques.value / FEW))), abs(math.log(cell.min_left / cell.min_right))
+
+    return min(short or found, key=far, default=None)

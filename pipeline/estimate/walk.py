@@ -1,23 +1,25 @@
 """A walk into the search tree that looks at few of its nodes, and from which all bicliques can be estimated.
 
-A walk begins with all roots. In every round it draws some of the nodes that it has, each with a probability that is
-proportional to the work below it as far as that is known, and searches each of them for a few milliseconds. What such
-a search leaves over are the nodes of the next round. What it finds counts as often as the reciprocal of the
-probability says (Horvitz and Thompson, doi:10.1080/01621459.1952.10483446). So the expected sums are those of the whole
-tree, whatever the engine finds in its few milliseconds. With one node per round this is Knuth's estimate of the size of
-a search tree (doi:10.1090/S0025-5718-1975-0373371-6). With several nodes the walk follows Chen
+A walk begins with all that is not counted. In every round it draws some of the nodes that it has, each with a
+probability that is proportional to the work below it as far as that is known, and searches each of them for a few
+milliseconds. What such a search leaves over are the nodes of the next round. What it finds counts as often as the
+reciprocal of the probability says (Horvitz and Thompson, doi:10.1080/01621459.1952.10483446). So the expected sums are
+those of the whole tree, whatever the engine finds in its few milliseconds. With one node per round this is Knuth's
+estimate of the size of a search tree (doi:10.1090/S0025-5718-1975-0373371-6). With several nodes the walk follows Chen
 (doi:10.1137/0221022), and its sums vary less.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from bicliques.pipeline.prepare.weights import RootWeights
-from bicliques.schemas.emit import Emit, nowhere
+from bicliques.schemas.emit import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
@@ -25,6 +27,8 @@ from bicliques.schemas.work import Engine, Subtrees
 
 #: Seconds for which a node is searched. The CPU engine looks at its clock about as often.
 _NODE_S = 0.005
+#: Fewest nodes of a round that is in time, and most nodes of any round.
+_LEAST, _WIDEST = 8, 1024
 
 
 @dataclass(frozen=True)
@@ -52,87 +56,89 @@ class Grid:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """What a walk, or a complete search, says of the whole tree.
+    """What a walk says of a whole tree, or of what is not counted of it. Or what was counted.
 
     Parameters
     ----------
     counts : ndarray, shape (len(grid.left), len(grid.right)), float64
-        Estimated number of bicliques by thresholds.
+        Number of bicliques by thresholds.
     members : float
-        Estimated number of their members.
+        Number of their members.
     seconds : float
-        Estimated seconds of the search.
-    spent : float
-        Seconds that the walk took.
+        Seconds of the search.
     """
 
     counts: np.ndarray
     members: float
     seconds: float
-    spent: float
 
 
 class Walker:
-    """Walks in one graph, with an engine on cores.
+    """Counts one tree exactly as far as there is time, and walks through the rest, with an engine on cores.
 
     Parameters
     ----------
     engine : Engine
     graph : MiningGraph
-        A graph with roots.
-    weights : RootWeights
-        Of the graph.
     search : Search
         It counts sizes.
     grid : Grid
+
+    Attributes
+    ----------
+    known : Walk
+        What is counted.
+    rest : Subtrees
+        What is not counted. Empty if all of the tree is.
     """
 
-    def __init__(self, engine: Engine, graph: MiningGraph, weights: RootWeights, search: Search, grid: Grid):
-        self._engine, self._graph, self._weights, self._search, self._grid = engine, graph, weights, search, grid
-        self._roots = Subtrees.of_roots(np.arange(graph.n_roots))
-        n = graph.n_roots
-        self._chances = np.arange(n), np.zeros(n, np.int64), weights.by_rank  # what `of_children` says of whole roots
-        engine.mine(graph, Subtrees.empty(), search, Limits(), nowhere)  # makes its workspace
+    def __init__(self, engine: Engine, graph: MiningGraph, search: Search, grid: Grid):
+        self._engine, self._graph, self._search, self._grid = engine, graph, search, grid
+        self.known = Walk(np.zeros((len(grid.left), len(grid.right))), 0.0, 0.0)
+        self.rest = Subtrees.of_roots(np.arange(graph.n_roots))
+        self._begin: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # what `of_children` says of the rest
+        self._spent, self._nodes = 2 * _NODE_S, 1  # of all walks; at first it is a guess
+        if len(self.rest):
+            engine.mine(graph, Subtrees.empty(), search, Limits(), nowhere)  # makes its workspace
 
-    def whole(self, seconds: float) -> Walk | float:
-        """The exact numbers, by a complete search. If it is not done after so many seconds, how long it has taken."""
-        began, used = time.perf_counter(), time.thread_time()
-        found = self._engine.mine(self._graph, self._roots, self._search, Limits(seconds), nowhere)
-        taken = time.thread_time() - used
-        if len(found.left_over):
-            return taken
-        sizes = found.total.sizes
+    @cached_property
+    def _weights(self) -> RootWeights:
+        return RootWeights(self._graph)
+
+    def count(self, seconds: float) -> None:
+        """Go on counting for so many seconds. What is counted is never searched again."""
+        used = time.thread_time()
+        found = self._engine.mine(self._graph, self.rest, self._search, Limits(seconds), nowhere)
+        taken, sizes, known = time.thread_time() - used, found.total.sizes, self.known
         assert sizes is not None
-        return Walk(self._grid.counts(sizes), _members(sizes), taken, time.perf_counter() - began)
+        counts, members = known.counts + self._grid.counts(sizes), known.members + _members(sizes)
+        self.known, self.rest, self._begin = Walk(counts, members, known.seconds + taken), found.left_over, None
 
-    def walk(self, width: int, seconds: float, generator: np.random.Generator, emit: Emit = nowhere) -> Walk:
-        """A walk with at most `width` nodes per round, and with fewer and fewer when the time is over.
+    def walk(self, seconds: float, generator: np.random.Generator, is_over: Callable[[], bool]) -> Walk | None:
+        """What a walk through the rest says of it. None if `is_over` says on the way that there is no more time.
 
-        Its last rounds have one node each. So a walk always reaches the bottom of the tree, and nothing is left out.
-
-        Parameters
-        ----------
-        width : int
-        seconds : float
-        generator : Generator
-        emit : Emit
-            It gets the bicliques if the search lists them.
+        In each round it draws as many nodes as take half of the seconds that are left, by what nodes have taken so
+        far. When the seconds are over, its rounds have one node each. So a walk that is not stopped reaches the bottom
+        of the tree, and nothing is left out.
         """
         began = time.perf_counter()
-        counts, members = np.zeros((len(self._grid.left), len(self._grid.right))), 0.0
+        counts, members = np.zeros_like(self.known.counts), 0.0
         times: list[tuple[float, float]] = []
-        nodes, multiple = self._roots, np.ones(len(self._roots))
-        node, child, work = self._chances
+        nodes, multiple = self.rest, np.ones(len(self.rest))
+        node, child, work = self._begin = self._begin or self._weights.of_children(nodes)
         while len(node):
+            left = seconds - (time.perf_counter() - began)
+            width = int(np.clip(left / 2 * self._nodes / self._spent, _LEAST if left > 0 else 1, _WIDEST))
             drawn, probability = drawn_of(work * multiple[node], width, generator)
             rests: list[Subtrees] = []
             multiples: list[np.ndarray] = []
             for k, chance in zip(drawn.tolist(), probability.tolist(), strict=True):
+                if is_over():
+                    return None
+                now, used = time.perf_counter(), time.thread_time()
                 times_over = float(multiple[node[k]]) / chance
-                used = time.thread_time()
-                found = self._engine.mine(
-                    self._graph, only(nodes, int(node[k]), int(child[k])), self._search, Limits(_NODE_S), emit
-                )
+                one = only(nodes, int(node[k]), int(child[k]))
+                found = self._engine.mine(self._graph, one, self._search, Limits(_NODE_S), nowhere)
                 times.append((times_over, time.thread_time() - used))
                 sizes = found.total.sizes
                 assert sizes is not None
@@ -140,13 +146,11 @@ class Walker:
                 members += times_over * _members(sizes)
                 rests.append(found.left_over)
                 multiples.append(np.full(len(found.left_over), times_over))
+                self._spent, self._nodes = self._spent + time.perf_counter() - now, self._nodes + 1
             nodes, multiple = Subtrees.concat(rests), np.concatenate([np.empty(0), *multiples])
             node, child, work = self._weights.of_children(nodes)
-            if time.perf_counter() - began > seconds:
-                width = max(1, width // 2)
         overhead = min(taken for _, taken in times)  # of a call, which a whole search pays once
-        searched = sum(times_over * (taken - overhead) for times_over, taken in times)
-        return Walk(counts, members, float(searched), time.perf_counter() - began)
+        return Walk(counts, members, float(sum(times_over * (taken - overhead) for times_over, taken in times)))
 
 
 def _members(sizes: SizeCounts) -> float:

@@ -23,7 +23,7 @@ class Interrupted(KeyboardInterrupt):
     Parameters
     ----------
     message : str
-    so_far : Results or Count
+    so_far : Results, Count or DryRun
         The results so far.
     """
 

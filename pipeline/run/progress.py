@@ -13,7 +13,7 @@ from bicliques.pipeline.process.logs import write_if_possible
 from bicliques.schemas.errors import InputError, in_one_line
 from bicliques.schemas.facts import BEFORE_MINING
 
-Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate", "publish"]
+Step = Literal["ingest", "build", "plan", "mine", "prove", "report", "compare", "generate", "publish", "sample"]
 
 _WORDS: dict[Step, str] = {
     "ingest": "reading",
@@ -25,6 +25,7 @@ _WORDS: dict[Step, str] = {
     "compare": "comparing",
     "generate": "drawing",
     "publish": "publishing",
+    "sample": "sampling",
 }
 
 #: Seconds between two lines where nothing can be redrawn, and between two redraws of the bar.
@@ -67,6 +68,8 @@ class Progress:
         The workers in a few words.
     seconds : float
         Seconds since the step began.
+    of_seconds : float
+        While sampling: seconds that it should take.
     gap : Gap or None
         While the largest are searched for: how large they are, and how large others may be.
     note : str
@@ -81,6 +84,7 @@ class Progress:
     running: int = 0
     workers: str = ""
     seconds: float = 0.0
+    of_seconds: float = 0.0
     gap: Gap | None = None
     note: str = ""
 
@@ -196,6 +200,8 @@ class _BelowCell(_Line):
 
 def line(progress: Progress, with_bar: bool = False) -> str:
     """`progress` in one line of at most some 100 characters."""
+    if progress.step == "sample":
+        return f"{_WORDS[progress.step]}, {progress.seconds:.0f} of {progress.of_seconds:g} s"
     words = [f"{_WORDS[progress.step]:<9}"]
     if progress.step in ("mine", "prove", "compare", "generate", "publish"):
         filled = int(progress.share * _BAR_WIDTH)

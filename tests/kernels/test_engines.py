@@ -91,3 +91,18 @@ def test_children_of_many_words_that_shrink_to_one_lose_nothing(least: int) -> N
     )
     assert (from_right.count, from_right.fingerprint) == (from_left.count, from_left.fingerprint)
     assert from_right.count > 4000
+
+
+@pytest.mark.parametrize("least", [1, 2])
+def test_a_slice_of_no_time_explores_a_child_of_a_hub_that_takes_long_to_open(least: int) -> None:
+    """Otherwise it leaves over what it was given, and whoever goes on with that never ends."""
+    n_base, n_rows = 12_000, 7_000
+    rows = np.random.default_rng(1).integers(1, n_rows, (n_base, 3))
+    edges = np.column_stack([np.repeat(np.arange(n_base), 4), np.insert(rows, 0, 0, axis=1).ravel()])
+    graph = graph_of(np.unique(edges.astype(np.int32), axis=0), BuildOptions(root_side="right", order="id"))
+    search, cpu, work = Search("count", min_left=least, min_right=least), CpuEngine(), Subtrees.of_roots(np.arange(1))
+    todo = [graph.n_roots]
+    for _ in range(3):
+        work = cpu.mine(graph, work, search, Limits(0.0), nowhere).left_over
+        todo.append(int(work.todo[[len(path) == 1 for path in map(work.path_of, range(len(work)))]].sum()))
+    assert todo == sorted({*todo}, reverse=True)

@@ -152,3 +152,12 @@ def bicliques(*arguments: str | Path, **how: Any) -> subprocess.CompletedProcess
 def environment() -> dict[str, str]:
     """That of this process, with the repository root first on the path."""
     return os.environ | {"PYTHONPATH": str(ROOT)}
+
+
+def planned(tmp_path: Path, edges: np.ndarray, engine: str = "cpu", **search: Any) -> Run:
+    """A run in whose folder everything is done that comes before mining."""
+    source = write_edges(tmp_path / "g.parquet", edges)
+    options = RunOptions(source=str(source), engine=engine, search=Search(**search))
+    steps.start(source, tmp_path / "out", options, RunLimits(), False)
+    steps.prepare(tmp_path / "out", False)
+    return Run(RunFolder(tmp_path / "out"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import time
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,31 +14,19 @@ import pytest
 import bicliques as bq
 from bicliques.kernels import engines
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.pipeline.api import steps
-from bicliques.pipeline.estimate import sample
-from bicliques.pipeline.estimate.sample import Estimate, estimate
+from bicliques.pipeline.estimate.sample import Estimate, _Sampler, estimate
 from bicliques.pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
 from bicliques.pipeline.estimate.walk import Grid, Walk, Walker
 from bicliques.pipeline.output.part_writer import PartWriter
-from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.work import Slice, Subtrees
 from tests.support.engines import kind_of
-from tests.support.runs import random_edges, write_edges
-
-
-def planned(tmp_path: Path, edges: np.ndarray, engine: str = "cpu", **search: Any) -> Run:
-    source = write_edges(tmp_path / "g.parquet", edges)
-    options = RunOptions(source=str(source), engine=engine, search=Search(**search))
-    steps.start(source, tmp_path / "out", options, RunLimits(), False)
-    steps.prepare(tmp_path / "out", False)
-    return Run(RunFolder(tmp_path / "out"))
+from tests.support.runs import planned, random_edges, write_edges
+from tests.support.work_clock import Work
 
 
 def sizes_of(edges: np.ndarray, tmp_path: Path) -> SizeCounts:
@@ -53,8 +41,8 @@ def at_least(sizes: SizeCounts, cell: Cell) -> int:
     return sizes.pick((sizes.n_left >= cell.min_left) & (sizes.n_right >= cell.min_right)).total
 
 
-def never_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Walker, "whole", lambda self, seconds: 0.0)
+def never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Sampler, "_count", lambda self, walker, seconds: None)
 
 
 def test_a_small_search_is_counted(tmp_path: Path) -> None:
@@ -72,9 +60,11 @@ def test_a_small_search_is_counted(tmp_path: Path) -> None:
 def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edges = random_edges(200, 120, 0.2, 9)
     sizes = sizes_of(edges, tmp_path)
-    never_whole(monkeypatch)
+    never_counted(monkeypatch)
     run = planned(tmp_path, edges)
+    Work(monkeypatch)
     found = estimate(run, budget_s=3.0)
+    monkeypatch.undo()
     assert not found.exact
     near = [at_least(sizes, cell) / 3 <= cell.bicliques.value <= 3 * at_least(sizes, cell) for cell in found.table]
     assert sum(near) >= 0.9 * len(near)
@@ -95,7 +85,8 @@ def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path: Path, m
     monkeypatch.setattr(PartWriter, "__call__", noted)
     run = planned(tmp_path, random_edges(200, 120, 0.2, 9))
     found = estimate(run, budget_s=1000.0)
-    assert sum(batches) == found.bicliques.value
+    assert batches[0] == 1, "what one row takes is not counted for each"
+    assert sum(batches[1:]) == found.bicliques.value
     assert len(batches) < 10
     results = bq.resume(run.path, workers=0, progress=False, report=False)
     assert found.bytes.value == pytest.approx(results.manifest.bytes, rel=0.02)
@@ -113,12 +104,13 @@ def test_the_time_of_the_search_is_no_part_of_the_time_of_writing(
 
     monkeypatch.setattr(CpuEngine, "mine", slow)
     monkeypatch.setattr("bicliques.pipeline.estimate.sample.time.thread_time", lambda: now[0])
-    assert sample._Sampler(run, 1000.0, 0).listing().seconds == 0
+    assert _Sampler(run, 1000.0, 0, lambda progress: None, threading.Event()).listing().seconds == 0
 
 
 def test_a_sample_of_a_large_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time, "perf_counter", time.thread_time)  # as long as this thread works, others may, too
-    found = estimate(planned(tmp_path, random_edges(500, 80, 0.4, 7), mode="fingerprint"), budget_s=1.0)
+    run = planned(tmp_path, random_edges(500, 80, 0.4, 7), mode="fingerprint")
+    Work(monkeypatch)
+    found = estimate(run, budget_s=1.0)
     assert not found.exact  # of 39 million bicliques
     assert 1e7 < found.bicliques.value < 1.5e8
     assert 0 < found.share < 1
@@ -142,13 +134,15 @@ def test_thresholds_under_which_there_is_next_to_nothing(tmp_path: Path, monkeyp
     planted = np.array([(u, v) for u in range(60) for v in range(25)], np.int32)
     edges = np.unique(np.concatenate([edges, planted]), axis=0)
     sizes, run = sizes_of(edges, tmp_path), planned(tmp_path, edges)
-    whole, tried = Walker.whole, []
+    count, tried = _Sampler._count, []
 
-    def not_of_all(self: Walker, seconds: float) -> Walk | float:
-        tried.append(seconds)
-        return 0.0 if len(tried) < 2 else whole(self, 1e9)
+    def not_of_all(self: _Sampler, walker: Walker, seconds: float) -> None:
+        tried.append(walker)
+        if walker is not tried[0]:
+            count(self, walker, 1e9)
 
-    monkeypatch.setattr(Walker, "whole", not_of_all)
+    monkeypatch.setattr(_Sampler, "_count", not_of_all)
+    monkeypatch.setattr(_Sampler, "_left", lambda self, times=1.0: 1e9)
     found = estimate(run, budget_s=2.0)
     large = [cell for cell in found.table if cell.min_left >= 20 and cell.min_right >= 10]
     assert large
@@ -222,69 +216,156 @@ class Known(CpuEngine):
 def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edges, now = random_edges(60, 40, 0.3, 1), [0.0]
     run = planned(tmp_path, edges, mode="count")
-    never_whole(monkeypatch)
+    never_counted(monkeypatch)
     monkeypatch.setattr("bicliques.pipeline.estimate.walk.time.thread_time", lambda: now[0])
     with engines.registered(kind_of("cpu", lambda _: Known(now))):
         found = estimate(run, budget_s=2.0)
     assert found.seconds.value == pytest.approx(found.bicliques.value / 1000, rel=0.25)
 
 
-def walks(*values: float) -> list[Walk]:
-    return [Walk(np.array([[v, v / 10], [v / 10, 0.0]]), 1.0, v / 100, 0.1) for v in values]
+def walk(value: float, seconds: float | None = None) -> Walk:
+    counts = np.array([[value, value / 10], [value / 10, 0.0]])
+    return Walk(counts, 1.0, value / 100 if seconds is None else seconds)
+
+
+NOTHING = Walk(np.zeros((2, 2)), 0.0, 0.0)
+
+
+def walked(at: tuple[int, int], *values: float, known: Walk = NOTHING, least: Walk | None = None) -> View:
+    return View(at, known, [walk(value) for value in values], exact=False, least=least)
+
+
+def cells_of(table: Table) -> dict[tuple[int, int], Cell]:
+    return {(cell.min_left, cell.min_right): cell for cell in table.cells()}
 
 
 def test_the_view_that_varies_least_is_taken_and_doubt_asks_for_more() -> None:
     table = Table(Grid((1, 5), (1, 5)))
-    table.add(View((0, 0), walks(100.0, 300.0), exact=False))
+    table.add(walked((0, 0), 100.0, 300.0))
     assert table.best((0, 1)).count((0, 1)) == 20.0
     assert table.next(0.15) == (1, 1), "no walk has found such bicliques"
-    table.add(View((1, 1), [Walk(np.array([[0, 0], [0, 7.0]]), 1.0, 0.01, 0.1)], exact=True))
-    cells = {(cell.min_left, cell.min_right): cell for cell in table.cells()}
+    table.add(View((1, 1), Walk(np.array([[0, 0], [0, 7.0]]), 1.0, 0.01), [], exact=True))
+    cells = cells_of(table)
     assert (cells[5, 5].exact, cells[5, 5].bicliques.value) == (True, 7.0)
     assert not cells[1, 5].exact
     assert table.next(0.15) in {(0, 1), (1, 0)}
     assert table.next(1e9) in {(0, 1), (1, 0)}, "their times are hardly known"
     for at in ((0, 1), (1, 0)):
-        table.add(View(at, walks(100.0, 101.0), exact=False))
+        table.add(walked(at, 100.0, 101.0))
     assert table.next(0.15) is None
+
+
+def test_equal_thresholds_are_halved_until_one_can_be_counted() -> None:
+    """The first view is of all, and the next ones halve what is between it and the smallest that is counted."""
+    table, tried = Table(Grid((1, 2, 3, 5, 10, 20, 50, 100), (1, 2, 3, 5, 10, 20))), []
+    nothing = Walk(np.zeros((8, 6)), 0.0, 1.0)
+    table.add(View((0, 0), nothing, [], exact=False))
+    for _ in range(3):
+        at = table.next(0.15)
+        assert at is not None
+        tried.append(at)
+        table.add(View(at, nothing, [], exact=at[0] >= 5))
+    assert tried == [(4, 4), (6, 5), (5, 5)]
 
 
 def test_what_nobody_has_seen_may_be_as_much_as_there_is_of_smaller_ones() -> None:
     table = Table(Grid((1, 5), (1, 5)))
-    table.add(View((0, 0), walks(100.0, 300.0), exact=False))
-    cells = {(cell.min_left, cell.min_right): cell for cell in table.cells()}
-    assert cells[5, 5].bicliques.value == 0
+    table.add(walked((0, 0), 200.0, 210.0, 205.0, 207.0))
+    cells = cells_of(table)
+    assert cells[5, 5].bicliques.value == cells[5, 5].bicliques.low == 0
     assert cells[5, 5].bicliques.high == min(cells[1, 5].bicliques.high, cells[5, 1].bicliques.high) > 20
+
+
+def test_what_was_counted_is_a_bound_where_no_walk_has_ended() -> None:
+    table = Table(Grid((1, 5), (1, 5)))
+    counted = Walk(np.array([[30.0, 4.0], [5.0, 2.0]]), 1.0, 2.5)
+    table.add(View((0, 0), counted, [], exact=False))
+    cells = cells_of(table)
+    assert cells[1, 1].bicliques == Guess(30.0, 30.0, None)
+    assert cells[1, 1].seconds == Guess(2.5, 2.5, None)
+    assert cells[5, 5].bicliques == Guess(2.0, 2.0, None)
+    assert cells[5, 5].seconds == Guess(0.0, 0.0, None), "nothing is known of it"
+    table.add(walked((0, 0), 100.0, 102.0, 101.0, known=counted))
+    assert table.views[0, 0].count((0, 0)) == 131.0
+    assert cells_of(table)[1, 1].bicliques.low >= 30.0
+    more = Walk(np.array([[500.0, 4.0], [5.0, 2.0]]), 1.0, 9.5)
+    table.add(walked((0, 0), 100.0, 102.0, 101.0, known=counted, least=more))
+    assert cells_of(table)[1, 1].bicliques == Guess(500.0, 500.0, 500.0)
+    assert cells_of(table)[1, 1].seconds.low == 9.5
+
+
+def test_a_time_is_in_no_less_doubt_than_what_is_counted() -> None:
+    counts = [Walk(np.array([[n]]), 1.0, seconds) for n, seconds in ((1.0, 10.0), (1e6, 10.1), (3.0, 10.2))]
+    view = View((0, 0), Walk(np.zeros((1, 1)), 0.0, 3.0), counts, exact=False)
+    table = Table(Grid((1,), (1,)))
+    table.add(view)
+    (only,) = table.cells()
+    assert (only.bicliques.high, only.seconds.high) == (None, None)
+    assert only.seconds == Guess(pytest.approx(13.1), 3.0, None)
+
+
+def test_larger_thresholds_never_have_more_than_smaller_ones() -> None:
+    table = Table(Grid((1, 5), (1, 5)))
+    table.add(walked((0, 0), 100.0, 104.0, 102.0, 101.0))
+    table.add(walked((0, 1), 3000.0, 3004.0, 3001.0, 3002.0))  # there are 300 for (0, 1) it says, and more than for all
+    cells = cells_of(table)
+    for one in cells.values():
+        for other in cells.values():
+            if one.min_left <= other.min_left and one.min_right <= other.min_right:
+                for a, b in ((one.bicliques, other.bicliques), (one.seconds, other.seconds)):
+                    assert a.low >= b.low
+                    assert a.value >= b.value
+                    assert a.high is None or (b.high is not None and a.high >= b.high)
+        assert one.bicliques.low <= one.bicliques.value
+        assert one.bicliques.high is None or one.bicliques.value <= one.bicliques.high
 
 
 def test_times_lie_between_those_of_larger_and_of_smaller_thresholds() -> None:
     table = Table(Grid((1, 2, 3), (1,)))
     counts = np.array([[100.0], [50.0], [10.0]])
-    table.add(View((0, 0), [Walk(counts, 1.0, 64.0, 0.1)], exact=True))
-    table.add(View((2, 0), [Walk(counts, 1.0, 4.0, 0.1)], exact=True))
+    table.add(View((0, 0), Walk(counts, 1.0, 64.0), [], exact=True))
+    table.add(View((2, 0), Walk(counts, 1.0, 4.0), [], exact=True))
     first, between, last = table.cells(factor=2.0, writing=0.5)
     assert (first.seconds.value, last.seconds.value) == (2 * (64 + 50), 2 * (4 + 5))
     assert between.seconds == Guess(2 * (math.sqrt(32 * 64) + 25), 2 * (32 + 25), 2 * (64 + 25))
 
 
-def test_a_search_that_was_not_done_in_time_takes_longer_than_that() -> None:
-    assert View((0, 0), walks(100.0, 100.0), exact=False, tried=7.5).seconds == 7.5
+@pytest.mark.parametrize(("seconds", "last"), [(1.0, 50), (1e4, 200), (1e9, 500)])
+def test_a_table_goes_on_until_something_is_short(seconds: float, last: int) -> None:
+    """Each threshold that is twice as large leaves a hundredth of the bicliques and of the time."""
+    thresholds = (1, 10, 50, 100, 200, 500)
+    table, share = Table(Grid(thresholds, (1,))), 1.0
+    for i in range(6):
+        share /= 1.0 if i < 3 else 100.0
+        counts = np.full((6, 1), 1e6 * share)
+        table.add(View((i, 0), Walk(counts, 1.0, seconds * share), [], exact=True))
+    assert table.cells()[-1].min_left == last
 
 
 def cell(left: int, right: int, count: float, seconds: float) -> Cell:
     return Cell(left, right, guess(count, 0.1), guess(seconds, 0.1), exact=False)
 
 
-def test_thresholds_are_proposed_if_a_run_would_be_long() -> None:
-    short, long = cell(1, 1, 1e6, 30.0), cell(1, 1, 1e9, 5000.0)
-    others = [cell(1, 5, 3e6, 50.0), cell(5, 5, 1e6, 20.0), cell(10, 10, 100.0, 1.0)]
-    assert proposed([short, *others]) is None
-    assert proposed([long, *others]) == others[1], "equal thresholds, which give nearly as many"
-    assert proposed([long, others[0], others[2]]) == others[0]
-    assert proposed([long]) is None
-    slow = replace(others[1], seconds=guess(90.0, 0.1))
-    assert proposed([long, slow]) is None
-    assert proposed([long, slow], workers=2) == slow
+def test_thresholds_that_leave_about_500_groups_are_proposed() -> None:
+    first, many = cell(1, 1, 1e9, 5000.0), cell(2, 2, 4e4, 20.0)
+    near, nearer, unequal, few = (
+        cell(5, 5, 700.0, 9.0),
+        cell(10, 5, 450.0, 9.0),
+        cell(1, 50, 500.0, 9.0),
+        cell(9, 9, 20, 1.0),
+    )
+    assert proposed([cell(1, 1, 900.0, 5000.0), near]) is None, "that many are read anyway"
+    assert proposed([first, many, few]) == few
+    assert proposed([first, many, near, few]) == near
+    assert proposed([first, unequal, nearer]) == nearer, "about as many, and thresholds that are about equal"
+    assert proposed([first, cell(5, 5, 0.0, 1.0)]) is None
+    slow = replace(nearer, seconds=guess(90.0, 0.1))
+    assert proposed([first, slow, few]) == few
+    assert proposed([first, slow, few], workers=2) == slow
+    assert proposed([first, slow]) == slow
+    unknown = Cell(1, 1, Guess(3.0, 3.0, None), Guess(3.0, 3.0, None), exact=False)
+    assert proposed([unknown, few]) == few
+    assert proposed([first, replace(unknown, min_left=2), few]) == few
 
 
 def test_a_guess_has_a_range_of_factors() -> None:
@@ -292,6 +373,8 @@ def test_a_guess_has_a_range_of_factors() -> None:
     wide = guess(10.0, math.log(2) / 2)
     assert (wide.low, wide.high) == (pytest.approx(5.0), pytest.approx(20.0))
     assert wide * 2 == Guess(20.0, wide.low * 2, wide.high * 2)
+    assert guess(10.0, math.log(2) / 2, least=8.0) == Guess(10.0, 8.0, wide.high)
+    assert guess(10.0, 3.0, least=8.0) == Guess(10.0, 8.0, None), "a range of a factor of 400 says nothing"
 
 
 def test_json_has_the_table(tmp_path: Path) -> None:

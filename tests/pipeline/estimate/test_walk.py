@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.pipeline.estimate import walk
 from bicliques.pipeline.estimate.walk import Grid, Walk, Walker, drawn_of
-from bicliques.pipeline.prepare.weights import RootWeights
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
@@ -39,43 +39,88 @@ class OneNode:
 
 
 def walker(graph: MiningGraph, engine: Any = None, **search: Any) -> Walker:
-    return Walker(engine or OneNode(), graph, RootWeights(graph), Search("count", sizes=True, **search), GRID)
+    return Walker(engine or OneNode(), graph, Search("count", sizes=True, **search), GRID)
 
 
+def through(one: Walker, rng: np.random.Generator, seconds: float = 1e9) -> Walk:
+    found = one.walk(seconds, rng, lambda: False)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("counted", [0, 2])
 @pytest.mark.parametrize("thresholds", [{}, {"min_left": 2, "min_right": 3}], ids=str)
-def test_the_mean_of_many_walks_is_the_truth(thresholds: dict[str, int]) -> None:
+def test_what_is_counted_and_the_mean_of_many_walks_are_the_truth(
+    thresholds: dict[str, int], counted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph = graph_of(random_edges(np.random.default_rng(5), 16, 12, 0.5))
     truth = GRID.counts(run(ReferenceEngine(), graph, Search("count", sizes=True, **thresholds)).sizes)
     assert truth[0, 0] > 50
+    monkeypatch.setattr(walk, "_WIDEST", 8)
     rng, one = np.random.default_rng(1), walker(graph, **thresholds)
-    counts = np.array([one.walk(5, 1e9, rng).counts for _ in range(200)])
+    for _ in range(counted):
+        one.count(0.0)
+    assert (one.known.counts[0, 0] > 0) == (counted > 0)
+    assert one.known.counts[0, 0] < truth[0, 0] / 2
+    counts = np.array([through(one, rng).counts for _ in range(80)])
     error = counts.std(axis=0) / np.sqrt(len(counts))
-    assert (np.abs(counts.mean(axis=0) - truth) <= 4 * error + 1e-9).all()
-    assert error[0, 0] < 0.05 * truth[0, 0], "or else the test says little"
+    assert (np.abs(one.known.counts + counts.mean(axis=0) - truth) <= 4 * error + 1e-9).all()
+    assert error[0, 0] < 0.1 * truth[0, 0], "or else the test says little"
 
 
 def test_a_walk_that_draws_everything_is_exact() -> None:
     graph = graph_of(random_edges(np.random.default_rng(2), 12, 9, 0.5))
     found = run(ReferenceEngine(), graph, Search("count", sizes=True)).sizes
-    walk = walker(graph).walk(10**6, 1e9, np.random.default_rng(0))
-    assert np.allclose(walk.counts, GRID.counts(found))
-    assert walk.members == pytest.approx(float(((found.n_left + found.n_right) * found.count).sum()))
+    walked = through(walker(graph), np.random.default_rng(0))
+    assert np.allclose(walked.counts, GRID.counts(found))
+    assert walked.members == pytest.approx(float(((found.n_left + found.n_right) * found.count).sum()))
 
 
 def test_a_walk_whose_time_is_over_reaches_the_bottom_with_one_node_per_round() -> None:
     graph = graph_of(random_edges(np.random.default_rng(3), 14, 11, 0.5))
     truth = run(ReferenceEngine(), graph, Search("count", sizes=True)).count
     rng, one = np.random.default_rng(4), walker(graph)
-    counts = [one.walk(8, 0.0, rng).counts[0, 0] for _ in range(300)]
+    counts = [through(one, rng, 0.0).counts[0, 0] for _ in range(300)]
     assert abs(np.mean(counts) - truth) < 4 * np.std(counts) / np.sqrt(len(counts))
 
 
-def test_a_search_in_full_is_exact_or_says_how_long_it_has_taken() -> None:
+def test_the_width_of_a_walk_is_what_nodes_have_taken_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node takes a second by this clock, so a walk of 40 seconds has about as many nodes, and not a thousand."""
+    now, taken = [0.0], []
+    monkeypatch.setattr("bicliques.pipeline.estimate.walk.time.perf_counter", lambda: now[0])
+    mine = OneNode.mine
+
+    def slow(self: OneNode, *arguments: Any) -> Slice:
+        now[0] += 1.0
+        taken.append(now[0])
+        return mine(self, *arguments)
+
+    monkeypatch.setattr(OneNode, "mine", slow)
+    graph = graph_of(random_edges(np.random.default_rng(3), 400, 300, 0.02))
+    one, rng = walker(graph), np.random.default_rng(4)
+    one.walk(0.0, rng, lambda: len(taken) > 20)  # it measures
+    taken.clear()
+    through(one, rng, 40.0)
+    assert 20 < len(taken) < 80
+
+
+def test_a_walk_without_any_time_says_nothing() -> None:
     graph = graph_of(random_edges(np.random.default_rng(3), 14, 11, 0.5))
-    whole = walker(graph, ReferenceEngine()).whole(1e9)
-    assert isinstance(whole, Walk)
-    assert whole.counts[0, 0] == run(ReferenceEngine(), graph, Search("count")).count
-    assert isinstance(walker(graph).whole(1e9), float)
+    looks: list[int] = []
+    one = walker(graph)
+    assert one.walk(1e9, np.random.default_rng(4), lambda: len(looks) == 9 or bool(looks.append(0))) is None
+    assert len(looks) == 9
+
+
+def test_counting_goes_on_where_it_ended() -> None:
+    graph = graph_of(random_edges(np.random.default_rng(3), 14, 11, 0.5))
+    truth, one, counts = run(ReferenceEngine(), graph, Search("count")).count, walker(graph), [0.0]
+    while len(one.rest):
+        one.count(0.0)
+        counts.append(float(one.known.counts[0, 0]))
+    assert counts == sorted(counts)
+    assert counts[-1] == truth
+    assert len({*counts}) > 5
 
 
 @settings(max_examples=examples(40), deadline=None)
