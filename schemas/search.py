@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from bicliques.schemas.members import Labels
+from bicliques.schemas.members import Labels, label_words
 from bicliques.schemas.option import option
 
 Side = Literal["left", "right"]
@@ -128,6 +128,20 @@ class Search:
     def is_containing(self) -> bool:
         """Whether vertices are given that every biclique has to contain."""
         return bool(self.containing_left or self.containing_right)
+
+
+def search_words(search: Search) -> str:
+    """Which bicliques were asked for, such as "at least 3 left members, on the right 'a' and 'b'". Empty for all."""
+    words = []
+    for word, bound in (("at least", "min"), ("at most", "max")):
+        for side in ("left", "right"):
+            size = getattr(search, f"{bound}_{side}")
+            if size is not None and (bound == "max" or size > 1):
+                words.append(f"{word} {size:,} {side} member{'' if size == 1 else 's'}")
+    for side in ("left", "right"):
+        if given := getattr(search, f"containing_{side}"):
+            words.append(f"on the {side} {label_words(given)}")
+    return ", ".join(words)
 
 
 @dataclass(frozen=True)

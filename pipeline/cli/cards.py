@@ -13,23 +13,24 @@ from bicliques.pipeline.results.facts import (
     memory_words,
     reduced_words,
     run_facts,
-    search_words,
     seconds_words,
     share,
     why_none,
 )
-from bicliques.pipeline.results.listing import shown
+from bicliques.pipeline.results.listing import aligned, shown
 from bicliques.pipeline.results.run_status import status
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.options import RunOptions
+from bicliques.schemas.search import search_words
 from bicliques.schemas.sizes import SizeCounts
 
 if TYPE_CHECKING:
     from bicliques.pipeline.api.dry_running import DryRun
     from bicliques.pipeline.estimate.table import Cell, Guess
     from bicliques.pipeline.proof.verification import Verification
+    from bicliques.pipeline.results.by_community import Communities
     from bicliques.pipeline.results.counted import Count
     from bicliques.pipeline.results.results import Results
 
@@ -163,6 +164,16 @@ def size_table(sizes: SizeCounts) -> str:
     rows += [[name, *(f"{n:,}" if n else "." for n in line)] for name, line in zip(down, table.count, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
+
+
+def communities_card(found: Communities) -> str:
+    """How many communities there are, here and for higher settings."""
+    rows = [["at", "bicliques", "communities", "largest", "its share"]]
+    for left, right, *numbers in map(dict.values, found.settings):
+        most = share(numbers[2] / max(numbers[0], 1))
+        rows.append([f"{left}x{right}", *(f"{n:,}" for n in numbers), most])
+    where = f"in {found.path}, with the fingerprint {found.fingerprint}; bicliques report puts the table on the page"
+    return "\n".join([*aligned(rows, ">>>>>"), "", where])
 
 
 def verify_card(found: Verification) -> str:

@@ -57,6 +57,7 @@ _WANTED = {
     "natural": "a whole number of 0 or more",
     "numbers": "whole numbers of 0 or more with commas between them",
     "float": "a number",
+    "pair": "two numbers as 3x4",
 }
 
 

@@ -233,6 +233,12 @@ def natural(text: str) -> int:
     return number
 
 
+def pair(text: str) -> tuple[int, int]:
+    """Parse two numbers, as 3x4."""
+    left, right = map(int, text.split("x"))
+    return left, right
+
+
 def or_none(kind: type[int] | type[float]) -> Any:
     """A parser for numbers of a type, and for the word none."""
 

@@ -1,4 +1,4 @@
-"""The commands ``verify``, ``show``, ``cover``, ``sample``, ``sizes`` and ``report``, about the results of a run."""
+"""Commands about the results of a run: verify, show, cover, communities, sample, sizes and report."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
-from bicliques.pipeline.cli.options import add_quiet, add_run, natural
+from bicliques.pipeline.cli.options import add_quiet, add_run, natural, pair
 from bicliques.schemas.search import MEASURES
 from bicliques.schemas.values import local_path
 
@@ -47,6 +47,13 @@ def _add_show(command: argparse.ArgumentParser) -> None:
         help="leave out what has more than this share of its edges in one that is listed before it, as 0.8 "
         "(default: leave out nothing)",
     )
+    command.add_argument(
+        "--community",
+        nargs="?",
+        const=True,
+        metavar="ID",
+        help="show the community of each, or only those of the one with this id; see communities (default: neither)",
+    )
 
 
 def _add_cover(command: argparse.ArgumentParser) -> None:
@@ -59,6 +66,11 @@ def _add_cover(command: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="also write the table to this Parquet file, or replace it",
     )
+
+
+def _add_communities(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    command.add_argument("--at", type=pair, required=True, metavar="AxB", help="how many members to share, as 3x3")
 
 
 def _add_sample(command: argparse.ArgumentParser) -> None:
@@ -96,7 +108,7 @@ def _say_rows(arguments: argparse.Namespace, rows: pa.Table) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.results.results import open_results
 
-    rows = open_results(arguments.run).top(arguments.n, arguments.by, arguments.distinct)
+    rows = open_results(arguments.run).top(arguments.n, arguments.by, arguments.distinct, arguments.community)
     return _say_rows(arguments, rows)
 
 
@@ -110,6 +122,15 @@ def _cover(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         write_table(rows, arguments.output)
     return _say_rows(arguments, rows)
+
+
+def _communities(arguments: argparse.Namespace) -> int:
+    from bicliques.pipeline.cli import cards
+    from bicliques.pipeline.results.results import open_results
+
+    found = open_results(arguments.run).communities(*arguments.at)
+    say(arguments, lambda: vars(found) | {"fingerprint": str(found.fingerprint)}, lambda: cards.communities_card(found))
+    return COMPLETE
 
 
 def _sample(arguments: argparse.Namespace) -> int:
@@ -158,6 +179,13 @@ COMMANDS = (
         add_arguments=_add_cover,
         run=_cover,
         imports=("results.results", "results.interesting", "results.listing"),
+    ),
+    Command(
+        name="communities",
+        help="find communities of bicliques that share members, and write them to OUT/communities",
+        add_arguments=_add_communities,
+        run=_communities,
+        imports=("results.results", "results.communities", "cli.cards"),
     ),
     Command(
         name="sample",

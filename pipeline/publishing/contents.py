@@ -25,7 +25,7 @@ from bicliques.schemas.manifest import Manifest
 
 _PARTS = "bicliques"
 #: Folders beside the parts, all of which can be read without the rest of the run.
-_BESIDE = ("edges", "labels", "summary", "vertices", "changes")
+_BESIDE = ("edges", "labels", "summary", "vertices", "changes", "communities")
 #: The folders of a run that are published.
 PUBLISHED_FOLDERS = (_PARTS, *_BESIDE)
 

@@ -76,7 +76,7 @@ class ById(Rows):
         -----
         The id is found as this class says, and then one row group is read up to the row.
         """
-        number = _number(id)
+        number = as_id(id)
         place = self._place(number)
         if place is not None:
             rows = rows_at(self.files, [place], self.schema)
@@ -123,7 +123,7 @@ class ById(Rows):
         """
         missing = whole(missing, "the number of members that a vertex may miss", 0)
         n = whole(n, "the number of bicliques and vertices to show", 1)
-        number = _number(id)
+        number = as_id(id)
         place = self._place(number)
         if place is None:
             if not self.files and len(self):
@@ -190,7 +190,7 @@ class ById(Rows):
         )
 
 
-def _number(id: int | str) -> int:
+def as_id(id: int | str) -> int:
     """An id as a number."""
     try:
         number = int(id) if isinstance(id, str) and _NUMBER.fullmatch(id.strip()) else as_index(id)

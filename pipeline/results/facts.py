@@ -9,11 +9,10 @@ from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.facts import side_names
 from bicliques.schemas.manifest import Manifest
-from bicliques.schemas.members import label_words
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.reading import Reading
 from bicliques.schemas.records import read_as
-from bicliques.schemas.search import Search
+from bicliques.schemas.search import Search, search_words
 
 if TYPE_CHECKING:
     from bicliques.pipeline.results.results import Results
@@ -71,20 +70,6 @@ def reduced_words(graph: Mapping[str, Any]) -> str:
     """The size of the graph that is left to search, from the facts of the step ``build``."""
     edges = number(graph["merged_edges"], "edge")
     return f"{graph['merged_left']:,} left, {graph['merged_right']:,} right, {edges}"
-
-
-def search_words(search: Search) -> str:
-    """Which bicliques were asked for, such as "at least 3 left members, on the right 'a' and 'b'". Empty for all."""
-    words = []
-    for word, bound in (("at least", "min"), ("at most", "max")):
-        for side in ("left", "right"):
-            size = getattr(search, f"{bound}_{side}")
-            if size is not None and (bound == "max" or size > 1):
-                words.append(f"{word} {size:,} {side} member{'' if size == 1 else 's'}")
-    for side in ("left", "right"):
-        if given := getattr(search, f"containing_{side}"):
-            words.append(f"on the {side} {label_words(given)}")
-    return ", ".join(words)
 
 
 def why_none(facts: Mapping[str, Any], graph: Mapping[str, Any], search: Search) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 
+from bicliques.pipeline.results.by_community import ByCommunity
 from bicliques.pipeline.results.exporting import export
-from bicliques.pipeline.rows.collection import Rows
 from bicliques.pipeline.run.labels import ids_of
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.search import Side
@@ -22,32 +22,35 @@ if TYPE_CHECKING:
     from bicliques.pipeline.run.opened import Run
 
 
-class Forms(Rows):
+class Forms(ByCommunity):
     """What `pipeline.results.results.Results` gives to other libraries."""
 
     _run: Run
 
-    def memberships(self, side: Side = "left") -> pa.Table:
-        """The members of one side as a long table, with a row per biclique and member.
+    def memberships(self, side: Side = "left", by: Literal["biclique", "community"] = "biclique") -> pa.Table:
+        """The members of one side as a long table, with a row per biclique, or community, and member.
 
         Parameters
         ----------
         side : "left" or "right"
+        by : "biclique" or "community"
+            Communities are those that were found last (`communities`). Their ids are labels for a plot.
 
         Returns
         -------
         Table
-            Columns ``id``, the biclique, and ``left`` or ``right``, the member. Bicliques come in the order of the
-            files. In main memory, about 16 bytes per row and the labels.
+            Columns ``id``, the biclique, or ``community``, and ``left`` or ``right``, the member. Bicliques come in the
+            order of the files. In main memory, about 16 bytes per row and the labels.
 
         Raises
         ------
         InputError
-            If the run only counted, or there is no such side.
+            If the run only counted or keeps no communities, or there is no such side.
         """
-        ids, lists = self._lists(side)
+        ids, lists = self._lists(side, by)
         lengths = lists.value_lengths().to_numpy()
-        return pa.table({"id": ids.take(pa.array(np.repeat(np.arange(len(ids)), lengths))), side: lists.flatten()})
+        name = "id" if by == "biclique" else by
+        return pa.table({name: ids.take(pa.array(np.repeat(np.arange(len(ids)), lengths))), side: lists.flatten()})
 
     def to_sparse(self, side: Side = "left") -> sp.csr_array:
         """Which vertices of a side are in which bicliques, as a sparse matrix of SciPy with the entries 1.
@@ -151,10 +154,12 @@ class Forms(Rows):
         """
         export(self, self._run, format, local_path(to) if isinstance(to, (str, os.PathLike)) else to)
 
-    def _lists(self, side: Side) -> tuple[pa.Array, pa.ListArray]:
-        """The id of every biclique, and its members on a side."""
+    def _lists(self, side: Side, by: str = "biclique") -> tuple[pa.Array, pa.ListArray]:
+        """The id of every biclique or community, and its members on a side."""
         _number(side)
-        table = self.to_arrow(columns=["id", side])
+        if by not in ("biclique", "community"):
+            raise InputError(f"memberships are by biclique or by community, not by {by!r}")
+        table = self.to_arrow(columns=["id", side]) if by == "biclique" else self.communities().table
         ids, lists = (table[name].combine_chunks() for name in ("id", side))
         return ids, pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bicliques.pipeline.proof.selection import places_of, rows_at
-from bicliques.pipeline.results.candidates import Score, SizeScore, best_rows
+from bicliques.pipeline.results.candidates import Dropped, Score, SizeScore, best_rows
 from bicliques.pipeline.results.cover import cover_rows, distinct_rows
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.surprise import UNIT, Surprise
@@ -30,8 +30,9 @@ def top_rows(
     n: int,
     by: By | Literal["surprise"],
     distinct: float | None,
+    ids: np.ndarray | None = None,
 ) -> pa.Table:
-    """The best rows of these parts; see `pipeline.results.results.Results.top`.
+    """The best rows of these parts, or of those with some ids; see `pipeline.results.results.Results.top`.
 
     Raises
     ------
@@ -42,7 +43,8 @@ def top_rows(
     if files:
         score: Score = Surprise(run) if by == "surprise" else SizeScore(by)
         if distinct is None:
-            ranks = best_rows(Parts(run, files), score, n, hold=False).ranks
+            others: Dropped | None = None if ids is None else lambda rows, some: ~np.isin(rows.ids[some], ids)
+            ranks = best_rows(Parts(run, files), score, n, hold=False, dropped=others).ranks
         else:
             ranks = distinct_rows(Parts(run, files), score, n, distinct)
     rows = rows_at(files, places_of(ranks), schema)

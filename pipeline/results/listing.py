@@ -18,6 +18,7 @@ _MORE = {
     "surprise": ("bits", "{:,.1f}"),
     "new_edges": ("new", "{:,}"),
     "covered": ("covered", "{:.1%}"),
+    "community": ("community", "{}"),
     "id": ("id", "{}"),
 }
 

@@ -10,7 +10,6 @@ import pyarrow as pa
 from bicliques.pipeline.output.part_writer import part_schema, to_batch
 from bicliques.pipeline.proof.selection import largest, rows_at, sampled
 from bicliques.pipeline.proof.summary import read_largest
-from bicliques.pipeline.results.by_id import ById
 from bicliques.pipeline.results.forms import Forms
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.opened import Run
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-class Results(Forms, ById):
+class Results(Forms):
     """The bicliques of a run, in Parquet. `bicliques.mine` and `bicliques.open_run` return such an object.
 
     Parameters
@@ -175,7 +174,13 @@ class Results(Forms, ById):
         files = [each["source"] for each in found]
         return ds.dataset(files, schema=self.schema, format="parquet", filesystem=found[0]["filesystem"])
 
-    def top(self, n: int = 20, by: By | Literal["surprise"] = "edges", distinct: float | None = None) -> pa.Table:
+    def top(
+        self,
+        n: int = 20,
+        by: By | Literal["surprise"] = "edges",
+        distinct: float | None = None,
+        community: int | str | Literal[True] | None = None,
+    ) -> pa.Table:
         """The `n` largest or most surprising bicliques, the best first.
 
         Parameters
@@ -188,6 +193,9 @@ class Results(Forms, ById):
         distinct : float or None
             Leave out a biclique if one that is listed before it has more than this share of its edges. From 0 to 1, and
             0.8 is a good value. None: leave out none.
+        community : int, str, True or None
+            The id of one of the communities that were found last: only its bicliques, and without `distinct`. True: add
+            the int64 ``community``, which is null if a biclique is too small for one.
 
         Returns
         -------
@@ -217,12 +225,15 @@ class Results(Forms, ById):
         if not isinstance(by, str) or by not in (*MEASURES, "surprise"):
             raise InputError(f"bicliques are ranked by {', '.join(MEASURES)} or surprise, not by {by!r}")
         self._refuse_count_only()
-        if distinct is not None or by == "surprise":
+        if community is True:
+            return self._with_community(self.top(n, by, distinct))
+        own = None if community is None else self._of_community(community, distinct)
+        if distinct is not None or by == "surprise" or own is not None:
             from bicliques.pipeline.results.interesting import (
                 top_rows,  # imported only here, because it imports compiled code
             )
 
-            return top_rows(self._run, self.files, self.schema, n, by, distinct)
+            return top_rows(self._run, self.files, self.schema, n, by, distinct, own)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
         if places is None:
             places = largest(self.files, n, by)

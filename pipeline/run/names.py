@@ -10,6 +10,7 @@ OUT/options.json                what identifies the run
     summary/                    number of bicliques of each size, the largest ones, and the number with each vertex
     vertices/                   with --per-vertex: for every vertex the number of bicliques with it and the largest
     changes/                    what changed since the run before, of a run on a schedule (`pipeline.compare.in_run`)
+    communities/                communities of bicliques, once asked for (`pipeline.results.by_community`)
     ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
     _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
@@ -57,6 +58,9 @@ PUBLISHED_FILE = "_published.json"
 #: The folder of the comparison with the run before, and what is in it, the record last (`pipeline.compare.difference`).
 CHANGES = "changes"
 CHANGES_FILES = ("gone.parquet", "new.parquet", "vertices_left.parquet", "vertices_right.parquet", "diff.json")
+#: The folder of the communities of bicliques, and what is in it, the communities last.
+COMMUNITIES = "communities"
+COMMUNITIES_FILES = ("bicliques.parquet", "communities.parquet")
 #: Beginning of the name of the folder that the input is read into. Eight random characters follow.
 STAGING = ".ingest-"
 
@@ -72,6 +76,7 @@ _FORMS = {
     "summary": r"(sizes|largest|left|right)\.parquet",
     "vertices": r"(left|right)\.parquet",
     CHANGES: "|".join(map(re.escape, CHANGES_FILES)),
+    COMMUNITIES: "|".join(map(re.escape, COMMUNITIES_FILES)),
     "ledger": r"(0|[1-9]\d*)\.json",
 }
 FOLDERS = tuple(_FORMS)

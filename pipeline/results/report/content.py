@@ -12,8 +12,9 @@ from bicliques.kernels import engines
 from bicliques.pipeline.mining.energy import NOT_READABLE, energy_facts
 from bicliques.pipeline.proof.read_back import read_part
 from bicliques.pipeline.proof.summary import LARGEST, Summary, read_largest
+from bicliques.pipeline.results.by_community import Communities, kept_communities
 from bicliques.pipeline.results.edges import degrees_of
-from bicliques.pipeline.results.facts import input_rows, reduced_words, run_facts, search_words, why_none
+from bicliques.pipeline.results.facts import input_rows, reduced_words, run_facts, why_none
 from bicliques.pipeline.results.report.before import Before, before
 from bicliques.pipeline.results.report.listed import RANKINGS, Listed, chosen
 from bicliques.pipeline.results.report.timeline import Timeline, timeline
@@ -25,7 +26,7 @@ from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.session import busy_ratio_of
 from bicliques.schemas.facts import Session
 from bicliques.schemas.manifest import LedgerEntry
-from bicliques.schemas.search import Search
+from bicliques.schemas.search import Search, search_words
 from bicliques.schemas.sizes import SizeCounts
 
 #: Largest number of rows of the lists of vertices.
@@ -73,6 +74,8 @@ class Content:
     timeline : Timeline
     before : Before or None
         The run before, and what has changed since. None if there is none, or this run is not complete.
+    communities : Communities or None
+        Those that the run keeps.
     busy_ratio : float or None
         Share of the time of all workers that was spent in slices, 0 to 1, over all sessions.
     """
@@ -91,6 +94,7 @@ class Content:
     steps: tuple[tuple[str, float], ...]
     timeline: Timeline
     before: Before | None
+    communities: Communities | None
     busy_ratio: float | None
 
 
@@ -132,6 +136,7 @@ def content_of(run: Run) -> Content:
         steps=tuple((results.manifest.seconds if results.complete else seconds_of(run)).items()),
         timeline=timeline(entries, mined),
         before=before(run.folder, results.manifest, sizes, names) if results.complete else None,
+        communities=kept_communities(run, results.manifest) if results.complete else None,
         busy_ratio=busy_ratio_of(mined),
     )
 

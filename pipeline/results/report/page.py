@@ -18,7 +18,6 @@ import numpy as np
 from markupsafe import Markup
 
 from bicliques.pipeline.remote.urls import place_of
-from bicliques.pipeline.results.facts import search_words
 from bicliques.pipeline.results.report.content import Content
 from bicliques.pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
 from bicliques.pipeline.results.report.listed import DISTINCT, SIDES, TOP, Listed, only_used
@@ -26,6 +25,7 @@ from bicliques.pipeline.results.svg import Figure, shortened, style
 from bicliques.pipeline.rows.printable import is_kept, printable
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.search import search_words
 
 #: The groups of the facts of a run, in the order of the page, and the facts in each. The last has all others.
 _GROUPS = {
@@ -39,6 +39,7 @@ _PARTS = {
     "sizes": "Sizes",
     "top": "The largest",
     "overlap": "How much they overlap",
+    "communities": "Communities",
     "participation": "Who takes part most",
     "degrees": "Degrees",
     "steps": "Time",
@@ -114,8 +115,8 @@ def _as_text(value: object) -> object:
 
 
 def _is_there(part: str, content: Content) -> bool:
-    if part == "before":
-        return content.before is not None
+    if part in ("before", "communities"):
+        return getattr(content, part) is not None
     if part == "overlap":
         return content.listed is not None
     return not content.none or part not in ("sizes", "top", "participation")

@@ -127,6 +127,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     others = {"formats": [], "prune": [str(run.parent)], "diff": [str(run), str(run)], "completion": ["bash"]}
     others |= {"export": [str(run), "--format", "jsonl", "--output", str(run.parent / "x")]}
+    others |= {"communities": [str(run), "--at", "2x2"]}
     others |= {"look": [str(run.parent / "g.parquet")]}
     others |= {"publish": [str(run), str(run.parent / "published")]}
     others |= {"generate": [*"--n-left 9 --n-right 9 --edges 30 --output".split(), str(run.parent / "graph")]}
