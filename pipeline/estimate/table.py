@@ -17,7 +17,7 @@ from bicliques.pipeline.estimate.walk import Grid, Walk
 
 #: About so many groups are what people read. They should take no longer than this.
 FEW, SHORT_S = 500, 60.0
-#: A table ends with these thresholds, unless nothing up to them is short.
+#: A table ends with these thresholds, unless nothing up to them is short and leaves few.
 _USUAL = 50
 #: With a larger relative standard deviation nothing is said but bounds: ten times as many or a tenth may be true.
 _MOST_DOUBT = math.log(10) / 2
@@ -216,7 +216,7 @@ class Table:
         return Guess(math.sqrt(low * most.value), min(low, most.low), most.high)
 
     def cells(self, factor: float = 1.0, writing: float = 0.0) -> tuple[Cell, ...]:
-        """The cells, by left and then by right threshold. The largest are left out if smaller ones are short.
+        """The cells, by left and then by right threshold. The largest are left out if others are short and few.
 
         Parameters
         ----------
@@ -235,7 +235,7 @@ class Table:
         least = max(_USUAL, self.grid.left[0], self.grid.right[0])
         for most in sorted({least, *(t for t in (*self.grid.left, *self.grid.right) if t > least)}):
             shown = tuple(cell for cell in cells if max(cell.min_left, cell.min_right) <= most)
-            if any(cell.seconds.value < SHORT_S for cell in shown):
+            if any(cell.seconds.value < SHORT_S and cell.bicliques.value <= FEW for cell in shown):
                 break
         return shown
 

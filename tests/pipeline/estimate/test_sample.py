@@ -330,15 +330,15 @@ def test_times_lie_between_those_of_larger_and_of_smaller_thresholds() -> None:
     assert between.seconds == Guess(2 * (math.sqrt(32 * 64) + 25), 2 * (32 + 25), 2 * (64 + 25))
 
 
-@pytest.mark.parametrize(("seconds", "last"), [(1.0, 50), (1e4, 200), (1e9, 500)])
-def test_a_table_goes_on_until_something_is_short(seconds: float, last: int) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "count", "last"), [(1.0, 100.0, 50), (1e4, 100.0, 200), (1e9, 100.0, 500), (1.0, 1e6, 200)]
+)
+def test_a_table_goes_on_until_something_is_short_and_few(seconds: float, count: float, last: int) -> None:
     """Each threshold that is twice as large leaves a hundredth of the bicliques and of the time."""
     thresholds = (1, 10, 50, 100, 200, 500)
-    table, share = Table(Grid(thresholds, (1,))), 1.0
-    for i in range(6):
-        share /= 1.0 if i < 3 else 100.0
-        counts = np.full((6, 1), 1e6 * share)
-        table.add(View((i, 0), Walk(counts, 1.0, seconds * share), [], exact=True))
+    table, shares = Table(Grid(thresholds, (1,))), np.array([1.0, 1.0, 1.0, 1e-2, 1e-4, 1e-6])
+    for i, share in enumerate(shares.tolist()):
+        table.add(View((i, 0), Walk(count * shares[:, None], 1.0, seconds * share), [], exact=True))
     assert table.cells()[-1].min_left == last
 
 
