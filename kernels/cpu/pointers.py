@@ -41,6 +41,8 @@ def graph_at(a):
         int32s(a[7]),
         uint64s(a[8]),
         uint64s(a[9]),
+        int64s(a[10]),
+        int32s(a[11]),
     )
 
 
@@ -70,6 +72,7 @@ def word_at(a):
         int32s(a[13]),
         uint64s(a[14]),
         int32s(a[15]),
+        uint64s(a[16]),
     )
 
 
@@ -91,6 +94,7 @@ def hub_at(a):
         a[11],
         uint64s(a[12]),
         int32s(a[13]),
+        int32s(a[14]),
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.bound import fewest_base, fewest_roots
 from bicliques.kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
+from bicliques.kernels.cpu.marks import has_mark, is_live_in_sieve, note_in_word
 from bicliques.kernels.cpu.open_word import begin_word
 from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
 from bicliques.kernels.cpu.overlaps import base_of, count_overlaps, pack_row
@@ -76,7 +77,7 @@ def _child(g, word, hub, sieve, out, f, child, j):
         for w in range(f.words):
             bits[at + k * f.words + w] = bits[f.at + k * f.words + w] & bits[f.rows + w * f.stride + j]
     size = _reduce(sieve, out, f, at, j)
-    if size == 0:
+    if size == 0 or (s.marking and not is_live_in_sieve(g, sieve, f, at, j)):
         return _NOTHING
     aside = f.n_rows + PADDING  # where the counts of the excluded rows are
     count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, 0, j, count, aside)
@@ -111,7 +112,7 @@ def _child(g, word, hub, sieve, out, f, child, j):
     child.base0, child.n_base = f.base0, f.n_base
     _copy_rows(hub, sieve, f, child, j, n_excluded, first, n_candidates)
     if s.measure == 0 and child.members >= s.min_root and n_base <= WORD_BITS:
-        _hand_over(word, hub, sieve, out, child)
+        _hand_over(g, word, hub, sieve, out, child)
         return _WORD
     sieve.state.depth += 1
     return _OPEN
@@ -242,11 +243,13 @@ def _deliver(g, hub, sieve, out, base0, words, n_closed):
     for i in range(n_closed):
         out.closure[i] = sieve.closed[i]
     n = base_of(sieve.base, base0, sieve.mask, words, hub.child, 0)
+    if out.state.marking and not has_mark(g, out, hub.child, n, n_closed):
+        return True
     return deliver(g, out, hub.child, n, n_closed)
 
 
 @compiled
-def _hand_over(word, hub, sieve, out, f):
+def _hand_over(g, word, hub, sieve, out, f):
     """Make the new frame `f`, whose rows have one word, a word problem."""
     w = word.state
     for i in range(f.n_closed):
@@ -260,6 +263,8 @@ def _hand_over(word, hub, sieve, out, f):
         word.row[i - f.next] = sieve.row[f.list0 + i]
         word.mask[i - f.next] = sieve.bits[f.rows + i]
     _load_mask(sieve, f.at, 1, f.planes)
+    if out.state.marking:
+        note_in_word(g, word, f.n_base)
     begin_word(word, hub, out, sieve.mask[0], f.next, False, 0)
 
 

@@ -15,6 +15,7 @@ from bicliques.schemas.search import MEASURES, By, Limits, Mode, Search
 from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
+from tests.kernels.suite_marked import MarkedSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.emulated import everything
 from tests.support.oracles import graph_of, random_edges
@@ -27,7 +28,7 @@ TIGHT = (
 
 
 @pytest.mark.values(3)
-class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite):
+class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
 
 
@@ -36,6 +37,13 @@ class TestLargestOfTheReferenceEngine(LargestSuite):
     subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
 
     questions = 20
+
+
+@pytest.mark.values
+class TestMarksOfTheReferenceEngine(MarkedSuite):
+    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True, short_s=0.02)
+
+    marked_cases = 100
 
 
 @pytest.mark.values
