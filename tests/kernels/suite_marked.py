@@ -77,7 +77,7 @@ class MarkedSuite:
     def test_large_graphs_give_exactly_the_bicliques_with_a_marked_edge(self, shape, side, least, limit):
         rng = np.random.default_rng(44)
         edges = edges_of(shape, self.subject.small)
-        marks = edges[rng.random(len(edges)) < 4 / len(edges)]
+        marks = edges[rng.random(len(edges)) < 12 / len(edges)]
         marks = marks if len(marks) else edges[:1]
         expected = wanted(edges, marks, least)
         graph = marked_graph(edges, marks, side, least)
