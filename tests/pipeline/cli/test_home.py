@@ -97,6 +97,7 @@ def test_commands_read_and_write_below_the_home_folder(home: Path, capsys: pytes
         "sizes": ("~/runs/1",),
         "report": ("~/runs/1",),
         "cover": ("~/runs/1", "-o", "~/cover.parquet"),
+        "communities": ("~/runs/1", "--at=1x1"),
         "explain": ("~/runs/1",),
         "plot": ("~/runs/1", "-o", "~/one.svg"),
         "export": ("~/runs/1", "-o", "~/rows.csv"),
