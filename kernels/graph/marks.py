@@ -15,8 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from bicliques.kernels.graph.csr import renumbered, select_rows
 from bicliques.kernels.graph.members import Restricted
-from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.graph import MiningGraph
 
 #: Marked edges: their left and their right ends, by dense id.
@@ -48,14 +49,13 @@ def with_marks(graph: MiningGraph, marks: Marks) -> MiningGraph:
     order = np.argsort(~is_marked, kind="stable")
     rank = np.empty(graph.n_roots, VERTEX)
     rank[order] = np.arange(graph.n_roots, dtype=VERTEX)
-    ranks, owners = rank[graph.base_indices], np.repeat(np.arange(graph.n_base), np.diff(graph.base_indptr))
-    root_indptr, root_indices = _rows(graph.root_indptr, graph.root_indices, order)
-    members_indptr, members = _rows(graph.root_members_indptr, graph.root_members, order)
+    root_indptr, root_indices = select_rows(graph.root_indptr, graph.root_indices, order)
+    members_indptr, members = select_rows(graph.root_members_indptr, graph.root_members, order)
     return replace(
         graph,
         root_indptr=root_indptr,
         root_indices=root_indices,
-        base_indices=ranks[np.lexsort((ranks, owners))],
+        base_indices=renumbered(graph.base_indptr, graph.base_indices, rank),
         root_members_indptr=members_indptr,
         root_members=members,
         root_hash=graph.root_hash[order],
@@ -68,9 +68,3 @@ def _group_of(indptr: np.ndarray, members: np.ndarray, n: int) -> np.ndarray:
     found = np.full(n, -1, np.int64)
     found[members] = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return found
-
-
-def _rows(indptr: np.ndarray, values: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lengths = np.diff(indptr)[order]
-    ends = np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
-    return ends, values[np.arange(ends[-1]) + np.repeat(indptr[:-1][order] - ends[:-1], lengths)]

@@ -23,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled, entry
+from bicliques.kernels.compiled.searching import first_at_least
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 
 #: Adjacency lists of one side: offsets and neighbours, which ascend.
@@ -132,14 +133,8 @@ def remains(
 @compiled
 def _place(values, lo, hi, x):
     """The position of `x` in ``values[lo:hi]``, which ascends. -1 if it is not there."""
-    end = hi
-    while lo < hi:
-        middle = (lo + hi) >> 1
-        if values[middle] < x:
-            lo = middle + 1
-        else:
-            hi = middle
-    return lo if lo < end and values[lo] == x else -1
+    at = first_at_least(values, lo, hi, x)
+    return at if at < hi and values[at] == x else -1
 
 
 @compiled
