@@ -20,6 +20,7 @@ from tests.support.examples import take_few
 pytest.register_assert_rewrite("tests.kernels.suite", "tests.support.oracles")
 
 settings.register_profile("quick", max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("few", parent=settings.get_profile("quick"), max_examples=20)
 settings.register_profile("long", max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 settings.load_profile("quick")
 force_nothing()
@@ -47,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """`make test` takes fewer random examples."""
     if config.getoption("markexpr") == "not exhaustive":
         take_few()
+        settings.load_profile("few")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parsers(named: str | None = None) -> tuple[_Parser, dict[str, _Parser]]:
-    """The parser of ``bicliques``, and the parsers of its commands. If one is named, only that has its options."""
+    """The parser of ``bicliques``, and the parsers of its commands, or only that of the command `named`."""
     shape = argparse.RawDescriptionHelpFormatter
     top = _Parser(
         prog="bicliques",
@@ -88,16 +88,15 @@ def parsers(named: str | None = None) -> tuple[_Parser, dict[str, _Parser]]:
     top.add_argument("--version", action="version", version=f"bicliques {__version__}")
     words = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:
+        if named not in (None, command.name):
+            continue
         text = command.help[0].upper() + command.help[1:] + "."
         epilog = _SETTINGS + _EXIT_CODES if settings.calls_of(command.name) else _EXIT_CODES
         options = words.add_parser(
             command.name, help=command.help, description=text, epilog=epilog, formatter_class=shape
         )
-        if named in (None, command.name):
-            options.add_argument(
-                "--json", action="store_true", help="print the result as one JSON object (default: text)"
-            )
-            command.add_arguments(options)
+        options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
+        command.add_arguments(options)
     return top, dict(words.choices)
 
 

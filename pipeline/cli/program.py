@@ -113,7 +113,8 @@ def _last_words(error: Exception) -> str | None:
 def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
     """Fill `arguments`. Of an unknown command or option, an `InputError` names the one that was probably meant."""
     words = sys.argv[1:] if argv is None else argv
-    top, commands = parsers(words[0] if words and not words[0].startswith("-") else None)
+    names = {command.name for command in COMMANDS}
+    top, commands = parsers(words[0] if words and words[0] in names else None)
     if {"-h", "--help"} & set(words) and settings.calls_of(words[0]):
         _tell_settings(commands[words[0]], words[0])
     if words and not words[0].startswith("-") and words[0] not in commands:

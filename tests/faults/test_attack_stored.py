@@ -109,6 +109,7 @@ def test_numbers_of_a_session_are_checked_before_there_is_memory_for_each(machin
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10  # KiB
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("number", [10**12, 2**62, 2**31 - 1, -1])
 @pytest.mark.parametrize("name", ["steps/ingest.json", "steps/plan.json", "ledger/1/0.json", "manifest.json"])
 def test_forged_numbers_of_an_object_are_a_sentence(

@@ -20,6 +20,7 @@ from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import hashes_of_ids
 from bicliques.schemas.options import BuildOptions
 from tests.emulation.device import EmulatedDevice, why_not
+from tests.support.examples import examples
 from tests.support.runs import random_edges
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
@@ -50,7 +51,7 @@ def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.nda
     return edges
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.integers(0, 40),
@@ -66,7 +67,7 @@ def test_records_with_holes_and_twins_are_packed_as_on_the_host(
     assert_same(packed(graph, records, values), unpack(graph, records, values))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.sampled_from([3, 40, 400]),

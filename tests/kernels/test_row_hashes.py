@@ -14,6 +14,7 @@ from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import VertexHashes, vertex_hashes
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.batches import random_batch
+from tests.support.examples import examples
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 
@@ -50,7 +51,7 @@ def columns(batch, labels):
     return sides
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     n=st.sampled_from([0, 1, 31, 33, 300]),

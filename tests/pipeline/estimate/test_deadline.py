@@ -16,6 +16,7 @@ from bicliques.pipeline.estimate.sample import _Sampler, estimate
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.run.progress import Progress, line
 from bicliques.schemas.work import Slice
+from tests.support.examples import examples
 from tests.support.runs import planned, random_edges, write_edges
 from tests.support.work_clock import Work
 
@@ -39,7 +40,7 @@ def edges_of(seed: int) -> np.ndarray:
     return random_edges(int(rng.integers(20, 600)), int(rng.integers(20, 150)), rng.uniform(0.05, 0.8), seed)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_a_dry_run_ends_before_twice_its_sample_time(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -84,12 +85,14 @@ def test_so_is_one_whose_bicliques_have_all_the_same_sizes(tmp_path: Path, n: in
     assert len(found.ids) == n
 
 
-@pytest.mark.parametrize("wanted", [10, 48, 50, 65, 300])
-def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
-    dense: Path, wanted: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(listing, "WANTED", wanted)
-    found, results = listed_of(dense), bq.open_run(dense)
+#: The rows of a ranking, and the numbers of those that are kept.
+Ranked = dict[By, tuple[list[Any], list[int]]]
+
+
+@pytest.fixture(scope="module")
+def ranked(dense: Path) -> Ranked:
+    """By either ranking the 300 largest, and the numbers of those that share too little with all kept before."""
+    results, found = bq.open_run(dense), Ranked()
     rankings: tuple[By, ...] = ("edges", "balance")
     for by in rankings:
         rows = results.top(300, by).to_pylist()
@@ -98,6 +101,17 @@ def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
         for k, own in enumerate(edges, 1):
             if all(len(own & edges[other - 1]) <= 0.8 * len(own) for other in kept):
                 kept.append(k)
+        found[by] = rows, kept
+    return found
+
+
+@pytest.mark.parametrize("wanted", [10, 48, 50, 65, 300])
+def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
+    dense: Path, ranked: Ranked, wanted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "WANTED", wanted)
+    found = listed_of(dense)
+    for by, (rows, kept) in ranked.items():
         first = sum(k <= 100 for k in kept)
         assert 30 < first < len(kept) < 300
         kept = kept[: max(first, wanted)]

@@ -22,6 +22,7 @@ from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError, UnknownIdError
 from bicliques.schemas.hashes import hashes_of_ids, splitmix64
 from tests.support.commands import run
+from tests.support.examples import examples
 from tests.support.known import NOT_HERE, dense_edges, known_graph
 from tests.support.oracles import cliques, random_edges
 from tests.support.runs import write_edges
@@ -67,7 +68,7 @@ def ids_of(pairs: list[Any]) -> dict[Any, int]:
     return dict(zip(pairs, batch.ids.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(examples(20)))
 def test_the_lattice_gives_what_all_pairs_give(seed: int) -> None:
     rng = np.random.default_rng(seed)
     joined = 0
