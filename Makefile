@@ -23,9 +23,9 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 demo: $(STAMP)  ## mine a real graph and show how to read the result
 	$(BIN)/bicliques demo --output demo-output
 
-# two processes more than cores, because many tests wait, but not so many that they run out of memory; tests/spread.py says
+# one process more than cores, because tests wait, but not so many that they run out of memory; tests/spread.py says
 # which tests stay together
-PYTEST = $(BIN)/python -m pytest -n $$(($$(nproc) + 2)) --maxprocesses 4 --dist loadgroup
+PYTEST = $(BIN)/python -m pytest -n $$(($$(nproc) + 1)) --maxprocesses 4 --dist loadgroup
 
 test: $(STAMP)  ## the suite without its exhaustive tests
 	$(PYTEST) -m "not exhaustive"
