@@ -188,6 +188,7 @@ class LedgerEntry:
             packed = base64.b64decode(data["left_over"], validate=True)
             flat = read_as(_Flat, {k: v for k, v in data.items() if k not in _BESIDE}, "the entry")
             total = job.read_total(data)
+            parent = read_as(Parent, data["parent"], "parent") if "parent" in data else None
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
         n_left_over = Subtrees.number_in(packed) if packed else 0
@@ -199,11 +200,11 @@ class LedgerEntry:
             total=total,
             stats=SliceStats.from_json(flat.stats),
         )
-        return cls(result, flat.took, flat.weight, flat.parent), packed
+        return cls(result, flat.took, flat.weight, parent), packed
 
 
-#: Fields of an entry in JSON that belong to its total or its left-over.
-_BESIDE = ("count", "fingerprint", "sizes", "seen", "rows", "left_over")
+#: Fields of an entry in JSON that belong to its total, its left-over or its parent.
+_BESIDE = ("count", "fingerprint", "sizes", "seen", "rows", "left_over", "parent")
 _OF_RESULT = ("slice", "attempt", "n_left_over", "began", "seconds", "worker", "timed")
 
 
@@ -222,7 +223,6 @@ class _Flat:
     stats: dict[str, Any] = field(default_factory=dict)
     timed: tuple[tuple[int, float], ...] = ()
     weight: float = 0.0
-    parent: Parent | None = None
 
 
 @dataclass(frozen=True)

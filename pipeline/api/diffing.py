@@ -97,7 +97,7 @@ def diff(
     """
     are_runs = is_run(old), is_run(new)
     if all(are_runs):
-        refuse_options(given, ("result", "thresholds", "reading"), f"{old} and {new} are runs")
+        _refuse_options(given, ("result", "thresholds", "reading"), f"{old} and {new} are runs")
         return diffing.diff(old, new, output, progress=progress)
     delta = given.get("added"), given.get("removed")
     if (new is None) == (delta == (None, None)):
@@ -118,7 +118,7 @@ def is_run(source: Any) -> bool:
     return isinstance(source, (str, os.PathLike)) and (is_run_folder(source) or store_url(source) is not None)
 
 
-def refuse_options(given: Mapping[str, Any], groups: tuple[str, ...], why: str) -> None:
+def _refuse_options(given: Mapping[str, Any], groups: tuple[str, ...], why: str) -> None:
     for entry in entries_of("diff"):
         usual = entry.default_on("diff")
         if entry.told.group in groups and entry.name not in _OF_ALL and given.get(entry.name, usual) != usual:
@@ -150,7 +150,7 @@ class Compared:
 
     def search(self, given: Mapping[str, Any]) -> Search:
         """What the run asks for. It holds for both, so that nothing else may be asked for."""
-        refuse_options(given, ("thresholds",), f"{self.source} is a run")
+        _refuse_options(given, ("thresholds",), f"{self.source} is a run")
         return self.run.options.search
 
     @cached_property
@@ -197,7 +197,7 @@ class Comparison:
         startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
         with workers.limited(), begun(workers, platform), self.read() as two:
             self.mine(two)
-            told = [side.compared(*own) for side, *own in zip(self._sides, two.runs, two.where, strict=True)]
+            told = [side.compared(run, name) for side, run, name in zip(self._sides, two.runs, two.where, strict=True)]
             known = [None if side.manifest is None else Summary.read(side.run.folder) for side in self._sides]
             return write_changes(place, two, (told[0], told[1]), (known[0], known[1]))
 

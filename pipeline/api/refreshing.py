@@ -195,7 +195,7 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
                 raise _TooLongError
             gone = [np.empty(0, ID), *(batch.ids for batch in _in_time(two.rows(0), until))]
             new = _in_time(two.rows(1), until)
-            take_over(run, (parent, manifest), two.numbers, np.concatenate(gone), new, began)
+            take_over(run, (parent, manifest), two.numbers, np.concatenate(gone), new, began, on_progress)
     except InputError as error:  # the labels or the sides of the two do not fit together
         return str(error)
     except _TooLongError:

@@ -26,15 +26,18 @@ import pyarrow as pa
 from bicliques.pipeline.compare.rows import CommonNumbers
 from bicliques.pipeline.compare.rows_file import part_file
 from bicliques.pipeline.ingest.from_run import link_or_copy
+from bicliques.pipeline.mining.energy import ProcessorEnergy
 from bicliques.pipeline.output import stretch
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.files import create, disk_errors, flush, replace_file
-from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.names import part_name, part_stem, unnamed_part
 from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.run.session import MiningSession, remember
 from bicliques.pipeline.run.tables import open_part, read_schema
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
@@ -83,7 +86,8 @@ def take_over(
     gone: np.ndarray,
     new: Iterable[Bicliques],
     began: float,
-) -> Parent:
+    on_progress: OnProgress,
+) -> None:
     """Fill a run of which nothing is mined yet from a complete one.
 
     Parameters
@@ -100,6 +104,8 @@ def take_over(
         The rows that it lacks, by the dense ids of `run`.
     began : float
         When the work began, in seconds since 1970 (UTC).
+    on_progress : callable
+        Called with a `Progress` after every part.
 
     Raises
     ------
@@ -112,10 +118,17 @@ def take_over(
     for place in (run.folder.bicliques, run.folder.pending, run.folder.ledger):
         with disk_errors(place):
             place.mkdir(exist_ok=True)
-    ledger, stem = run.repaired_ledger(), part_stem(0)
+    energy, ledger, stem = ProcessorEnergy(), run.repaired_ledger(), part_stem(0)
     lookup, added = _Gone(gone), _written(run, new)
     take = partial(_take, run, parent, stem, lookup, _renumbering(run, numbers))
-    taken = list(in_order(lambda item: take(*item), enumerate(manifest.parts), count_cores()))
+    taken: list[_Taken] = []
+    for each in in_order(lambda item: take(*item), enumerate(manifest.parts), count_cores()):
+        taken.append(each)
+        rows = sum(one.part.rows for one in taken if one.part is not None)
+        seconds = time.time() - began
+        on_progress(
+            Progress("mine", min(rows / manifest.count, 0.999), rows, rows / max(seconds, 1e-3), seconds=seconds)
+        )
     if (found := sum(each.n_gone for each in taken)) != len(gone):
         raise IncompleteError(
             f"{parent.path} has {found:,} of the {len(gone):,} bicliques that are gone, so it did not have all; mine "
@@ -135,8 +148,32 @@ def take_over(
         sum(part.rows for part in added),
         mined_seconds(manifest),
     )
-    _commit(run, ledger, (*parts, *added), Found(count, total), told, began)
-    return told
+    result = SliceResult(
+        slice=0,
+        attempt=0,
+        parts=(*parts, *added),
+        total=Found(count, total),
+        n_left_over=0,
+        began=began,
+        seconds=time.time() - began,
+        worker=f"{socket.gethostname()}:{os.getpid()}",
+    )
+    took = ((PLAN, 0, len(run.plan.roots)),)
+    ledger.commit(LedgerEntry(result, took, float(run.plan.weights.sum()), told), b"")
+    session = MiningSession(
+        outcome="complete",
+        count=count,
+        began=began,
+        seconds=result.seconds,
+        slices=1,
+        retries=0,
+        workers="this process",
+        busy_seconds=result.seconds,
+        idle_seconds=0.0,
+        processors=energy.facts(),
+        peak_rss=peak_rss(),
+    )
+    remember(run.folder, session)
 
 
 def mined_seconds(manifest: Manifest) -> float:
@@ -153,21 +190,6 @@ def _written(run: Run, new: Iterable[Bicliques]) -> list[Part]:
     except BaseException:
         writer.discard()
         raise
-
-
-def _commit(run: Run, ledger: Ledger, parts: tuple[Part, ...], total: Found, parent: Parent, began: float) -> None:
-    result = SliceResult(
-        slice=0,
-        attempt=0,
-        parts=parts,
-        total=total,
-        n_left_over=0,
-        began=began,
-        seconds=time.time() - began,
-        worker=f"{socket.gethostname()}:{os.getpid()}",
-    )
-    took = ((PLAN, 0, len(run.plan.roots)),)
-    ledger.commit(LedgerEntry(result, took, float(run.plan.weights.sum()), parent), b"")
 
 
 def _renumbering(run: Run, numbers: tuple[CommonNumbers, CommonNumbers]) -> tuple[np.ndarray, np.ndarray] | None:
