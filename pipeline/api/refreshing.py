@@ -28,6 +28,7 @@ from bicliques.pipeline.run.names import store_url
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
+from bicliques.pipeline.series.runs import run_before
 from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.bicliques import ID, SCHEMA_VERSION, Bicliques
@@ -178,8 +179,8 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
     seconds = mined_seconds(manifest)
     if seconds < LEAST_S + BUILDS * run.built["seconds"]:
         return f"that takes some {seconds:.1f} s"
-    if run.options.ids == "labels" and part_schema(run.tables) != part_schema(parent.tables):
-        return f"the labels of {parent.path} are of another type"
+    if run.options.ids != parent.options.ids or part_schema(run.tables) != part_schema(parent.tables):
+        return f"the lists of {parent.path} have members of another type"
     until = started + SHARE * seconds
     own = WorkerOptions(workers=0 if workers.workers == 0 else None, slice_seconds=workers.slice_seconds)
     options = replace(run.options, ids="dense", engine=engines.AUTO)
@@ -201,6 +202,17 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
     except _TooLongError:
         return f"what changed was not found in {until - started:.1f} s, {SHARE:.0%} of the time that it takes"
     return None
+
+
+def fill_night(path: Path, workers: WorkerOptions) -> str | None:
+    """Fill the run of a night from the run before it in its series; see `fill`. None, too, if there is none before."""
+    with steps.opened(path) as run:
+        if run.job.name != "all" or run.job.rows != "slices" or (before := run_before(path)) is None:
+            return None
+        try:
+            return fill(run, parent_at(before.path), workers, to_callback(False))
+        except InputError as error:
+            return str(error)
 
 
 class _TooLongError(Exception):

@@ -1,4 +1,4 @@
-"""Runs made from the run before: they are what mining gives, and a kill or damage leaves nothing that is taken for one."""
+"""Runs made from the run before are what mining gives, and a kill or damage leaves nothing that is taken for one."""
 
 from __future__ import annotations
 
@@ -278,7 +278,9 @@ def test_a_part_that_was_changed_is_not_taken_over(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.usefixtures("always")
-def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     was = night(tmp_path / "was", WAS)
     monkeypatch.setattr(taking_over._Gone, "among", lambda self, ids: np.zeros(len(ids), np.bool_))
     with pytest.raises(IncompleteError, match=r"has 0 of the [\d,]+ bicliques that are gone, so it did not have all"):
