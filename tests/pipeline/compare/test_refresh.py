@@ -19,8 +19,7 @@ from bicliques.pipeline.compare import taking_over
 from bicliques.pipeline.output import part_writer, stretch
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.manifest import Parent
-from tests.pipeline.compare.test_edges import of_sizes, two
-from tests.support.compared import QUIET, Edges, maximal_bicliques, night, rows_of
+from tests.support.compared import QUIET, Edges, maximal_bicliques, night, of_sizes, rows_of, two
 from tests.support.examples import examples
 from tests.support.runs import ROOT, environment
 
