@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -21,6 +22,7 @@ from bicliques.pipeline.api.table import with_options
 from bicliques.pipeline.compare.taking_over import mined_seconds, take_over
 from bicliques.pipeline.ingest.from_run import is_run_folder
 from bicliques.pipeline.output.part_writer import part_schema
+from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.results.results import Results, open_results
 from bicliques.pipeline.run.files import PathLike
@@ -35,6 +37,8 @@ from bicliques.schemas.bicliques import ID, SCHEMA_VERSION, Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.options import CallOptions, IngestOptions, RunLimits
 from bicliques.schemas.values import as_path
+
+logger = logging.getLogger(__name__)
 
 #: What changed is not looked for if mining takes less than so many seconds, and so many times those of the graph. To
 #: look takes some time before anything is found.
@@ -120,6 +124,7 @@ def refresh(
             preparing.prepare(today, on_progress, new, asked.call)
             if (reason := fill(today, parent, asked.workers, on_progress)) is not None:
                 on_progress(Progress("mine", note=f"mining anew, because {reason}"))
+                tell(logger, "anew", f"mining anew, because {reason}", reason=reason)
             session = steps.complete_run(today, asked.workers, RunLimits(), on_progress)
         return results_of(place, session, asked.call.report, on_progress)
 

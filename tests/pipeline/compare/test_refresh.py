@@ -150,8 +150,12 @@ def test_filters_and_members_of_the_run_before_hold(tmp_path: Path, most: dict[s
     assert parent.gone + parent.new > 0
 
 
-def test_mining_anew_where_that_is_cheaper_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mining_anew_where_that_is_cheaper_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     was, reasons = night(tmp_path / "was", WAS), []
+
+    caplog.set_level("INFO", "bicliques")
 
     def mined(name: str) -> None:
         notes: list[str] = []
@@ -171,6 +175,7 @@ def test_mining_anew_where_that_is_cheaper_is_said(tmp_path: Path, monkeypatch: 
         f"mining anew, because 5 edges have changed, of {len(NOW)}",
         "mining anew, because what changed was not found in 0.0 s, 10% of the time that it takes",
     ]
+    assert [each for each in caplog.messages if each.startswith("mining anew")] == reasons
 
 
 @pytest.mark.usefixtures("always")
