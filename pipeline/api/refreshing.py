@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -22,6 +23,7 @@ from bicliques.pipeline.api.table import with_options
 from bicliques.pipeline.compare.taking_over import mined_seconds, take_over
 from bicliques.pipeline.ingest.from_run import is_run_folder
 from bicliques.pipeline.output.part_writer import part_schema
+from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.results.results import Results, open_results
@@ -35,6 +37,7 @@ from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.bicliques import ID, SCHEMA_VERSION, Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.options import CallOptions, IngestOptions, RunLimits
 from bicliques.schemas.values import as_path
 
@@ -47,6 +50,8 @@ LEAST_S, BUILDS = 3.0, 40.0
 EDGES = 100
 #: This share of the time of mining is spent to look for what changed.
 SHARE = 0.1
+#: Seconds of one core to write a byte of a part again, and the share of the time of mining that this may take.
+BYTE_S, WRITING = 40e-9, 0.8
 
 
 @with_options("refresh")
@@ -200,8 +205,10 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
             if not comparison.mine(two, until):
                 raise _TooLongError
             gone = [np.empty(0, ID), *(batch.ids for batch in _in_time(two.rows(0), until))]
-            new = _in_time(two.rows(1), until)
-            take_over(run, (parent, manifest), two.numbers, np.concatenate(gone), new, began, on_progress)
+            ids, new = np.concatenate(gone), _in_time(two.rows(1), until)
+            if (writing := _writing_seconds(manifest, len(ids))) > WRITING * seconds:
+                return f"writing what stays takes some {writing:.1f} s, and mining {seconds:.1f} s"
+            take_over(run, (parent, manifest), two.numbers, ids, new, began, on_progress)
     except InputError as error:  # the labels or the sides of the two do not fit together
         return str(error)
     except _TooLongError:
@@ -218,6 +225,12 @@ def fill_night(path: Path, workers: WorkerOptions) -> str | None:
             return fill(run, parent_at(before.path), workers, to_callback(False))
         except InputError as error:
             return str(error)
+
+
+def _writing_seconds(manifest: Manifest, n_gone: int) -> float:
+    """How long it takes to write again the parts with one of so many rows, if these are anywhere."""
+    touched = 1 - math.exp(-n_gone / max(len(manifest.parts), 1))
+    return manifest.bytes * touched * BYTE_S / count_cores()
 
 
 class _TooLongError(Exception):

@@ -341,7 +341,7 @@ def test_a_night_is_refreshed_from_the_one_before_it_or_mined_and_says_why(
     second = run(tmp_path, "2026-01-02")
     assert "2026-01-02, mined anew, because that takes some 0.0 s" in str(second.message)
     assert logged(second, "this night is mined anew, because that takes some 0.0 s")
-    for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9)):
+    for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9), ("BYTE_S", 0)):
         monkeypatch.setattr(refreshing, name, value)
     write_edges(tmp_path / "g.parquet", EDGES)
     third = run(tmp_path, "2026-01-03")

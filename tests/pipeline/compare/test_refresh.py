@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ NOW: Edges = WAS - {("a1", 3), ("a8", 7)} | {("new", 1), ("new", 3), ("a0", 77)}
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refresh however small the graph is, and however much has changed."""
-    for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9)):
+    for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9), ("BYTE_S", 0)):
         monkeypatch.setattr(refreshing, name, value)
 
 
@@ -170,7 +171,11 @@ def test_mining_anew_where_that_is_cheaper_is_said(
     mined("much")
     monkeypatch.setattr(refreshing, "EDGES", 0)
     mined("long")
-    assert reasons == [
+    monkeypatch.setattr(refreshing, "SHARE", 1e9)
+    monkeypatch.setattr(refreshing, "BYTE_S", 1.0)
+    mined("written")
+    assert re.fullmatch(r"mining anew, because writing what stays takes some [1-9][\d.]+ s, .*", reasons[3])
+    assert reasons[:3] == [
         "mining anew, because that takes some 0.0 s",
         f"mining anew, because 5 edges have changed, of {len(NOW)}",
         "mining anew, because what changed was not found in 0.0 s, 10% of the time that it takes",
@@ -300,7 +305,7 @@ from bicliques.pipeline.api import refreshing
 from bicliques.pipeline.output import part_writer
 place, name, n = sys.argv.pop(1).split()
 refreshing.LEAST_S = refreshing.BUILDS = refreshing.EDGES = 0
-refreshing.SHARE = 1e9
+refreshing.BYTE_S, refreshing.SHARE = 0, 1e9
 part_writer.PART_BYTES = 1
 module = import_module(f"bicliques.pipeline.{place}")
 if "." in name:
