@@ -229,6 +229,7 @@ def _take(
         if n_gone == 0 and renumbered is None:
             with disk_errors(target):
                 link_or_copy(source, target)
+                flush(target)
             return _Taken(Part(target.name, part.rows, part.bytes, str(total)), 0)
         temporary = target.with_name(unnamed_part(stem, number))
         with disk_errors(target):
