@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bicliques.pipeline.api.estimator import MaximalBicliques as MaximalBicliques
     from bicliques.pipeline.api.iterating import maximal_bicliques
     from bicliques.pipeline.api.looking import Look, look
+    from bicliques.pipeline.api.refreshing import refresh
     from bicliques.pipeline.api.runs import largest, mine, open_run, resume, verify
     from bicliques.pipeline.compare.difference import Difference
     from bicliques.pipeline.publishing.publish_run import Published, publish
@@ -62,6 +63,7 @@ __all__ = [
     "open_run",
     "prune",
     "publish",
+    "refresh",
     "report",
     "resume",
     "status",
@@ -91,6 +93,7 @@ _HOMES = {
     "open_run": "pipeline.api.runs",
     "prune": "pipeline.series.pruning",
     "publish": "pipeline.publishing.publish_run",
+    "refresh": "pipeline.api.refreshing",
     "report": "pipeline.results.report.make",
     "resume": "pipeline.api.runs",
     "status": "pipeline.results.run_status",

@@ -35,7 +35,7 @@ from bicliques.flows.publishing import Target
 from bicliques.flows.refusals import check_beside, check_shares, refuse_secrets
 from bicliques.kernels import engines
 from bicliques.pipeline.api.choices import Asked, with_engine
-from bicliques.pipeline.api.python_words import speaking_python
+from bicliques.pipeline.api.python_words import in_python, speaking_python
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.proof.reading import ROWS_WORTH_WORKERS
 from bicliques.pipeline.results.listing import shown
@@ -170,7 +170,8 @@ def mine(
             mark_refused(path, True)  # until it has passed, even if this process is killed once the run is complete
         tasks.build(path)
         tasks.plan(path)
-        session = tasks.mine(path, asked.workers, asked.limits, concurrency_limit, keys)
+        is_night = since is None and depends_on_moment(output) and not stored
+        session, why_mined = tasks.mine(path, asked.workers, asked.limits, concurrency_limit, keys, is_night)
         if session.outcome == "complete":
             provers = WorkerOptions(workers=asked.workers.workers, scheduler=asked.workers.scheduler)
             worth_them = session.count > ROWS_WORTH_WORKERS
@@ -188,7 +189,7 @@ def mine(
         publish_run(results, keys)
     bounds = [bound for bound in (notify_above, refuse_above) if bound is not None]
     clause = much(found, min(bounds)) if bounds and (nights is None or ending.refused) else None
-    state = _state(results, since, ending, clause, nights)
+    state = _state(results, since, ending, clause, nights, why_mined)
     context = FlowRunContext.get()
     if state.is_cancelled() and context is not None and context.flow_run is not None:
         tell(mine, context.flow_run, state)  # Prefect calls no hook for a state that a flow returns
@@ -232,7 +233,9 @@ def _nights(days: list[datetime.date], output: str, series: str, keep: int | Non
     return Completed(message=message, data=[state.result() for state in ended.values()])
 
 
-def _state(results: Results, since: str | None, ending: Ending, much: str | None, nights: int | None) -> State[Any]:
+def _state(
+    results: Results, since: str | None, ending: Ending, much: str | None, nights: int | None, why_mined: str | None
+) -> State[Any]:
     folder, outcome = results.path, results.outcome
     where = store_at(folder).shown()
     if outcome == "interrupted":
@@ -251,6 +254,9 @@ def _state(results: Results, since: str | None, ending: Ending, much: str | None
         return Completed(name="Limit reached", message=shown(message), data=summary)
     message = f"{found}, all of them, in {where}"
     message += f", complete since {since} and left alone" if since else ""
+    if (parent := results.manifest.parent) is not None:
+        message += f", refreshed from {parent.folder} by {parent.gone:,} gone and {parent.new:,} new"
+    message += f", mined anew, because {in_python(why_mined)}" if why_mined else ""
     if ending.published is not None:
         message += f", published at {ending.published.url}"
         summary["published"] = ending.published.url

@@ -19,6 +19,7 @@ from bicliques.flows.logs import run_logs, say
 from bicliques.flows.progress import ProgressArtifact
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.api.python_words import in_python
+from bicliques.pipeline.api.refreshing import fill_night
 from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.compare.in_run import changes_since_the_run_before
 from bicliques.pipeline.proof.verification import Verification, verify_run
@@ -74,14 +75,18 @@ def plan(path: Path) -> dict[str, Any]:
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
 def mine(
-    path: Path, workers: WorkerOptions, limits: RunLimits, concurrency_limit: str | None, keys: Keys
-) -> MiningSession:
+    path: Path, workers: WorkerOptions, limits: RunLimits, concurrency_limit: str | None, keys: Keys, is_night: bool
+) -> tuple[MiningSession, str | None]:
     """Mine what is outstanding, once `concurrency_limit` has a free slot; see `pipeline.api.steps.mine`.
 
-    A retry goes on from the ledger.
+    Of a night nothing is outstanding if its rows could be taken over from the night before; see
+    `pipeline.api.refreshing.fill_night`. Otherwise the second value says why not. A retry goes on from the ledger.
     """
     with run_logs(), ProgressArtifact(keys.key("mining")) as on_progress, _turn(concurrency_limit):
-        return steps.mine(path, workers, limits, on_progress)
+        reason = fill_night(path, workers) if is_night else None
+        if reason is not None:
+            say(f"this night is mined anew, because {in_python(reason)}")
+        return steps.mine(path, workers, limits, on_progress), reason
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)

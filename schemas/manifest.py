@@ -109,6 +109,34 @@ class SliceResult:
 
 
 @dataclass(frozen=True)
+class Parent:
+    """The complete run that the rows of another one were taken from (`pipeline.compare.taking_over`).
+
+    Parameters
+    ----------
+    run : str
+        Its identity.
+    folder : str
+        Where it was.
+    count : int
+    fingerprint : str
+        In decimal.
+    gone, new : int
+        How many of its rows were left out, and how many others were added.
+    mined_seconds : float
+        Wall time of mining of the last run that was mined: the parent, or one that the parent follows from.
+    """
+
+    run: str
+    folder: str
+    count: int
+    fingerprint: str
+    gone: int
+    new: int
+    mined_seconds: float
+
+
+@dataclass(frozen=True)
 class LedgerEntry:
     """The record of a committed slice: what it took, wrote and left.
 
@@ -119,11 +147,14 @@ class LedgerEntry:
     took : tuple of Range
     weight : float
         Estimated work that it did, in the unit of the plan's weights.
+    parent : Parent or None
+        Where its rows come from, if they were not searched for.
     """
 
     result: SliceResult
     took: tuple[Range, ...]
     weight: float = 0.0
+    parent: Parent | None = None
 
     def to_json(self, left_over: bytes) -> dict[str, Any]:
         """One flat object for a JSON file.
@@ -138,6 +169,7 @@ class LedgerEntry:
             result
             | {"parts": [vars(part) for part in self.result.parts], "stats": self.result.stats.to_json()}
             | self.result.total.to_json()
+            | ({} if self.parent is None else {"parent": vars(self.parent)})
             | {"took": self.took, "weight": self.weight, "left_over": base64.b64encode(left_over).decode()}
         )
 
@@ -156,6 +188,7 @@ class LedgerEntry:
             packed = base64.b64decode(data["left_over"], validate=True)
             flat = read_as(_Flat, {k: v for k, v in data.items() if k not in _BESIDE}, "the entry")
             total = job.read_total(data)
+            parent = read_as(Parent, data["parent"], "parent") if "parent" in data else None
         except (KeyError, TypeError, ValueError) as error:
             raise IncompleteError(f"it is damaged ({type(error).__name__}: {error})") from error
         n_left_over = Subtrees.number_in(packed) if packed else 0
@@ -167,11 +200,11 @@ class LedgerEntry:
             total=total,
             stats=SliceStats.from_json(flat.stats),
         )
-        return cls(result, flat.took, flat.weight), packed
+        return cls(result, flat.took, flat.weight, parent), packed
 
 
-#: Fields of an entry in JSON that belong to its total or its left-over.
-_BESIDE = ("count", "fingerprint", "sizes", "seen", "rows", "left_over")
+#: Fields of an entry in JSON that belong to its total, its left-over or its parent.
+_BESIDE = ("count", "fingerprint", "sizes", "seen", "rows", "left_over", "parent")
 _OF_RESULT = ("slice", "attempt", "n_left_over", "began", "seconds", "worker", "timed")
 
 
@@ -233,6 +266,8 @@ class Manifest:
         or 0 if that was left to `verify`, as in runs of earlier versions.
     certificate : dict or None
         `schemas.bands.Certificate` of a run that found the largest.
+    parent : Parent or None
+        The run before, if the rows were taken from it. None if they were searched for.
     """
 
     schema_version: int
@@ -252,6 +287,7 @@ class Manifest:
     peak_rss: dict[str, Any] = field(default_factory=dict)
     compared_rows: int = 0
     certificate: dict[str, Any] | None = None
+    parent: Parent | None = None
 
     @property
     def bytes(self) -> int:

@@ -353,7 +353,7 @@ class CallOptions:
         True,
         help="write OUT/report.html once the run is complete",
         group="result",
-        on=("mine", "largest", "resume", "flow"),
+        on=("mine", "largest", "refresh", "resume", "flow"),
     )
     all_edges: bool = option(
         False,

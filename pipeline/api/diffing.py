@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -103,11 +104,11 @@ def diff(
         raise InputError("name either the new edge list, or the edges that come and go with --added and --removed")
     place = as_path(output, "the output folder")
     diffing.refuse_place(place)
-    sides = _Side(old, are_runs[0]), _Side(new, are_runs[1])
+    sides = Compared(old, are_runs[0]), Compared(new, are_runs[1])
     search = next((side.search(given) for side in sides if side.is_run), None)
     asked = Asked.of(old, given, mode="list", ids="dense")
     with fill_folder(place, remove_difference):
-        record = _Comparison(sides, delta, asked, search or asked.options.search, to_callback(progress)).into(place)
+        record = Comparison(sides, delta, asked, search or asked.options.search, to_callback(progress)).into(place)
         write_json(place / RECORD_FILE, record.to_json())
     return Difference(place)
 
@@ -125,7 +126,7 @@ def _refuse_options(given: Mapping[str, Any], groups: tuple[str, ...], why: str)
 
 
 @dataclass(frozen=True)
-class _Side:
+class Compared:
     """One of the two that are compared: the folder of a run, or an edge list."""
 
     source: Any
@@ -166,12 +167,12 @@ class _Side:
         return ComparedRun(name, origin.run, origin.created, facts["source"], facts["digest"], *run.names, found)
 
 
-class _Comparison:
+class Comparison:
     """The two temporary runs of a comparison of edge lists."""
 
     def __init__(
         self,
-        sides: tuple[_Side, _Side],
+        sides: tuple[Compared, Compared],
         delta: tuple[Any, Any],
         asked: Asked,
         search: Search,
@@ -194,25 +195,37 @@ class _Comparison:
         workers, platform = self._asked.workers, engines.kind(self._options.engine).platform
         check_workers(workers, platform)
         startup.over()  # from now on Ctrl-C must not end the process at once, because a folder has to be removed
+        with workers.limited(), begun(workers, platform), self.read() as two:
+            self.mine(two)
+            told = [side.compared(run, name) for side, run, name in zip(self._sides, two.runs, two.where, strict=True)]
+            known = [None if side.manifest is None else Summary.read(side.run.folder) for side in self._sides]
+            return write_changes(place, two, (told[0], told[1]), (known[0], known[1]))
+
+    @contextmanager
+    def read(self) -> Iterator[TwoGraphs]:
+        """The edge tables of both, in runs that go after the block."""
         with ExitStack() as stack:
-            stack.enter_context(workers.limited())
-            stack.enter_context(begun(workers, platform))
             temporary = stack.enter_context(temporary_folder(self._asked.call.folder))
             pass_on(self._notes, self._on_progress)
             old = self._read(stack, self._sides[0], temporary / "old")
             new, names = self._new(stack, old, temporary)
             two = TwoGraphs((old, new), names, self._search)
             self._find_members(two)
-            for k, run in enumerate(two.runs):
-                if two.mark(k):
-                    session = steps.complete_run(run, workers, RunLimits(), self._on_progress)
-                    if session is not None and session.ctrl_c:
-                        raise KeyboardInterrupt
-            told = [side.compared(run, name) for side, run, name in zip(self._sides, two.runs, names, strict=True)]
-            known = [None if side.manifest is None else Summary.read(side.run.folder) for side in self._sides]
-            return write_changes(place, two, (told[0], told[1]), (known[0], known[1]))
+            yield two
 
-    def _read(self, stack: ExitStack, side: _Side, path: Path) -> Run:
+    def mine(self, two: TwoGraphs, until: float | None = None) -> bool:
+        """Mine the bicliques with an edge that only their own graph has. Returns False if it is not done by `until`."""
+        for k, run in enumerate(two.runs):
+            if two.mark(k):
+                left = None if until is None else max(until - time.monotonic(), 1e-3)
+                session = steps.complete_run(run, self._asked.workers, RunLimits(time_limit_s=left), self._on_progress)
+                if session is not None and session.ctrl_c:
+                    raise KeyboardInterrupt
+                if session is not None and session.outcome == "time_limit":
+                    return False
+        return True
+
+    def _read(self, stack: ExitStack, side: Compared, path: Path) -> Run:
         """A temporary run that has read one of the two."""
         call, ingest = self._asked.call, self._asked.options.ingest
         if side.is_run:
@@ -234,7 +247,7 @@ class _Comparison:
         parts: list[Run | None] = []
         name = before
         for word, source in zip(("added", "removed"), self._delta, strict=True):
-            run = None if source is None else self._read(stack, _Side(source, False), temporary / word)
+            run = None if source is None else self._read(stack, Compared(source, False), temporary / word)
             parts.append(run)
             name += "" if run is None else f", {word}: {recorded(source)}"
         table = with_delta(old, parts[0], parts[1])

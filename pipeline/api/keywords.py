@@ -102,6 +102,12 @@ class Diff(_Search, _Session, total=False):
     folder: str | os.PathLike[str] | None
 
 
+class Refresh(_Search, _Session, total=False):
+    """Those of `bicliques.refresh`."""
+
+    report: bool
+
+
 class DryRun(_Search, _Workers, total=False):
     """Those of `bicliques.dry_run`."""
 

@@ -145,7 +145,7 @@ def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop
     with asked.workers.limited():
         if not asked.call.overwrite and is_there_already(output, asked.options, source, asked.call.ingest_on):
             session = steps.run(output, asked.workers, asked.limits, progress, stop, source, asked.call)
-            return _results(output, session, asked.call.report, progress)
+            return results_of(output, session, asked.call.report, progress)
         notes: list[Progress] = []
         options = with_engine(asked.options, asked.workers.scheduler, notes.append)
         platform = engines.kind(options.engine).platform
@@ -158,7 +158,7 @@ def _new_run(source: Any, output: Path, asked: Asked, progress: OnProgress, stop
             has_begun()
             pass_on(notes, progress)
             session = steps.complete_run(run, asked.workers, asked.limits, progress, stop)
-        return _results(output, session, asked.call.report, progress)
+        return results_of(output, session, asked.call.report, progress)
 
 
 def open_run(folder: PathLike) -> Results:
@@ -243,7 +243,7 @@ def resume(
     limits_given = {"max_results": AS_BEFORE, "time_limit": AS_BEFORE, **given}
     limits = record(RunLimits, limits_given, before=RunFolder(path).limits())
     session = steps.run(path, record(WorkerOptions, given), limits, progress, stop)
-    return _results(path, session, given.get("report", True), progress)
+    return results_of(path, session, given.get("report", True), progress)
 
 
 def verify(
@@ -295,7 +295,7 @@ def verify(
     return verify_run(as_path(folder, "the folder of a run"), sample, seed, progress, bound_time)
 
 
-def _results(path: Path, session: MiningSession | None, report: bool, progress: OnProgress | bool | None) -> Results:
+def results_of(path: Path, session: MiningSession | None, report: bool, progress: OnProgress | bool | None) -> Results:
     """The results of a run whose session has ended. Its page is written first, if the run is complete."""
     results = open_results(path)
     if session is not None and session.ctrl_c:

@@ -120,19 +120,19 @@ def started(
 
 def ingest(path: Path, progress: OnProgress | bool | None = None, call: CallOptions | None = None) -> dict[str, Any]:
     """Read the input if `start` was interrupted before that was done. Returns an `IngestSummary` as a dictionary."""
-    with _opened(path) as run:
+    with opened(path) as run:
         return preparing.ingest(run, to_callback(progress), call=call)
 
 
 def build(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Make the graph; see `pipeline.prepare.build.build`."""
-    with _opened(path) as run:
+    with opened(path) as run:
         return preparing.build(run, to_callback(progress))
 
 
 def plan(path: Path, progress: OnProgress | bool | None = None) -> dict[str, Any]:
     """Weigh the roots; see `pipeline.prepare.weights.plan`."""
-    with _opened(path) as run:
+    with opened(path) as run:
         return preparing.plan(run, to_callback(progress))
 
 
@@ -145,7 +145,7 @@ def mine(
 ) -> MiningSession:
     """Mine what is outstanding; see `pipeline.mining.driver.mine_run`. `limits` None takes the run's stored limits."""
     workers = workers or WorkerOptions()
-    with _opened(path) as run:
+    with opened(path) as run:
         run.folder.check("build", "plan")
         manifest = proven_manifest(run)
         mend_sessions(run.folder, manifest)
@@ -159,7 +159,7 @@ def mine(
 def prove(path: Path, workers: WorkerOptions | None = None, progress: OnProgress | bool | None = None) -> Manifest:
     """Prove the run and write its manifest; see `pipeline.proof.proving.prove`."""
     workers = workers or WorkerOptions(workers=0)
-    with _opened(path) as run:
+    with opened(path) as run:
         if (manifest := run.folder.manifest()) is not None:
             return manifest
         on_device = _reads_on_device(run, workers)
@@ -185,7 +185,7 @@ def report(path: Path, progress: OnProgress | bool | None = None) -> Path:
 
 def prepare(path: Path, progress: OnProgress | bool | None = None) -> None:
     """Open a run and do every step before mining that is not done yet."""
-    with _opened(path) as run:
+    with opened(path) as run:
         preparing.prepare(run, to_callback(progress))
 
 
@@ -205,7 +205,7 @@ def run(
         check_workers(workers, _platform(there))
         refuse_doubts(str(path), there.facts("ingest").get("notes", ()) if call and call.strict else ())
         return None
-    with workers.limited(), _opened(there.path) as run:
+    with workers.limited(), opened(there.path) as run:
         check_workers(workers, _platform(run))  # before anything is changed
         return complete_run(run, workers, limits, progress, stop, source, call)
 
@@ -355,7 +355,7 @@ def _mine(
 
 
 @contextmanager
-def _opened(path: Path | str | os.PathLike[str]) -> Iterator[Run]:
+def opened(path: Path | str | os.PathLike[str]) -> Iterator[Run]:
     """Open a run, and hold its lock during the block."""
     startup.over()
     run = Run.to_go_on(Path(path))

@@ -1,16 +1,19 @@
-"""The command ``diff``, which compares two runs or edge lists."""
+"""The commands ``diff``, which compares two runs or edge lists, and ``refresh``, which makes one run from another."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
+from bicliques.pipeline.cli.mining import say_results, so_far
 from bicliques.pipeline.cli.options import add_options, chosen
 from bicliques.schemas.errors import in_one_line
+from bicliques.schemas.option import Call
 from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
@@ -44,20 +47,38 @@ def _diff(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.results import listing
 
     with _place(arguments.output) as place:
-        found = diff(arguments.old, arguments.new, place, progress=progress(arguments), **_options(arguments))
+        options = _options(arguments, "diff", (arguments.old, arguments.new))
+        found = diff(arguments.old, arguments.new, place, progress=progress(arguments), **options)
         width = None if arguments.full else listing.width()
         kept = arguments.output is not None
         say(arguments, lambda: difference_json(found), lambda: difference_card(found, width, kept))
     return COMPLETE
 
 
-def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+def _add_refresh(command: argparse.ArgumentParser) -> None:
+    command.add_argument("run", metavar="RUN", type=local_path, help="folder of the complete run before")
+    command.add_argument("source", metavar="NEW", type=local_path, help="the edge list of today")
+    command.add_argument(
+        "-o", "--output", metavar="OUT", type=local_path, required=True, help="folder of the run of today"
+    )
+    add_options(command, "refresh")
+
+
+def _refresh(arguments: argparse.Namespace) -> int:
+    from bicliques.pipeline.api.refreshing import refresh
+
+    options = _options(arguments, "refresh", (arguments.run,))
+    work = partial(refresh, arguments.run, arguments.source, arguments.output, progress=progress(arguments), **options)
+    return say_results(arguments, so_far(work))
+
+
+def _options(arguments: argparse.Namespace, call: Call, sources: tuple[Any, ...]) -> dict[str, Any]:
     """The options. A run has thresholds of its own, so those that come from elsewhere are not for it."""
     from bicliques.pipeline.api.diffing import is_run
     from bicliques.pipeline.api.table import entries_of
 
-    options = chosen(arguments, "diff")
-    for entry in entries_of("diff") if any(map(is_run, (arguments.old, arguments.new))) else ():
+    options = chosen(arguments, call)
+    for entry in entries_of(call) if any(map(is_run, sources)) else ():
         if entry.name in arguments.settings and entry.told.group in ("thresholds", "reading"):
             del options[entry.name], arguments.settings[entry.name]
     return options
@@ -146,6 +167,14 @@ COMMANDS = (
         add_arguments=_add_diff,
         run=_diff,
         imports=("api.diffing", "results.listing"),
+        gets_ready=True,
+    ),
+    Command(
+        name="refresh",
+        help="make the run of a new edge list from the run before, by what changed",
+        add_arguments=_add_refresh,
+        run=_refresh,
+        imports=("api.refreshing", "cli.cards"),
         gets_ready=True,
     ),
 )

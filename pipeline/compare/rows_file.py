@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,20 +40,26 @@ def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, prove
     ResourceError
         If the disk is full. Then there is no file.
     """
-    schema, room = part_schema(tables, provenance), LabelRoom(tables)
-    order = pq.SortingColumn.from_ordering(schema, [("n_left", "descending"), ("n_right", "descending")])
+    room = LabelRoom(tables)
     rows = total = 0
-    with whole_file(target) as file:
-        writer = pq.ParquetWriter(file, schema, sorting_columns=order, **LAYOUT)
-        try:
-            for group in _groups(batches, room):
-                table = pa.Table.from_batches([to_batch(group, tables)])
-                writer.write_table(table, row_group_size=2 * stretch.GROUP_ROWS)
-                rows, total = rows + len(group), (total + fingerprint(group)) % 2**64
-            writer.close()
-        finally:
-            writer.is_open = False  # after an error it would try to write the end of the file
+    with whole_file(target) as file, part_file(file, part_schema(tables, provenance)) as writer:
+        for group in _groups(batches, room):
+            table = pa.Table.from_batches([to_batch(group, tables)])
+            writer.write_table(table, row_group_size=2 * stretch.GROUP_ROWS)
+            rows, total = rows + len(group), (total + fingerprint(group)) % 2**64
     return Counted(rows, total)
+
+
+@contextmanager
+def part_file(file: Any, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """A writer of Parquet in the layout of parts. `file` is closed by the caller, also after an error."""
+    order = pq.SortingColumn.from_ordering(schema, [("n_left", "descending"), ("n_right", "descending")])
+    writer = pq.ParquetWriter(file, schema, sorting_columns=order, **LAYOUT)
+    try:
+        yield writer
+        writer.close()
+    finally:
+        writer.is_open = False  # after an error it would try to write the end of the file
 
 
 def _groups(batches: Iterable[Bicliques], room: LabelRoom) -> Iterable[Bicliques]:

@@ -79,7 +79,7 @@ class TwoGraphs:
     """
 
     def __init__(self, runs: tuple[Run, Run], where: tuple[str, str], search: Search) -> None:
-        self.runs, self._search = runs, search
+        self.runs, self.where, self._search = runs, where, search
         old, new = fitting(list(runs), [labels_of(run) for run in runs], where, "read one of them")
         self.labels = old, new
         self.numbers: tuple[CommonNumbers, CommonNumbers] = numbered(old[0], new[0]), numbered(old[1], new[1])

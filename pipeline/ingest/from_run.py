@@ -61,7 +61,11 @@ def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on:
         raise InputError(f"{source} cannot be taken as a source: {error}") from error
     with all_or_nothing(folder) as staging:
         for file in ingest_files(sums):
-            _link_or_copy(source / file, staging / file)
+            if not (source / file).is_file():
+                raise InputError(f"{source / file} is missing or damaged; mend it with: {how_to_resume(source)}")
+            if not os.access(source / file, os.R_OK):
+                raise InputError(f"{source / file} may not be read; ask its owner")
+            link_or_copy(source / file, staging / file)
             if checksum(staging / file) != sums.get(str(file)):
                 raise InputError(f"{source / file} is missing or damaged; mend it with: {how_to_resume(source)}")
     seconds = time.perf_counter() - started
@@ -77,11 +81,8 @@ def _refuse_reading(source: Path, options: IngestOptions, ingest_on: IngestOn) -
         )
 
 
-def _link_or_copy(source: Path, target: Path) -> None:
-    if not source.is_file():
-        raise InputError(f"{source} is missing or damaged; mend it with: {how_to_resume(source.parents[1])}")
-    if not os.access(source, os.R_OK):
-        raise InputError(f"{source} may not be read; ask its owner")
+def link_or_copy(source: Path, target: Path) -> None:
+    """Put a file of a run into another one. They share it where the file system can do that."""
     real = source.resolve()  # a link to a file is not a file of the new run
     try:
         target.hardlink_to(real)

@@ -116,6 +116,7 @@ def prove(
         proven_rows=proven,
         compared_rows=compared,
         certificate=certificate,
+        parent=next((entry.parent for entry in ledger.entries.values() if entry.parent is not None), None),
         run=asdict(run.origin),
         options=run.options.to_json(),
         input=facts["ingest"],

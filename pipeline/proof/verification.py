@@ -207,8 +207,12 @@ def verify_run(
         sampled=len(reading.wanted),
         proven=(
             f"the {files} that the manifest names, with its schema version",
-            f"their {number(reading.rows, 'row has', 'rows have')} the count and the fingerprint that the engine "
-            "reported while mining",
+            f"their {number(reading.rows, 'row has', 'rows have')} the count and the fingerprint that "
+            + (
+                "the engine reported while mining"
+                if (parent := manifest.parent) is None
+                else f"follow from those of {parent.folder} and of what changed since"
+            ),
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes and the id it states, within the limits of the run, and its members ascend",
             *(("every row contains the members that were asked for",) if search.is_containing else ()),

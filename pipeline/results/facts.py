@@ -109,12 +109,15 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     yield "root side", _root_side(manifest)
     if manifest.certificate is not None:
         yield "certificate", _certificate(manifest.certificate)
-    yield "engine", manifest.options["engine"]
-    yield (
-        "mined by",
-        f"{number(len(mining['workers']), 'worker')} in {number(mining['slices'], 'slice')}, "
-        f"busy {share(mining['busy_ratio'])}",
-    )
+    if (parent := manifest.parent) is not None:
+        yield "refreshed from", f"{parent.folder}: {parent.count:,} - {parent.gone:,} gone + {parent.new:,} new"
+    else:
+        yield "engine", manifest.options["engine"]
+        yield (
+            "mined by",
+            f"{number(len(mining['workers']), 'worker')} in {number(mining['slices'], 'slice')}, "
+            f"busy {share(mining['busy_ratio'])}",
+        )
     yield "seconds", seconds_words(seconds)
     if manifest.peak_rss:
         yield "memory", memory_words(manifest.peak_rss)

@@ -49,6 +49,9 @@ def load() -> None:
         "publishing.publish_run",
     ):
         import_module(f"bicliques.pipeline.{module}")
+    refreshing = import_module("bicliques.pipeline.api.refreshing")
+    for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9), ("BYTE_S", 0)):
+        setattr(refreshing, name, value)  # rows are taken over however small the graph is
     first_use.before_reading("none", "cpu")
     first_use.before_building(BuildOptions(), False)
     first_use.before_mining("cpu", Search(), lambda _: None)

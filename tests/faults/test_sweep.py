@@ -43,7 +43,7 @@ ERRORS = {
     "ftruncate": (errno.EROFS, errno.EIO),
     "flock": (errno.ENOLCK,),
 }
-COMMANDS = ("mine", "resume", "report", "verify", "prune", "count", "status", "show", "diff", "publish")
+COMMANDS = ("mine", "resume", "report", "verify", "prune", "count", "status", "show", "diff", "publish", "refresh")
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +88,9 @@ def prepared(model: Path, place: Path, command: str) -> list[str]:
         shutil.copytree(model / "older", below / "older")
         shutil.copytree(model / "complete", out)
         return ["diff", str(below / "older"), str(out), "--output", str(below / "changes"), "--quiet"]
+    if command == "refresh":
+        shutil.copytree(model / "older", below / "older")
+        return ["refresh", str(below / "older"), source, "-o", str(out), *quietly, "--no-report"]
     shutil.copytree(model / ("stopped" if command == "resume" else "complete"), out)
     if command == "publish":
         return ["publish", str(out), str(below / "place"), "--quiet"]
@@ -127,7 +130,9 @@ def check_after(sweeper: Sweeper, place: Path, command: str, words: list[str]) -
         assert sweeper.run(place, words) == 0, (place / "err").read_text()
         check_complete(files_below(below / "place"), out)
         return
-    if command == "mine" and (out / "options.json").exists():
+    if command == "refresh":
+        assert sweeper.run(place, ["verify", str(below / "older"), "--quiet"]) == 0, (place / "err").read_text()
+    if command in ("mine", "refresh") and (out / "options.json").exists():
         words = ["resume", str(out), "--workers", "0", "--quiet", "--no-report"]
     assert sweeper.run(place, words) == 0, (place / "err").read_text()
     if command == "count":
@@ -159,7 +164,10 @@ def cases(counts: dict[str, int], command: str, rest: int) -> Iterator[tuple[str
 
 
 @pytest.mark.parametrize("rest", [0, pytest.param(2, marks=pytest.mark.exhaustive)])
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "command",
+    [*COMMANDS[:-1], pytest.param("refresh", marks=pytest.mark.exhaustive)],  # kills: test_refresh.py
+)
 def test_a_failing_system_call_gives_a_sentence_and_no_damage(
     sweeper: Sweeper, model: Path, tmp_path: Path, command: str, rest: int
 ) -> None:
@@ -183,7 +191,7 @@ def test_a_failing_system_call_gives_a_sentence_and_no_damage(
 
 
 @pytest.mark.exhaustive  # the first change of each kind: tests/faults/test_readers.py
-@pytest.mark.parametrize("command", ["mine", "resume"])
+@pytest.mark.parametrize("command", ["mine", "resume", "refresh"])
 def test_killed_wherever_a_file_gets_its_name(sweeper: Sweeper, model: Path, tmp_path: Path, command: str) -> None:
     """After every such kill ``bicliques/*.parquet`` is what the ledger counts, and the run goes on to the same rows."""
     place = tmp_path / "count"

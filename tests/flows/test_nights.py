@@ -14,6 +14,7 @@ from prefect.client.schemas.objects import State
 import bicliques as bq
 from bicliques.flows import tasks
 from bicliques.flows.mine import mine
+from bicliques.pipeline.api import refreshing
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.series.runs import is_run
@@ -328,3 +329,34 @@ def test_names_of_artifacts_begin_with_words(tmp_path: Path, told: list[dict[str
     assert {"largest", "largest-new", "changes", "run-card", "mining"} <= shown.keys()
     assert shown[""].startswith("mine-runs-g-")
     assert bq.open_run(tmp_path / "runs" / "2026-01-02").complete
+
+
+def test_a_night_is_refreshed_from_the_one_before_it_or_mined_and_says_why(
+    tmp_path: Path, told: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_edges(tmp_path / "g.parquet", EDGES)
+    first = run(tmp_path, "2026-01-01")
+    assert "anew" not in str(first.message), "nothing is before it"
+    write_edges(tmp_path / "g.parquet", EDGES[1:])
+    second = run(tmp_path, "2026-01-02")
+    assert "2026-01-02, mined anew, because that takes some 0.0 s" in str(second.message)
+    assert logged(second, "this night is mined anew, because that takes some 0.0 s")
+    for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9), ("BYTE_S", 0)):
+        monkeypatch.setattr(refreshing, name, value)
+    write_edges(tmp_path / "g.parquet", EDGES)
+    third = run(tmp_path, "2026-01-03")
+    folder = tmp_path / "runs" / "2026-01-03"
+    assert manifest_pair(folder) == answer(EDGES)
+    parent = bq.open_run(folder).manifest.parent
+    assert parent is not None
+    words = f"2026-01-03, refreshed from {tmp_path}/runs/2026-01-02 by {parent.gone} gone and {parent.new} new"
+    assert words in str(third.message)
+    assert parent.gone + parent.new > 0
+    assert "refreshed from" in str(artifacts(third))
+    assert run(tmp_path, "2026-01-04").name == "Unchanged"
+    write_edges(tmp_path / "g.parquet", EDGES[1:])
+    other = run(tmp_path, "2026-01-05", min_left=2)
+    assert (bq.open_run(tmp_path / "runs" / "2026-01-05").manifest.parent, "anew" in str(other.message)) == (
+        None,
+        False,
+    )

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -55,6 +56,19 @@ def rows_of(rows: Any) -> set[Biclique]:
     found = [tuple(tuple(row[side]) for side in ("left", "right")) for row in table.to_pylist()]
     assert len(set(found)) == len(found)
     return set(found)  # type: ignore[arg-type]
+
+
+def two(rng: np.random.Generator, least: int = 1) -> tuple[Edges, Edges]:
+    """A small random graph, and what is left of it when pairs of vertices are joined or parted."""
+    n_left, n_right = rng.integers(least, 8, 2).tolist()
+    density, share = rng.uniform(0.1, 0.95), rng.choice([0.03, 0.15, 0.6])
+    was = rng.random((n_left, n_right)) < density
+    now = np.where(rng.random(was.shape) < share, rng.random(was.shape) < density, was)
+    return {tuple(e) for e in np.argwhere(was).tolist()}, {tuple(e) for e in np.argwhere(now).tolist()}
+
+
+def of_sizes(rows: set[Biclique], least: tuple[int, int], most: tuple[int, int]) -> set[Biclique]:
+    return {(a, b) for a, b in rows if least[0] <= len(a) <= most[0] and least[1] <= len(b) <= most[1]}
 
 
 def changes(was: set[Biclique], now: set[Biclique]) -> dict[str, list[tuple[Any, ...]]]:

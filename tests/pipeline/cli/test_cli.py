@@ -63,7 +63,7 @@ def test_every_option_has_help_with_its_default() -> None:
 def test_what_is_written_is_named_in_the_same_two_ways_everywhere() -> None:
     commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
     named = [action.option_strings for command in commands.values() for action in command._actions]
-    assert [names for names in named if "--output" in names] == 8 * [["-o", "--output"]]
+    assert [names for names in named if "--output" in names] == 9 * [["-o", "--output"]]
 
 
 def test_mine_show_verify(capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path) -> None:

@@ -102,6 +102,7 @@ def test_commands_read_and_write_below_the_home_folder(home: Path, capsys: pytes
         "plot": ("~/runs/1", "-o", "~/one.svg"),
         "export": ("~/runs/1", "-o", "~/rows.csv"),
         "diff": ("~/runs/1", "~/runs/1", "-o", "~/diff", "--quiet"),
+        "refresh": ("~/runs/1", "~/g.csv", "-o", "~/today", *QUIET),
         "publish": ("~/runs/1", "~/published", "--quiet"),
         "prune": ("~/runs",),
         "generate": ("-o", "~/graph", "--n-left=3", "--n-right=3", "--edges=3", "--quiet"),
@@ -111,6 +112,7 @@ def test_commands_read_and_write_below_the_home_folder(home: Path, capsys: pytes
         code, _, error = run(capsys, command, *words)
         assert code == 0, f"{command}: {error}"
     made = {"runs", "tables", "largest", "cover.parquet", "rows.csv", "diff", "published", "graph", "demo", "one.svg"}
+    made |= {"today"}
     assert {path.name for path in home.iterdir() if path.name[0] != "."} == made | {"g.csv", "labels.txt"}
     assert os.listdir() == []  # noqa: PTH208 - and no folder that is called ~
     commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
@@ -142,10 +144,11 @@ def test_python_reads_and_writes_below_the_home_folder(home: Path) -> None:
     results.plot(results[0].id).save("~/one.svg")
     bq.diff("~/runs/1", "~/runs/1", "~/diff", progress=False)
     assert len(bq.Difference("~/diff").gone) == 0
+    assert bq.refresh("~/runs/1", "~/g.csv", "~/runs/2", **OWN).complete
     bq.publish("~/runs/1", "~/published", progress=False)
     bq.generate("~/graph", n_left=3, n_right=3, edges=3)
     assert bq.Generated("~/graph").edges == 3
-    assert [each.path.name for each in bq.prune("~/runs").runs] == ["1"]
+    assert [each.path.name for each in bq.prune("~/runs").runs] == ["2", "1"]
     assert len(list(bq.maximal_bicliques("~/g.csv", folder="~", workers=0))) == N_NEW
     assert bq.count("~/g.csv", per_vertex="~/tables", folder="~", workers=0, progress=False).count == N_NEW
     assert bq.dry_run("~/g.csv", workers=0, progress=False).input["n_edges"] == len(NEW)

@@ -128,6 +128,7 @@ def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsy
     others |= {"communities": [str(run), "--at", "2x2"]}
     others |= {"look": [str(run.parent / "g.parquet")]}
     others |= {"publish": [str(run), str(run.parent / "published")]}
+    others |= {"refresh": [str(run), str(run.parent / "g.parquet"), "-o", str(run.parent / "refreshed")]}
     others |= {"generate": [*"--n-left 9 --n-right 9 --edges 30 --output".split(), str(run.parent / "graph")]}
     where = others.get(command.name, [str(run)])
     arguments = parser().parse_args([command.name, *where], Noting())

@@ -18,7 +18,7 @@ from bicliques.schemas.errors import InputError
 from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 
-COMMANDS = ("mine", "largest", "count", "diff", "look", "resume", "demo")
+COMMANDS = ("mine", "largest", "count", "diff", "refresh", "look", "resume", "demo")
 #: What a file that came with the data may not say.
 SCHEDULER = (
     "scheduler is not taken from a file, because whoever has the scheduler can run code here; take it out, and give "
@@ -256,7 +256,8 @@ def test_a_run_uses_the_settings_and_tells_them(
 def test_every_option_of_every_command_can_be_set() -> None:
     """An option of the table is an option of some command, and by its name that of a variable."""
     for command in COMMANDS:
-        arguments = parser().parse_args([command] if command == "demo" else [command, "X"])
+        words = {"demo": [], "refresh": ["X", "Y", "-o", "Z"]}.get(command, ["X"])
+        arguments = parser().parse_args([command, *words])
         for call in settings.calls_of(command):
             assert {entry.name for entry in entries_of(call)} <= set(vars(arguments))
     assert all(entry.name.isidentifier() and entry.name.islower() for entry in TABLE)

@@ -14,7 +14,7 @@ import bicliques as bq
 from bicliques.pipeline.compare import two_graphs
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.hashes import splitmix64
-from tests.support.compared import QUIET, Biclique, Edges, maximal_bicliques, night, rows_of
+from tests.support.compared import QUIET, Biclique, Edges, maximal_bicliques, night, of_sizes, rows_of, two
 from tests.support.examples import examples
 from tests.support.runs import ROOT, random_edges
 
@@ -37,19 +37,6 @@ def check(found: bq.Difference, was: set[Biclique], now: set[Biclique]) -> None:
         for name, changed in (("gone", was - now), ("new", now - was)):
             told = {label: n for label, n in zip(*table.select(["label", name]).to_pydict().values(), strict=True) if n}
             assert told == {x: sum(x in row[k] for row in changed) for row in changed for x in row[k]}
-
-
-def two(rng: np.random.Generator, least: int = 1) -> tuple[Edges, Edges]:
-    """A small random graph, and what is left of it when pairs of vertices are joined or parted."""
-    n_left, n_right = rng.integers(least, 8, 2).tolist()
-    density, share = rng.uniform(0.1, 0.95), rng.choice([0.03, 0.15, 0.6])
-    was = rng.random((n_left, n_right)) < density
-    now = np.where(rng.random(was.shape) < share, rng.random(was.shape) < density, was)
-    return {tuple(e) for e in np.argwhere(was).tolist()}, {tuple(e) for e in np.argwhere(now).tolist()}
-
-
-def of_sizes(rows: set[Biclique], least: tuple[int, int], most: tuple[int, int]) -> set[Biclique]:
-    return {(a, b) for a, b in rows if least[0] <= len(a) <= most[0] and least[1] <= len(b) <= most[1]}
 
 
 @pytest.mark.parametrize("engine", ["reference", "cpu"])

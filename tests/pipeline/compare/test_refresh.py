@@ -1,0 +1,357 @@
+"""Runs made from the run before are what mining gives, and a kill or damage leaves nothing that is taken for one."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bicliques as bq
+from bicliques.pipeline.api import refreshing
+from bicliques.pipeline.compare import taking_over
+from bicliques.pipeline.output import part_writer, stretch
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.manifest import Parent
+from tests.support.compared import QUIET, Edges, maximal_bicliques, night, of_sizes, rows_of, two
+from tests.support.examples import examples
+from tests.support.runs import ROOT, environment
+
+#: Edges of several parts, and the same without a few and with others.
+WAS: Edges = {(f"a{u}", v) for u in range(9) for v in range(9) if (u * v + u + v) % 5}
+NOW: Edges = WAS - {("a1", 3), ("a8", 7)} | {("new", 1), ("new", 3), ("a0", 77)}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refresh however small the graph is, and however much has changed."""
+    for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9), ("BYTE_S", 0)):
+        monkeypatch.setattr(refreshing, name, value)
+
+
+def refreshed(run: Path, edges: Any, place: Path, **options: Any) -> bq.Results:
+    return bq.refresh(run, sorted(edges) if isinstance(edges, set) else edges, place, **QUIET | options)
+
+
+def check(found: bq.Results, mined: bq.Results) -> Parent:
+    """It was refreshed, and has the rows, ids, count and fingerprint of a run that was mined. Every file is proven."""
+    columns = ["id", "left", "right", "n_left", "n_right"]
+    one, other = (results.to_arrow(columns=columns).sort_by("id") for results in (found, mined))
+    assert one.equals(other)
+    assert found.complete
+    assert (found.manifest.count, found.manifest.fingerprint) == (mined.manifest.count, mined.manifest.fingerprint)
+    assert bq.verify(found.path, sample=50, progress=False).count == len(mined)
+    assert found.manifest.parent is not None
+    return found.manifest.parent
+
+
+def in_small_parts(patch: pytest.MonkeyPatch) -> None:
+    """Row groups of a few rows, and parts of a row group."""
+    patch.setattr(part_writer, "PART_BYTES", 1)
+    for name, value in (("GROUP_ROWS", 4), ("GROUP_MEMBERS", 30), ("_LEAST_MEMBERS", 8)):
+        patch.setattr(stretch, name, value)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("ids", ["labels", "dense"])
+def test_pairs_of_random_graphs_one_by_one(tmp_path: Path, ids: str) -> None:
+    rng = np.random.default_rng(7)
+    for k in range(examples(18)):
+        was, now = two(rng)
+        if was and now:
+            night(tmp_path / f"{k}", was, ids=ids)
+            found = refreshed(tmp_path / f"{k}", now, tmp_path / f"{k} now")
+            assert rows_of(found) == maximal_bicliques(now) if ids == "labels" else True
+            check(found, bq.mine(sorted(now), tmp_path / f"{k} mined", ids=ids, **QUIET))
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(
+    ("ids", "text", "asked"),
+    [
+        ("labels", False, {}),
+        ("labels", True, {"min_left": 2, "min_right": 1}),
+        ("dense", True, {"min_left": 1, "min_right": 3}),
+        ("dense", False, {"min_left": 2, "min_right": 2, "max_left": 4}),
+    ],
+)
+def test_thousands_of_pairs_at_once_are_what_mining_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: str, text: bool, asked: dict[str, int]
+) -> None:
+    """The bicliques of a disjoint union are those of its graphs, so one refresh is one of every pair."""
+    in_small_parts(monkeypatch)
+    for name, value in (("GROUP_ROWS", 40), ("GROUP_MEMBERS", 300), ("_LEAST_MEMBERS", 80)):
+        monkeypatch.setattr(stretch, name, value)
+    rng, names = np.random.default_rng(44 + text), "user {}".format if text else int
+    edges, expected = [set[Any](), set[Any]()], set()
+    for k in range(1000):
+        pair = two(rng)
+        if rng.random() < 0.8:  # so that some parts have no row that is gone
+            pair = (pair[1], pair[1])
+        for own, total in zip(pair, edges, strict=True):
+            total |= {(names(10 * k + a), 10 * k + b) for a, b in own}
+        named = {(names(10 * k + a), 10 * k + b) for a, b in pair[1]}
+        least, most = (asked.get("min_left", 1), asked.get("min_right", 1)), (asked.get("max_left", 99), 99)
+        expected |= of_sizes(maximal_bicliques(named), least, most)
+    before, mined = (night(tmp_path / name, own, ids=ids, **asked) for name, own in zip("ab", edges, strict=True))
+    found = refreshed(before, mined.with_suffix(".parquet"), tmp_path / "now", workers=None)
+    parent = check(found, bq.open_run(mined))
+    if ids == "labels":
+        assert rows_of(found) == expected
+        links = [path.stat().st_nlink for path in (found.path / "bicliques").iterdir()]
+        assert 0 < links.count(2) < len(links), "parts without a row that is gone are shared"
+    assert (parent.count, parent.folder) == (len(bq.open_run(before)), str(before))
+    assert parent.count - parent.gone + parent.new == len(found)
+    assert parent.gone > 100
+
+
+@pytest.mark.usefixtures("always")
+def test_twenty_nights_are_what_mining_the_last_day_gives(tmp_path: Path) -> None:
+    """Vertices and edges come and go, each night needs the one before only, and in the end no other is there."""
+    rng = np.random.default_rng(20)
+    edges: Edges = {(f"a{u}", f"b{v}") for u, v in np.argwhere(rng.random((12, 12)) < 0.4).tolist()}
+    last = night(tmp_path / "0", edges, min_right=2)
+    for day in range(1, 21):
+        flipped = {(f"a{u}", f"b{v}") for u, v in rng.integers(0, 12 + day // 3, (4, 2)).tolist()}
+        edges = (edges ^ flipped) - {edge for edge in edges if edge[0] == f"a{day % 12}" and day % 4 == 0}
+        found = refreshed(last, edges, tmp_path / str(day))
+        assert rows_of(found) == of_sizes(maximal_bicliques(edges), (1, 2), (99, 99))
+        shutil.rmtree(last)
+        last = found.path
+    parent = check(found, bq.mine(sorted(edges), tmp_path / "mined", min_right=2, **QUIET))
+    assert parent.folder == str(tmp_path / "19")
+    assert parent.mined_seconds < 1e3
+
+
+@pytest.mark.usefixtures("always")
+def test_nothing_and_everything_changed(tmp_path: Path) -> None:
+    was = night(tmp_path / "was", WAS)
+    same = check(refreshed(was, WAS, tmp_path / "same"), bq.open_run(was))
+    assert (same.gone, same.new) == (0, 0)
+    other = {(f"c{u}", v + 100) for u, v in itertools.product(range(3), range(3)) if u != v}
+    mined = night(tmp_path / "other", other)
+    every = check(refreshed(was, other, tmp_path / "every"), bq.open_run(mined))
+    assert (every.gone, every.new) == (every.count, len(bq.open_run(mined)))
+    back = check(refreshed(tmp_path / "every", WAS, tmp_path / "back"), bq.open_run(was))
+    assert (back.gone, back.new) == (len(bq.open_run(mined)), every.count)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("most", [{"max_left": 3}, {"containing_left": ["a3"]}])
+def test_filters_and_members_of_the_run_before_hold(tmp_path: Path, most: dict[str, Any]) -> None:
+    was, mined = night(tmp_path / "was", WAS, **most), night(tmp_path / "mined", NOW, **most)
+    parent = check(refreshed(was, NOW, tmp_path / "now"), bq.open_run(mined))
+    assert parent.gone + parent.new > 0
+
+
+def test_mining_anew_where_that_is_cheaper_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    was, reasons = night(tmp_path / "was", WAS), []
+
+    caplog.set_level("INFO", "bicliques")
+
+    def mined(name: str) -> None:
+        notes: list[str] = []
+        found = refreshed(was, NOW, tmp_path / name, progress=lambda at: notes.append(at.note))
+        assert (found.complete, found.manifest.parent) == (True, None)
+        assert rows_of(found) == maximal_bicliques(NOW)
+        reasons.extend(note for note in notes if note.startswith("mining anew"))
+
+    mined("small")
+    monkeypatch.setattr(refreshing, "LEAST_S", 0)
+    monkeypatch.setattr(refreshing, "BUILDS", 0)
+    mined("much")
+    monkeypatch.setattr(refreshing, "EDGES", 0)
+    mined("long")
+    monkeypatch.setattr(refreshing, "SHARE", 1e9)
+    monkeypatch.setattr(refreshing, "BYTE_S", 1.0)
+    mined("written")
+    assert re.fullmatch(r"mining anew, because writing what stays takes some [1-9][\d.]+ s, .*", reasons[3])
+    assert reasons[:3] == [
+        "mining anew, because that takes some 0.0 s",
+        f"mining anew, because 5 edges have changed, of {len(NOW)}",
+        "mining anew, because what changed was not found in 0.0 s, 10% of the time that it takes",
+    ]
+    assert [each for each in caplog.messages if each.startswith("mining anew")] == reasons
+
+
+@pytest.mark.usefixtures("always")
+def test_a_run_that_is_there_goes_on_or_is_left_alone(tmp_path: Path) -> None:
+    was, mined = night(tmp_path / "was", WAS), night(tmp_path / "mined", NOW)
+    source = mined.with_suffix(".parquet")
+    stopped = bq.mine(source, tmp_path / "now", max_results=3, **QUIET)
+    assert not stopped.complete
+    found = refreshed(was, source, tmp_path / "now")
+    assert (found.complete, found.manifest.parent) == (True, None)
+    before = sorted((path, path.stat().st_mtime_ns) for path in found.path.rglob("*"))
+    assert refreshed(was, source, tmp_path / "now").complete
+    assert sorted((path, path.stat().st_mtime_ns) for path in found.path.rglob("*")) == before
+    with pytest.raises(InputError, match="holds a run"):
+        refreshed(was, source, was)
+
+
+def damaged(path: Path) -> None:
+    max((path / "bicliques").iterdir()).unlink()
+
+
+def without_manifest(path: Path) -> None:
+    (path / "manifest.json").unlink()
+
+
+def another_label(path: Path) -> None:
+    file = path / "labels" / "left.parquet"
+    bits = bytearray(file.read_bytes())
+    bits[len(bits) // 2] ^= 1
+    file.write_bytes(bits)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(
+    ("made", "harm", "words"),
+    [
+        ({}, damaged, "has no bytes, but the manifest says"),
+        ({}, without_manifest, "is not complete; continue with: bicliques.resume("),
+        ({}, another_label, "left.parquet is missing or damaged"),
+        ({"count_only": True}, None, "is not a run that lists all bicliques"),
+        ({"per_vertex": True}, None, "is not a run that lists all bicliques"),
+        ({"max_results": 3}, None, "is not complete; continue with: bicliques.resume("),
+        ({"top": 2}, None, "is not a run that lists all bicliques"),
+    ],
+)
+def test_runs_that_cannot_be_refreshed_are_refused_in_a_sentence(
+    tmp_path: Path, made: dict[str, Any], harm: Callable[[Path], None] | None, words: str
+) -> None:
+    run = tmp_path / "run"
+    if "top" in made:
+        bq.largest(sorted(WAS), run, **QUIET | made)
+    else:
+        bq.mine(sorted(WAS), run, **QUIET | made)
+    if harm is not None:
+        harm(run)
+    with pytest.raises(InputError) as refused:
+        refreshed(run, NOW, tmp_path / "now")
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert sorted(tmp_path.iterdir()) == [run]
+
+
+def test_other_thresholds_and_other_places_are_refused(tmp_path: Path) -> None:
+    run = night(tmp_path / "run", WAS, min_left=2)
+    for options, words in (
+        ({"min_left": 3}, "is a run, whose options hold; leave min_left out"),
+        ({"containing_right": [3]}, "is a run, whose options hold; leave containing_right out"),
+    ):
+        with pytest.raises(InputError, match=words):
+            refreshed(run, NOW, tmp_path / "now", **options)
+    with pytest.raises(InputError, match="does not exist"):
+        refreshed(tmp_path / "nowhere", NOW, tmp_path / "now")
+    with pytest.raises(InputError, match="is kept in a store, and rows are taken over from folders"):
+        refreshed(Path("s3://lake/runs/1"), NOW, tmp_path / "now")
+    with pytest.raises(InputError, match="a run in a store is not made from another one"):
+        refreshed(run, NOW, Path("s3://lake/runs/1"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run.parquet"]
+
+
+@pytest.mark.usefixtures("always")
+def test_labels_of_another_type_are_mined_anew(tmp_path: Path) -> None:
+    was = night(tmp_path / "was", {(1, 2), (3, 4)})
+    found = refreshed(was, [("x", 2), ("y", 4)], tmp_path / "now")
+    assert (found.complete, found.manifest.parent) == (True, None)
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_part_that_was_changed_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: bool) -> None:
+    """Its size is right, so only reading it shows the damage. The new run is not complete, and resuming mends it."""
+    in_small_parts(monkeypatch)
+    was = night(tmp_path / "was", WAS)
+    for part in (was / "bicliques").iterdir():
+        bits = bytearray(part.read_bytes())
+        bits[len(bits) // 3] ^= 4
+        part.write_bytes(bits)
+    with pytest.raises(IncompleteError, match=r"(cannot be read|has the id|do not ascend|with fingerprint)"):
+        refreshed(was, NOW if gone else WAS, tmp_path / "now")
+    left = tmp_path / "now"
+    assert not (left / "manifest.json").exists()
+    for part in (left / "bicliques").glob("*"):
+        part.unlink()
+    assert rows_of(bq.resume(left, **QUIET)) == maximal_bicliques(NOW if gone else WAS)
+
+
+@pytest.mark.usefixtures("always")
+def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was = night(tmp_path / "was", WAS)
+    monkeypatch.setattr(taking_over._Gone, "among", lambda self, ids: np.zeros(len(ids), np.bool_))
+    with pytest.raises(IncompleteError, match=r"has 0 of the [\d,]+ bicliques that are gone, so it did not have all"):
+        refreshed(was, NOW, tmp_path / "now")
+    assert not list((tmp_path / "now" / "ledger").iterdir())
+
+
+#: The command line, killed at the n-th call of a function.
+KILLED = """
+import os, sys
+from importlib import import_module
+from bicliques.pipeline.api import refreshing
+from bicliques.pipeline.output import part_writer
+place, name, n = sys.argv.pop(1).split()
+refreshing.LEAST_S = refreshing.BUILDS = refreshing.EDGES = 0
+refreshing.BYTE_S, refreshing.SHARE = 0, 1e9
+part_writer.PART_BYTES = 1
+module = import_module(f"bicliques.pipeline.{place}")
+if "." in name:
+    owner, name = name.split(".")
+    module = getattr(module, owner)
+own, calls = getattr(module, name), []
+def killed(*given, **how):
+    calls.append(0)
+    if len(calls) == int(n):
+        os._exit(9)
+    return own(*given, **how)
+setattr(module, name, killed)
+from bicliques.pipeline.cli.main import program
+program()
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "can_resume"),
+    [
+        ("api.preparing ingest_source 1", False),
+        ("api.steps complete_run 2", True),
+        ("compare.taking_over _take 2", True),
+        ("compare.taking_over replace_file 1", True),
+        ("run.store Store.admit 1", True),
+        ("compare.taking_over remember 1", True),
+        ("proof.proving write_json 1", True),
+    ],
+)
+def test_a_kill_leaves_yesterday_whole_and_today_to_go_on_with(tmp_path: Path, step: str, can_resume: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        in_small_parts(patch)
+        was, mined = night(tmp_path / "was", WAS), night(tmp_path / "mined", NOW)
+    before = {path: path.read_bytes() for path in was.rglob("*") if path.is_file()}
+    words = ["refresh", was, mined.with_suffix(".parquet"), "-o", tmp_path / "now", "--workers", "0", "--quiet"]
+    command = [sys.executable, "-c", KILLED, step, *map(str, words)]
+    ended = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+    assert ended.returncode == 9, ended
+    assert {path: path.read_bytes() for path in was.rglob("*") if path.is_file()} == before
+    assert not (tmp_path / "now" / "manifest.json").exists()
+    copy = Path(shutil.copytree(tmp_path / "now", tmp_path / "copy"))
+    expected = maximal_bicliques(NOW)
+    assert rows_of(bq.refresh(was, mined.with_suffix(".parquet"), tmp_path / "now", **QUIET)) == expected
+    if can_resume:
+        shutil.rmtree(was)  # the copy is what the kill left, and needs nothing of it
+        assert rows_of(bq.resume(copy, **QUIET)) == expected
+    for path in (tmp_path / "now", copy) if can_resume else (tmp_path / "now",):
+        assert bq.verify(path, progress=False).count == len(expected)
+        assert not (path / "pending").exists()
