@@ -108,7 +108,8 @@ def __getattr__(name: str) -> Any:
     if name == "flows":
         return import_module(f"{__name__}.flows")
     if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        advice = "; call open_run" if name in ("load", "open", "read") else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
     from bicliques.pipeline.process.startup import getting_ready
 
     with getting_ready():

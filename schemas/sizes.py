@@ -11,6 +11,9 @@ import numpy as np
 from bicliques.schemas.dtypes import COUNT, VERTEX
 from bicliques.schemas.errors import IncompleteError
 
+#: So many sizes are shown.
+_SHOWN = 10
+
 
 @dataclass(frozen=True, eq=False)
 class SizeCounts:
@@ -79,6 +82,15 @@ class SizeCounts:
 
     def __len__(self) -> int:
         return len(self.count)
+
+    def __repr__(self) -> str:
+        """The sizes with most bicliques, one per line."""
+        best = np.argsort(-self.count, kind="stable")[:_SHOWN]
+        rows = [f"{self.n_left[k]:>9,} x {self.n_right[k]:<9,} {self.count[k]:>15,}" for k in best]
+        told = f"<{self.total:,} bicliques of {len(self):,} sizes"
+        if not rows:
+            return f"{told}>"
+        return "\n".join([f"{told}, most of them of", *rows]) + ">"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SizeCounts):

@@ -10,7 +10,9 @@ from bicliques.kernels import engines
 from bicliques.kernels.engines import Choice
 from bicliques.pipeline.api import keywords, preparing, steps
 from bicliques.pipeline.api.choices import Asked, choose_engine, with_engine
+from bicliques.pipeline.api.python_words import in_python
 from bicliques.pipeline.api.table import with_options
+from bicliques.pipeline.estimate import words
 from bicliques.pipeline.estimate.memory import MemoryBound, PreparingBound, memory_bound, preparing_bound
 from bicliques.pipeline.estimate.sample import Estimate, estimate
 from bicliques.pipeline.estimate.table import Guess
@@ -74,6 +76,14 @@ class DryRun:
         if self.workers is None:
             return None
         return self.memory.total(self.workers)
+
+    def __repr__(self) -> str:
+        """The number of bicliques, and the table of thresholds that the command prints."""
+        if self.estimate is None:
+            return "<dry run: no maximal biclique is large enough>"
+        count = words.in_range(self.estimate.bicliques, words.COUNTS)
+        table = words.threshold_table(self.estimate.table, self.workers)
+        return f"<dry run: {count} maximal bicliques>\n{in_python(table)}"
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values, for JSON."""

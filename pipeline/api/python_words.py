@@ -31,7 +31,7 @@ _COLUMNS = re.compile(rf"--left (?!and\b|or\b)((?:{shell.PATTERN}|[^\s,;])+) --r
 #: A switch that is to be on or off.
 _EITHER = re.compile(r"--([a-z]+) or --no-\1\b")
 #: Methods without a plain name that users call by what they write.
-_CALLED_BY_PYTHON = frozenset({"__arrow_c_stream__", "__getitem__", "__iter__", "_repr_html_"})
+_CALLED_BY_PYTHON = frozenset({"__arrow_c_stream__", "__contains__", "__getitem__", "__iter__", "_repr_html_"})
 #: An option, and what may be its value. No option stands in quotes: that is a label.
 _OPTION = re.compile(r"(?<![\w'\"-])(with )?--(no-)?([a-z]+(?:-[a-z]+)*)(?: ([a-z]+(?:-[a-z]+)*\b|\d+\b|'[^']*'))?")
 #: Two keywords that were options behind one another.

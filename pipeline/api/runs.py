@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from bicliques.pipeline.proof.verification import Verification
 
 
-@with_options("mine")
+@with_options("mine", "bicliques.maximal_bicliques and bicliques.count take none")
 def mine(
     source: Any,
     output: PathLike,

@@ -111,11 +111,12 @@ def entries_of(call: Call) -> tuple[Entry, ...]:
     return tuple(entry for entry in TABLE if call in entry.told.on)
 
 
-def with_options(call: Call) -> Callable[[F], F]:
+def with_options(call: Call, without_output: str = "") -> Callable[[F], F]:
     """A decorator for a function that takes the options of `call` as ``**options``.
 
     It puts them into the signature, and into the docstring in place of the line ``{options}``. Another keyword is a
-    TypeError, as it is where all keywords are written out.
+    TypeError, as it is where all keywords are written out. So is a call without a folder, if `without_output` says what
+    to call then.
     """
     import inspect  # only here, because a command that makes no such call begins without it
 
@@ -131,6 +132,8 @@ def with_options(call: Call) -> Callable[[F], F]:
         @wraps(function)
         def checked(*args: Any, **given: Any) -> Any:
             refuse_unknown(call, given, known)
+            if without_output and len(args) < 2 and "output" not in given:
+                raise TypeError(f"{call}() needs output, the folder of the run; {without_output}")
             return function(*args, **given)
 
         lines = []

@@ -28,76 +28,10 @@ from bicliques.schemas.sizes import SizeCounts
 
 if TYPE_CHECKING:
     from bicliques.pipeline.api.dry_running import DryRun
-    from bicliques.pipeline.estimate.table import Cell, Guess
     from bicliques.pipeline.proof.verification import Verification
     from bicliques.pipeline.results.by_community import Communities
     from bicliques.pipeline.results.counted import Count
     from bicliques.pipeline.results.results import Results
-
-_Units = tuple[tuple[float, str], ...]
-_COUNTS: _Units = ((1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k"), (0.0, ""))
-_BYTES: _Units = ((1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (0.0, " B"))
-_TIMES: _Units = ((365 * 86400.0, " years"), (86400.0, " d"), (3600.0, " h"), (60.0, " min"), (1.0, " s"))
-
-
-def threshold_table(dry: DryRun) -> str:
-    """The table and, if there are many bicliques, thresholds that leave about as many as people read."""
-    from bicliques.pipeline.estimate.table import FEW, proposed  # here, because other commands do not import it
-
-    assert dry.estimate is not None
-    cells, n = dry.estimate.table, dry.workers or 1
-    at = {(cell.min_left, cell.min_right): cell for cell in cells}
-    left, right = (sorted({getattr(cell, f"min_{side}") for cell in cells}) for side in ("left", "right"))
-    rows = [["left \\ right", *map(str, right)]]
-    rows += [[str(a), *(_words(at[a, b], n) for b in right)] for a in left]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "bicliques with at least so many members, and the time to mine them "
-        "(~ estimated, >= at least, <= at most, . none):",
-        "",
-    ]
-    lines += ["  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows]
-    cell = proposed(cells, n)
-    if cell is not None:
-        asked = f"--min-left {cell.min_left} --min-right {cell.min_right}"
-        lines += ["", f"nearest to {FEW} groups: {asked} gives {_words(cell, n, ' in ')}"]
-    return "\n".join(lines)
-
-
-def _words(cell: Cell, workers: int, between: str = " ") -> str:
-    """The bicliques and the time of a cell. A time of which nothing is known is left out."""
-    count, seconds = cell.bicliques, cell.seconds * (1 / workers)
-    if cell.exact:
-        counted = f"{count.value:.0f}" if count.value < 1000 else short(count.value, _COUNTS)
-        return f"{counted}{between}{short(seconds.value, _TIMES)}" if count.value else "."
-    if count.high is not None and count.value < 0.5:
-        most = "" if seconds.high is None else f"{between}<={short(seconds.high, _TIMES)}".replace("<=<", "<")
-        return f"<={short(count.high, _COUNTS)}{most}"
-    if count.high is None and count.value <= count.low:
-        least = f"{between}>={short(seconds.low, _TIMES)}" if seconds.low >= 1.0 else ""
-        return f">={short(count.low, _COUNTS)}{least}"
-    return f"~{short(count.value, _COUNTS)}{between}{short(seconds.value, _TIMES)}"
-
-
-def _range(guess: Guess, units: _Units) -> str:
-    """A guess with its range, or the bound that is known instead."""
-    low, value = short(guess.low, units), short(guess.value, units)
-    if guess.high is None:
-        return f"at least {low}" if guess.value <= guess.low else f"about {value} (at least {low})"
-    high = short(guess.high, units)
-    if low != high:
-        return f"about {value} ({low} to {high})"
-    return value if value.startswith("<") else f"about {value}"
-
-
-def short(value: float, units: _Units) -> str:
-    """Two digits and a unit, and <1 of a time below the smallest one."""
-    for least, name in units:
-        if value >= least:
-            number = float(f"{value / (least or 1.0):.2g}")
-            return f"{number:.1f}{name}" if number < 10 and least else f"{number:,.0f}{name}"
-    return f"<1{units[-1][1]}"
-
 
 _WHY = {
     "max_results": "the limit on the number of results was reached",
@@ -193,6 +127,8 @@ def verify_card(found: Verification) -> str:
 
 def dry_run_card(dry: DryRun) -> str:
     """Profile, plan and estimates of a dry run."""
+    from bicliques.pipeline.estimate import words  # here, because other commands do not import it
+
     graph, plan, guess = dry.graph, dry.plan, dry.estimate
     rows: list[tuple[str, object]] = [
         *input_rows(dry.input),
@@ -217,15 +153,15 @@ def dry_run_card(dry: DryRun) -> str:
     busy = ", if none of them ever waits" if (dry.workers or 1) > 1 else ""
     count = guess.bicliques
     rows += [
-        ("bicliques", f"{count.value:,.0f}, counted" if guess.exact else _range(count, _COUNTS)),
-        ("output", "none" if dry.count_only else _range(guess.bytes, _BYTES)),
-        ("time", f"{_range(dry.seconds or guess.seconds, _TIMES)} for {_sharers(dry.workers)}{busy}"),
+        ("bicliques", f"{count.value:,.0f}, counted" if guess.exact else words.in_range(count, words.COUNTS)),
+        ("output", "none" if dry.count_only else words.in_range(guess.bytes, words.BYTES)),
+        ("time", f"{words.in_range(dry.seconds or guess.seconds, words.TIMES)} for {_sharers(dry.workers)}{busy}"),
         (
             "estimated from",
             "all of the search" if guess.exact else f"{_percent(guess.share)} of the search, and samples",
         ),
     ]
-    return f"{_lines(rows)}\n\n{threshold_table(dry)}"
+    return f"{_lines(rows)}\n\n{words.threshold_table(guess.table, dry.workers)}"
 
 
 def _dry_memory(dry: DryRun) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from bicliques.schemas.manifest import Manifest
     from bicliques.schemas.sizes import SizeCounts
 
+#: In the place of an id, that of the biclique with most edges.
+LARGEST = "largest"
+#: An id, or a row that has it.
+AnyId = int | str | Biclique | Mapping[str, Any]
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
 _FLOAT = re.compile(r"[-+]?[0-9]+(\.[0-9]*|(\.[0-9]*)?[eE][-+]?[0-9]+)")
 #: Up to here every whole number is a float.
@@ -50,13 +55,13 @@ class ById(Rows):
         def sizes(self) -> SizeCounts: ...  # noqa: D102
         def _refuse_count_only(self) -> None: ...
 
-    def members(self, id: int | str) -> Biclique:
+    def members(self, id: AnyId) -> Biclique:
         """The members of the biclique with an id.
 
         Parameters
         ----------
-        id : int or str
-            As in the column ``id``, or the same number as text.
+        id : int, str, Biclique or dict
+            As in the column ``id``, or the same number as text; or a row, as ``results[0]`` and tables give rows.
 
         Returns
         -------
@@ -87,13 +92,13 @@ class ById(Rows):
         (found,) = bicliques_of(rows.slice(0, 1).to_batches())
         return found
 
-    def explain(self, id: int | str, missing: int = 1, n: int = 20) -> Explanation:
+    def explain(self, id: AnyId = LARGEST, missing: int = 1, n: int = 20) -> Explanation:
         """Explain one biclique: its members, who nearly belongs, what overlaps it, and how large and surprising it is.
 
         Parameters
         ----------
-        id : int or str
-            As of `members`.
+        id : int, str, Biclique or dict
+            As of `members`, or "largest": the biclique with most edges.
         missing : int
             A vertex nearly belongs if it is joined to a member and misses at most so many members of the other side.
         n : int
@@ -123,7 +128,7 @@ class ById(Rows):
         """
         missing = whole(missing, "the number of members that a vertex may miss", 0)
         n = whole(n, "the number of bicliques and vertices to show", 1)
-        number = as_id(id)
+        number = as_id(self._largest() if isinstance(id, str) and id == LARGEST else id)
         place = self._place(number)
         if place is None:
             if not self.files and len(self):
@@ -138,13 +143,13 @@ class ById(Rows):
         sizes = self.sizes() if summary is None else summary.sizes
         return explained(self._run, self.files, self.schema, place, summary, sizes, missing, n)
 
-    def plot(self, id: int | str, missing: int = 1, n: int = 8) -> Picture:
+    def plot(self, id: AnyId = LARGEST, missing: int = 1, n: int = 8) -> Picture:
         """Draw one biclique: its edges, the vertices that nearly belong with what they miss, and what overlaps it.
 
         Parameters
         ----------
-        id : int or str
-            As of `members`.
+        id : int, str, Biclique or dict
+            As of `members`, or "largest": the biclique with most edges.
         missing, n : int
             As of `explain`.
 
@@ -173,6 +178,13 @@ class ById(Rows):
 
         return picture_of(self._run, self.explain(id, missing, n))
 
+    def _largest(self) -> Any:
+        """The id of the biclique with most edges."""
+        self._refuse_count_only()
+        if not len(self):
+            raise InputError(f"{self.path} has no biclique; resume it, or mine with smaller thresholds")
+        return self.top(1)["id"][0]
+
     def _place(self, id: int) -> Place | None:
         """Where the biclique is. None if it is in none of the files."""
         self._refuse_count_only()
@@ -190,8 +202,9 @@ class ById(Rows):
         )
 
 
-def as_id(id: int | str) -> int:
-    """An id as a number."""
+def as_id(id: AnyId) -> int:
+    """An id as a number: of a row, too, as results and tables give rows."""
+    id = id["id"] if isinstance(id, Mapping) and "id" in id else getattr(id, "id", id)
     try:
         number = int(id) if isinstance(id, str) and _NUMBER.fullmatch(id.strip()) else as_index(id)
     except TypeError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bicliques.pipeline.run.progress import number
 from bicliques.schemas.manifest import Outcome
 from bicliques.schemas.sizes import SizeCounts
 
@@ -47,6 +48,10 @@ class Count:
     peak_rss: dict[str, Any]
     vertices: str | None = None
 
+    def __repr__(self) -> str:
+        more = "" if self.complete else f" so far ({self.outcome})"
+        return f"<{number(self.count, 'maximal biclique')}{more}, in {self.total_seconds:.2f} s>"
+
     @property
     def complete(self) -> bool:
         """Whether all bicliques were counted."""
@@ -54,6 +59,6 @@ class Count:
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values, for JSON."""
-        number = None if self.fingerprint is None else str(self.fingerprint)
+        text = None if self.fingerprint is None else str(self.fingerprint)
         sizes = None if self.sizes is None else self.sizes.to_json()
-        return vars(self) | {"complete": self.complete, "fingerprint": number, "sizes": sizes}
+        return vars(self) | {"complete": self.complete, "fingerprint": text, "sizes": sizes}

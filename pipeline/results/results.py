@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import pyarrow as pa
 
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
+
+
+#: What people look for here, and where it is.
+_CALLED_ELSEWHERE = {
+    "largest": "results.top(n), or bicliques.largest(source, output) to search for no others",
+    "report": "bicliques.report(results.path)",
+    "resume": "bicliques.resume(results.path)",
+    "to_csv": "results.export('csv', path)",
+    "verify": "bicliques.verify(results.path)",
+}
 
 
 class Results(Forms):
@@ -88,6 +98,11 @@ class Results(Forms):
 
     def __len__(self) -> int:
         return self._count
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise the AttributeError of Python for a name that is not here, with what to call in its place."""
+        advice = f"; call {_CALLED_ELSEWHERE[name]}" if name in _CALLED_ELSEWHERE else ""
+        raise AttributeError(f"results have no attribute {name!r}{advice}", name=name, obj=self)
 
     def __reduce__(self) -> tuple[Callable[[str, str], Results], tuple[str, str]]:
         return _reopened, (self._run.place, self._run.identity)

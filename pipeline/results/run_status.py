@@ -13,9 +13,9 @@ from bicliques.pipeline.run.accounts import Account, by_worker
 from bicliques.pipeline.run.files import PathLike
 from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.progress import Gap
+from bicliques.pipeline.run.progress import Gap, number
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.schemas.errors import said
+from bicliques.schemas.errors import in_one_line, said
 from bicliques.schemas.facts import BEFORE_MINING, Session
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.values import as_path
@@ -114,6 +114,10 @@ class Status:
     workers: tuple[WorkerStatus, ...]
     problems: tuple[str, ...]
     go_on: str
+
+    def __repr__(self) -> str:
+        share = "" if self.share is None or self.state == "complete" else f", {self.share:.0%} of the search"
+        return in_one_line(f"<{self.folder}: {self.why}; {number(self.count, 'maximal biclique')}{share}>")
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values, for JSON."""

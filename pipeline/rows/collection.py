@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bicliques.pipeline.proof.selection import Place, rows_at
-from bicliques.pipeline.rows.frames import Lists, to_pandas
+from bicliques.pipeline.rows.frames import IdType, Lists, to_pandas
 from bicliques.pipeline.rows.printable import html_table
+from bicliques.pipeline.rows.tabular import FEW_AT_A_TIME, Tabular
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.errors import IncompleteError, InputError, said
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-#: Rows that are in memory together while all are gone through.
-_BATCH = 1 << 13
-_FEW_AT_A_TIME = {"batch_size": _BATCH, "batch_readahead": 1, "fragment_readahead": 1}
 #: A notebook shows so many rows.
 _SHOWN = 5
 #: Writes the first members of a side; there may be a million.
@@ -73,7 +71,7 @@ class Biclique(_Sides):
 Rowed = TypeVar("Rowed", pa.RecordBatch, pa.Table)
 
 
-class Rows:
+class Rows(Tabular):
     """Rows of Parquet files as a collection. Rows are numbered in the order of the files.
 
     That order has no meaning, and is another one in another run. Rows are read only when they are asked for.
@@ -115,7 +113,13 @@ class Rows:
         with self._all_read():
             return self._whole(scanner.to_table())
 
-    def to_pandas(self, columns: list[str] | None = None, filter: Any = None, lists: Lists = "array") -> pd.DataFrame:
+    def to_pandas(
+        self,
+        columns: list[str] | None = None,
+        filter: Any = None,
+        lists: Lists = "array",
+        id_type: IdType = "int64",
+    ) -> pd.DataFrame:
         """The rows of `to_arrow` as a pandas frame.
 
         Parameters
@@ -125,15 +129,17 @@ class Rows:
         lists : "array", "tuple" or "json"
             What each list of members becomes: a NumPy array, which takes least time; a tuple, by which pandas can
             group, compare and drop duplicates; or text, a JSON array, which `json.loads` reads back from a file.
+        id_type : "int64" or "string"
+            What the ids become; see `bicliques.to_pandas`.
 
         Raises
         ------
         InputError
-            If the run only counted, there is no such column, or `lists` is another word.
+            If the run only counted, there is no such column, or `lists` or `id_type` is another word.
         IncompleteError
             If a file is missing or damaged.
         """
-        return to_pandas(self.to_arrow(columns, filter), lists)
+        return to_pandas(self.to_arrow(columns, filter), lists, id_type)
 
     def __iter__(self) -> Iterator[Biclique]:
         """Every biclique, as a pair of two lists. A few thousand rows are in memory at a time.
@@ -169,7 +175,7 @@ class Rows:
         IncompleteError
             If a file is missing or damaged.
         """
-        return self._batches_of(self._scanner(columns=columns, **_FEW_AT_A_TIME))
+        return self._batches_of(self._scanner(columns=columns, **FEW_AT_A_TIME))
 
     def _batches_of(self, scanner: ds.Scanner) -> Iterator[pa.RecordBatch]:
         with self._all_read():
@@ -261,7 +267,7 @@ class Rows:
         InputError
             If the run only counted.
         """
-        return self._scanner(**_FEW_AT_A_TIME).to_reader().__arrow_c_stream__(requested_schema)
+        return self._scanner(**FEW_AT_A_TIME).to_reader().__arrow_c_stream__(requested_schema)
 
     def _repr_html_(self) -> str:
         told, best = self._told(), self._best()

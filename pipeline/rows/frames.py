@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
 #: What a list of members is in a frame: a NumPy array; a tuple, by which pandas can group, compare and drop; or text.
 Lists = Literal["array", "tuple", "json"]
+#: What the columns of ids are.
+IdType = Literal["int64", "string"]
+_IDS = ("id", "community")
 
 
-def to_pandas(rows: Any, lists: Lists = "tuple") -> pd.DataFrame:
+def to_pandas(rows: Any, lists: Lists = "tuple", id_type: IdType = "int64") -> pd.DataFrame:
     """A table of bicliques as a pandas frame, with lists of members by which pandas can group and drop duplicates.
 
     Parameters
@@ -27,6 +30,8 @@ def to_pandas(rows: Any, lists: Lists = "tuple") -> pd.DataFrame:
     lists : "tuple", "json" or "array"
         What each list becomes: a tuple, by which pandas can group, compare and drop; text, a JSON array, which
         `json.loads` reads back from a file; or a NumPy array, which takes least time.
+    id_type : "int64" or "string"
+        What ids become. As text they lose no digit in a join that leaves gaps, nor in a spreadsheet.
 
     Returns
     -------
@@ -35,7 +40,7 @@ def to_pandas(rows: Any, lists: Lists = "tuple") -> pd.DataFrame:
     Raises
     ------
     InputError
-        If `rows` is no table, or `lists` is another word.
+        If `rows` is no table, or `lists` or `id_type` is another word.
 
     Examples
     --------
@@ -47,10 +52,16 @@ def to_pandas(rows: Any, lists: Lists = "tuple") -> pd.DataFrame:
     """
     if lists not in get_args(Lists):
         raise InputError(f"lists become {', '.join(get_args(Lists))} in a frame, not {lists!r}")
+    if id_type not in get_args(IdType):
+        raise InputError(f"ids become {' or '.join(get_args(IdType))} in a frame, not {id_type!r}")
     if not hasattr(rows, "__arrow_c_stream__"):
         raise InputError(f"{rows!r:.60} is no table of rows; take results, or what their top, cover or sample return")
     table = rows if isinstance(rows, pa.Table) else pa.table(rows)
-    plain = pa.schema([field.with_type(_plain(field.type)) for field in table.schema], table.schema.metadata)
+    fields = [
+        field.with_type(pa.string() if id_type == "string" and field.name in _IDS else _plain(field.type))
+        for field in table.schema
+    ]
+    plain = pa.schema(fields, table.schema.metadata)
     frame = table.cast(plain).to_pandas()
     for field in plain if lists != "array" else ():
         if _is_list(field.type):

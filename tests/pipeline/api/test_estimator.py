@@ -208,10 +208,10 @@ def test_a_wrong_parameter_is_refused_when_it_is_used(wrong: dict[str, Any], sen
 
 def test_masks_are_filled_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     from bicliques.pipeline.api import estimator
-    from bicliques.pipeline.rows import collection as rows
+    from bicliques.pipeline.rows import tabular
 
     monkeypatch.setattr(estimator, "_MEMBERS", 40)
-    monkeypatch.setattr(rows, "_BATCH", 7)
+    monkeypatch.setitem(tabular.FEW_AT_A_TIME, "batch_size", 7)
     assert pairs(bq.MaximalBicliques(workers=0).fit(TABLE)) == cliques(np.argwhere(TABLE))
 
 

@@ -65,6 +65,10 @@ def calls(results: bq.Results, wrong: Any) -> dict[str, tuple[Callable[[], Any],
         "missing": (lambda: results.explain(id, missing=wrong), "members that a vertex may miss"),
         "seed": (lambda: results.sample(1, seed=wrong), "the seed"),
         "id": (lambda: results.members(wrong), "an id is a whole number"),
+        "containing": (lambda: results.containing(wrong), "members are"),
+        "members of a filter": (lambda: results.filter(containing_left=wrong), "members are"),
+        "sizes of a filter": (lambda: results.filter(max_left=wrong), "max_left must be a whole number"),
+        "id_type": (lambda: results.to_pandas(id_type=wrong), "ids become"),
         "columns": (lambda: results.to_arrow(columns=wrong), "columns|no column"),
         "filter": (lambda: results.to_arrow(filter=wrong), "filter is an expression"),
         "lists": (lambda: results.to_pandas(lists=wrong), "lists"),
@@ -186,4 +190,5 @@ def test_every_method_of_results_is_looked_at() -> None:
     assert taking == {
         *("top", "cover", "sample", "explain", "plot", "head", "members", "to_arrow", "to_pandas", "batches"),
         *("labels", "memberships", "to_sparse", "to_networkx", "export", "communities"),
+        *("filter", "containing"),
     }

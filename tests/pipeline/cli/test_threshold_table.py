@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
-from bicliques.pipeline.cli.cards import _BYTES, _COUNTS, _TIMES, _percent, _range, short, threshold_table
+from bicliques.pipeline.cli.cards import _percent
 from bicliques.pipeline.estimate.table import Cell, Guess, guess
+from bicliques.pipeline.estimate.words import BYTES, COUNTS, TIMES, in_range, short, threshold_table
 
 
 def cell(left: int, right: int, count: float, seconds: float, exact: bool = False) -> Cell:
@@ -16,8 +14,7 @@ def cell(left: int, right: int, count: float, seconds: float, exact: bool = Fals
 
 
 def table(*cells: Cell, workers: int | None = None) -> list[str]:
-    dry: Any = SimpleNamespace(estimate=SimpleNamespace(table=cells), workers=workers)
-    return threshold_table(dry).splitlines()
+    return threshold_table(cells, workers).splitlines()
 
 
 CELLS = (
@@ -75,18 +72,18 @@ def test_nothing_is_proposed_if_there_are_few() -> None:
     ],
 )
 def test_times_have_a_unit(seconds: float, words: str) -> None:
-    assert short(seconds, _TIMES) == words
-    assert short(1e10, _TIMES) == "320 years"
+    assert short(seconds, TIMES) == words
+    assert short(1e10, TIMES) == "320 years"
 
 
 def test_no_number_has_more_than_two_digits() -> None:
-    assert _range(Guess(10_306.0, 7_567.0, 14_037.0), _COUNTS) == "about 10 k (7.6 k to 14 k)"
-    assert _range(Guess(729_212.0, 729_001.0, 993_100.0), _BYTES) == "about 730 kB (730 kB to 990 kB)"
-    assert _range(Guess(123_456.0, 3_456.0, None), _COUNTS) == "about 120 k (at least 3.5 k)"
-    assert _range(Guess(3_456.0, 3_456.0, None), _COUNTS) == "at least 3.5 k"
-    assert _range(Guess(3_456.0, 3_451.0, 3_459.0), _COUNTS) == "about 3.5 k"
-    assert _range(Guess(0.2, 0.1, 0.3), _TIMES) == "<1 s"
-    assert [short(n, _COUNTS) for n in (0.0, 7.0, 173.0, 999.0, 1000.0)] == ["0", "7", "170", "1,000", "1.0 k"]
+    assert in_range(Guess(10_306.0, 7_567.0, 14_037.0), COUNTS) == "about 10 k (7.6 k to 14 k)"
+    assert in_range(Guess(729_212.0, 729_001.0, 993_100.0), BYTES) == "about 730 kB (730 kB to 990 kB)"
+    assert in_range(Guess(123_456.0, 3_456.0, None), COUNTS) == "about 120 k (at least 3.5 k)"
+    assert in_range(Guess(3_456.0, 3_456.0, None), COUNTS) == "at least 3.5 k"
+    assert in_range(Guess(3_456.0, 3_451.0, 3_459.0), COUNTS) == "about 3.5 k"
+    assert in_range(Guess(0.2, 0.1, 0.3), TIMES) == "<1 s"
+    assert [short(n, COUNTS) for n in (0.0, 7.0, 173.0, 999.0, 1000.0)] == ["0", "7", "170", "1,000", "1.0 k"]
 
 
 @pytest.mark.parametrize(

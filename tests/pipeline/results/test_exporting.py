@@ -21,7 +21,7 @@ from bicliques.pipeline.cli.main import main
 from bicliques.pipeline.results import exporting, forms
 from bicliques.pipeline.results.exporting import FORMATS
 from bicliques.pipeline.results.results import Results
-from bicliques.pipeline.rows import collection
+from bicliques.pipeline.rows import tabular
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import random_edges, write_edges
 
@@ -132,7 +132,7 @@ def test_the_graph_as_a_cross_table_has_every_edge(results: Results) -> None:
 
 def test_small_batches_and_pieces_change_nothing(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = {name: text_of(results, name) for name in FORMATS}
-    monkeypatch.setattr(collection, "_BATCH", 7)
+    monkeypatch.setitem(tabular.FEW_AT_A_TIME, "batch_size", 7)
     monkeypatch.setattr(exporting, "_EDGES", 5)
     monkeypatch.setattr(exporting, "_PIECE", 11)
     assert {name: text_of(results, name) for name in FORMATS} == whole

@@ -1,0 +1,206 @@
+"""Rows as a table of which people ask what they ask of a frame: its shape, some of its rows, a form of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.values import as_index, whole
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow.dataset as ds
+
+#: So many rows are in memory together while all are gone through.
+FEW_AT_A_TIME = {"batch_size": 1 << 13, "batch_readahead": 1, "fragment_readahead": 1}
+
+
+class Tabular:
+    """What `pipeline.rows.collection.Rows` has as a table."""
+
+    if TYPE_CHECKING:  # what `Rows` has besides
+
+        @property
+        def schema(self) -> pa.Schema: ...  # noqa: D102
+        def to_arrow(self, columns: list[str] | None = None, filter: Any = None) -> pa.Table: ...  # noqa: D102
+        def _scanner(self, **how: Any) -> ds.Scanner: ...
+        def _batches_of(self, scanner: ds.Scanner) -> Iterator[pa.RecordBatch]: ...
+        def __iter__(self) -> Iterator[Any]: ...
+        def __len__(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of rows and that of columns."""
+        return len(self), len(self.schema)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.schema.names)
+
+    def __contains__(self, what: object) -> bool:
+        """Whether a vertex, which is given by its label, is in any of the bicliques; or whether a biclique is a row.
+
+        Raises
+        ------
+        InputError
+            If no side has labels of the type of `what`, or the run only counted.
+
+        Examples
+        --------
+        >>> import bicliques
+        >>> results = bicliques.mine([("ann", "up"), ("bob", "up")], "OUT-contains")
+        >>> "ann" in results, "eve" in results, (["ann", "bob"], ["up"]) in results
+        (True, False, True)
+        """
+        if not np.isscalar(what):
+            return any(row == what for row in self)
+        return any(len(batch) for batch in self._having(what))
+
+    def containing(self, label: Any) -> pa.Table:
+        """The bicliques of which a vertex is a member, on whichever side. All rows are read.
+
+        Parameters
+        ----------
+        label : str or int
+            As in the columns ``left`` and ``right``.
+
+        Raises
+        ------
+        InputError
+            If no side has labels of that type, or the run only counted.
+        """
+        return pa.Table.from_batches(self._having(label), self.schema)
+
+    def filter(
+        self,
+        *,
+        min_left: int = 0,
+        min_right: int = 0,
+        max_left: int | None = None,
+        max_right: int | None = None,
+        containing_left: Any = (),
+        containing_right: Any = (),
+    ) -> pa.Table:
+        """The bicliques of some sizes that have some members.
+
+        Parameters
+        ----------
+        min_left, min_right : int
+            The least number of members of a side.
+        max_left, max_right : int or None
+            The largest. None: any.
+        containing_left, containing_right : label, or list, tuple, set or array of labels
+            Members that a biclique must have, all of them.
+
+        Raises
+        ------
+        InputError
+            If a number is not whole, the labels of a side have another type, or the run only counted.
+
+        Notes
+        -----
+        All rows of these sizes are read. To search for no others, give the same options to `bicliques.mine`, which then
+        takes less time and memory.
+
+        Examples
+        --------
+        >>> import bicliques
+        >>> results = bicliques.mine("examples/debian12_package_tag.parquet", "OUT-filter", min_left=5, min_right=5)
+        >>> results.filter(min_left=20, containing_right=["game::arcade"]).num_rows
+        177
+        """
+        chosen: Any = None
+        for side, least, most in (("left", min_left, max_left), ("right", min_right, max_right)):
+            size = pc.field(f"n_{side}")
+            each = size >= whole(least, f"min_{side}", 0)
+            if most is not None:
+                each &= size <= whole(most, f"max_{side}", 0)
+            chosen = each if chosen is None else chosen & each
+        wanted = [
+            (side, label)
+            for side, labels in (("left", containing_left), ("right", containing_right))
+            for label in (labels if isinstance(labels, (list, tuple, set, np.ndarray)) else [labels])
+        ]
+        scanner = self._scanner(filter=chosen, **FEW_AT_A_TIME)
+        tests = [(side, _as_member(label, side, self.schema)) for side, label in wanted]
+        have = (
+            batch.filter(pa.array(np.logical_and.reduce([_rows_with(batch, *test) for test in tests])))
+            if tests
+            else batch
+            for batch in self._batches_of(scanner)
+        )
+        return pa.Table.from_batches([batch for batch in have if len(batch)], self.schema)
+
+    def describe(self) -> pd.DataFrame:
+        """Mean, spread and quartiles of the sizes, as `pandas.DataFrame.describe` gives them.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        """
+        frame = self.to_arrow(columns=["n_left", "n_right"]).to_pandas()
+        frame["edges"] = frame["n_left"].astype("int64") * frame["n_right"]
+        return frame.describe()
+
+    def to_polars(self) -> pl.DataFrame:
+        """All rows as a frame of Polars in memory. ``polars.scan_pyarrow_dataset(results.dataset())`` reads less.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        ResourceError
+            If Polars is not installed.
+        """
+        try:
+            import polars as pl
+        except ModuleNotFoundError as error:
+            raise ResourceError("to_polars needs Polars, which is not installed; install the package polars") from error
+        return pl.DataFrame(self.to_arrow())
+
+    def _having(self, label: Any) -> Iterator[pa.RecordBatch]:
+        """Batches of the rows that have a member on any side."""
+        scanner, tests, why = self._scanner(**FEW_AT_A_TIME), [], None
+        for side in ("left", "right"):
+            try:
+                tests.append((side, _as_member(label, side, self.schema)))
+            except InputError as error:
+                why = error
+        if not tests:
+            assert why is not None
+            raise why
+        for batch in self._batches_of(scanner):
+            has = np.logical_or.reduce([_rows_with(batch, *test) for test in tests])
+            if has.any():
+                yield batch.filter(pa.array(has))
+
+
+def _as_member(label: Any, side: str, schema: pa.Schema) -> pa.Scalar:
+    """A label as a value of the lists of a side."""
+    kind = schema.field(side).type.value_type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    try:
+        if isinstance(label, str) != is_text:
+            raise TypeError
+        return pa.scalar(label if is_text else as_index(label), kind)
+    except (TypeError, ValueError, OverflowError):  # of Arrow, too, whose errors are ValueErrors or TypeErrors
+        kinds = "text" if is_text else "integers"
+        raise InputError(
+            f"{side} members are {kinds}, not {label!r:.60}; give a label as in the column {side}"
+        ) from None
+
+
+def _rows_with(batch: pa.RecordBatch, side: str, member: pa.Scalar) -> np.ndarray:
+    """Which rows have a member: an array of bool."""
+    lists, has = batch.column(side), np.zeros(len(batch), bool)
+    found = pc.list_parent_indices(lists).filter(pc.equal(lists.flatten(), member))
+    has[found.to_numpy()] = True
+    return has
