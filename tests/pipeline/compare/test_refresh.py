@@ -63,7 +63,7 @@ def in_small_parts(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("ids", ["labels", "dense"])
 def test_pairs_of_random_graphs_one_by_one(tmp_path: Path, ids: str) -> None:
     rng = np.random.default_rng(7)
-    for k in range(examples(18)):
+    for k in range(examples(12)):
         was, now = two(rng)
         if was and now:
             night(tmp_path / f"{k}", was, ids=ids)
@@ -91,7 +91,7 @@ def test_thousands_of_pairs_at_once_are_what_mining_gives(
         monkeypatch.setattr(stretch, name, value)
     rng, names = np.random.default_rng(44 + text), "user {}".format if text else int
     edges, expected = [set[Any](), set[Any]()], set()
-    for k in range(1000):
+    for k in range(800):
         pair = two(rng)
         if rng.random() < 0.8:  # so that some parts have no row that is gone
             pair = (pair[1], pair[1])
@@ -155,7 +155,7 @@ def test_mining_anew_where_that_is_cheaper_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     was, reasons = night(tmp_path / "was", WAS), []
-
+    monkeypatch.setattr(refreshing, "LEAST_S", 1e9)  # also where a machine stalls
     caplog.set_level("INFO", "bicliques")
 
     def mined(name: str) -> None:
@@ -170,15 +170,16 @@ def test_mining_anew_where_that_is_cheaper_is_said(
     monkeypatch.setattr(refreshing, "BUILDS", 0)
     mined("much")
     monkeypatch.setattr(refreshing, "EDGES", 0)
+    monkeypatch.setattr(refreshing, "SHARE", 0)
     mined("long")
     monkeypatch.setattr(refreshing, "SHARE", 1e9)
     monkeypatch.setattr(refreshing, "BYTE_S", 1.0)
     mined("written")
-    assert re.fullmatch(r"mining anew, because writing what stays takes some [1-9][\d.]+ s, .*", reasons[3])
-    assert reasons[:3] == [
-        "mining anew, because that takes some 0.0 s",
+    assert [re.sub(r"[\d.]+ s\b", "N s", reason) for reason in reasons] == [
+        "mining anew, because that takes some N s",
         f"mining anew, because 5 edges have changed, of {len(NOW)}",
-        "mining anew, because what changed was not found in 0.0 s, 10% of the time that it takes",
+        "mining anew, because what changed was not found in N s, 0% of the time that it takes",
+        "mining anew, because writing what stays takes some N s, and mining N s",
     ]
     assert [each for each in caplog.messages if each.startswith("mining anew")] == reasons
 
@@ -327,11 +328,11 @@ program()
     ("step", "can_resume"),
     [
         ("api.preparing ingest_source 1", False),
-        ("api.steps complete_run 2", True),
+        pytest.param("api.steps complete_run 2", True, marks=pytest.mark.exhaustive),
         ("compare.taking_over _take 2", True),
         ("compare.taking_over replace_file 1", True),
         ("run.store Store.admit 1", True),
-        ("compare.taking_over remember 1", True),
+        pytest.param("compare.taking_over remember 1", True, marks=pytest.mark.exhaustive),
         ("proof.proving write_json 1", True),
     ],
 )
