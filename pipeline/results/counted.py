@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bicliques.pipeline.results.pq import PqCounts, digits
 from bicliques.schemas.manifest import Outcome
 from bicliques.schemas.sizes import SizeCounts
 
 
 @dataclass(frozen=True)
 class Count:
-    """How many maximal bicliques there are.
+    """How many maximal bicliques there are, or with `pq` how many there are at all.
 
     Parameters
     ----------
@@ -33,6 +34,8 @@ class Count:
         Largest resident memory in bytes, of this process and of its workers.
     vertices : str or None
         The folder of ``left.parquet`` and ``right.parquet``. None unless it was asked for and all were counted.
+    pq : PqCounts or None
+        Numbers of bicliques that need not be maximal. None unless they were asked for and all were counted.
     """
 
     count: int
@@ -46,6 +49,7 @@ class Count:
     seconds: dict[str, float]
     peak_rss: dict[str, Any]
     vertices: str | None = None
+    pq: PqCounts | None = None
 
     @property
     def complete(self) -> bool:
@@ -56,4 +60,6 @@ class Count:
         """A dictionary of plain values, for JSON."""
         number = None if self.fingerprint is None else str(self.fingerprint)
         sizes = None if self.sizes is None else self.sizes.to_json()
-        return vars(self) | {"complete": self.complete, "fingerprint": number, "sizes": sizes}
+        pq = None if self.pq is None else self.pq.to_json()
+        count = self.count if self.count < 2**63 else digits(self.count)
+        return vars(self) | {"count": count, "complete": self.complete, "fingerprint": number, "sizes": sizes, "pq": pq}
