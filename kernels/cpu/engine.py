@@ -138,7 +138,9 @@ class CpuEngine:
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
         if search.pq is not None:
-            return self._count_leaves(graph, subtrees, search.pq, limits)
+            result = self._counter(graph, search.pq).slice(subtrees, limits, lambda: self._is_asked_to_stop)
+            self._is_asked_to_stop = False
+            return result
         if self._memory is None or graph is not self._graph or search != self._search:
             self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
             self._graph, self._search = graph, search
@@ -157,14 +159,11 @@ class CpuEngine:
         self._memory = (*self._memory[:4], run.out)
         return result
 
-    def _count_leaves(self, graph: MiningGraph, subtrees: Subtrees, pq: str, limits: Limits) -> Slice:
+    def _counter(self, graph: MiningGraph, pq: str) -> LeafCounter:
         most = held_bounds(graph, bounds_of(pq))
         if self._leaves is None or graph is not self._leaves.graph or most != self._leaves.most:
             self._leaves = LeafCounter(graph, most)
-        try:
-            return self._leaves.slice(subtrees, limits, lambda: self._is_asked_to_stop)
-        finally:
-            self._is_asked_to_stop = False
+        return self._leaves
 
     def stop(self) -> None:
         """See `schemas.work.Engine`."""

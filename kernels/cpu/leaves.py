@@ -59,6 +59,7 @@ class Batch(NamedTuple):
         return len(self.after)
 
     def path_of(self, i: int) -> np.ndarray:
+        """Path of number `i`."""
         return self.path[self.indptr[i] : self.indptr[i + 1]]
 
     def rest(self, i: int) -> Subtrees:

@@ -133,7 +133,7 @@ def pq_counts(
         As for `bicliques.mine`.
     up_to : (int, int) or None
         The largest p and q that are wanted, which may save time. None: all.
-    **given
+    given
         Options of `bicliques.count`, such as ``workers``.
 
     Returns
@@ -163,5 +163,5 @@ def pq_counts(
     given["pq"] = ALL if up_to is None else "x".join(map(str, sizes_of(up_to, "up_to")))
     counted = count(source, progress=progress, stop=stop, **given)
     if counted.pq is None:
-        raise IncompleteError("not all bicliques were counted before it ended: count again, with a later --time-limit if it had one")
+        raise IncompleteError("it ended before all were counted: count again, with a later --time-limit if it had one")
     return counted.pq

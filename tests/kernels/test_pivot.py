@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from math import comb
 from typing import Any
@@ -95,12 +96,11 @@ def test_a_number_of_leaves_that_is_changed_by_one_is_noticed() -> None:
             wrong, changed = Leaves(found.keys, number, found.mix), changed + 1
             with pytest.raises(IncompleteError, match="do not have their checksum"):
                 check_leaves(wrong, graph, None)
+            by_degrees += 1
             fitting = Leaves(found.keys, number, int((mixes(found.keys) * number.astype(np.uint64)).sum()))
-            try:
+            with contextlib.suppress(IncompleteError):
                 check_leaves(fitting, graph, None)
-            except IncompleteError as error:
-                assert "and the input has" in str(error)
-                by_degrees += 1
+                by_degrees -= 1
     assert changed >= by_degrees > 0.9 * changed
 
 

@@ -92,7 +92,7 @@ def test_sizes_that_are_none_are_refused(source: Path, wrong: object) -> None:
 def test_a_count_that_was_stopped_has_no_numbers(source: Path) -> None:
     stop = threading.Event()
     stop.set()
-    with pytest.raises(IncompleteError, match="count again, with a later --time-limit if it had one"):
+    with pytest.raises(IncompleteError, match="count again, with a later time_limit if it had one"):
         bq.pq_counts(source, workers=0, stop=stop)
 
 
