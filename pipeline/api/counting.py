@@ -16,7 +16,7 @@ from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.proof import vertices
 from bicliques.pipeline.results.counted import Count
-from bicliques.pipeline.results.pq import PqCounts, pq_of, sizes_of
+from bicliques.pipeline.results.pq import PqCounts, pq_of
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.accounts import peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import temporary_folder
@@ -27,7 +27,7 @@ from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.leaves import ALL
 from bicliques.schemas.search import Mode
-from bicliques.schemas.values import as_path
+from bicliques.schemas.values import as_path, sizes_of
 
 
 @with_options("count")

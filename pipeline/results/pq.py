@@ -15,7 +15,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves, Range, bounds_of, ways
-from bicliques.schemas.values import whole
+from bicliques.schemas.values import sizes_of
 
 #: Rows and columns of the table of a count of all sizes, as JSON.
 _TOLD = 20
@@ -76,20 +76,6 @@ class PqCounts:
         table = self.table(None if self.up_to else (_TOLD, _TOLD))
         texts = [[digits(n) for n in row] for row in table]
         return {"up_to": self.up_to, "table": texts, "total": digits(self.total), "checks": list(self.checks)}
-
-
-def sizes_of(sizes: Any, what: str) -> tuple[int, int]:
-    """Two numbers of members.
-
-    Raises
-    ------
-    InputError
-        If it is something else.
-    """
-    if not isinstance(sizes, (tuple, list)) or len(sizes) != 2:
-        raise InputError(f"{what} must be two sizes, as (2, 2), not {sizes!r:.60}")
-    left, right = sizes
-    return whole(left, "the number of left members", 1), whole(right, "the number of right members", 1)
 
 
 def digits(number: int) -> str:
