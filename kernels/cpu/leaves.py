@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -36,10 +35,6 @@ _PULSE, _PULSE_S = 1 << 12, 0.005
 _CHILDREN = 1 << 12
 #: Places of the table for a piece. There are twice as many for all.
 _PLACES = 1 << 16
-
-#: Bicliques are not wanted by piece.
-_NOT_EACH: Table = (*np.empty((3, 0), np.uint64), np.empty(0, np.int64))
-
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -99,8 +94,7 @@ class LeafCounter:
         self._bits, self._frames = np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.uint64)
         self._ints = np.empty(_NODE << 8, np.int64)
         self._own, self._every = _table(_PLACES), _table(2 * _PLACES)
-        self._each = _NOT_EACH
-        self._state = np.zeros(14, np.int64)
+        self._state, self._ranks = np.zeros(14, np.int64), np.arange(graph.n_roots, dtype=VERTEX)
 
     def slice(self, subtrees: Subtrees, limits: Limits, is_asked_to_stop: Callable[[], bool]) -> Slice:
         """Count until all is counted, the time is up, or somebody stops it. At least one piece is counted or divided.
@@ -139,38 +133,8 @@ class LeafCounter:
         found += self._flushed()
         return Slice(found, work, EngineStats(seconds=time.perf_counter() - started))
 
-    def numbers(self, batch: Batch, roots: int, base: int) -> list[int]:
-        """How many bicliques there are of so many roots and base vertices, by piece."""
-        found, room = [0] * len(batch), 2 * _PLACES
-        self._each = (*np.empty((3, room), np.uint64), np.empty(room, np.int64))
-        self._state[:] = 0
-        self._state[STEPS] = self._state[MOST_STEPS] = 1 << 62
-        self._state[MOST_WORDS], self._state[ROOM] = _WIDE, room
-        heavy, status = [], PAUSED
-        while status != FINISHED:
-            status = self._count(batch)
-            if status in (FULL, FINISHED):
-                rows = self._each[0][: self._state[N_ALL]], self._each[1][: self._state[N_ALL]]
-                numbers, pieces = (column[: self._state[N_ALL]].tolist() for column in self._each[2:])
-                kinds = zip(_keys(*rows).tolist(), numbers, pieces, strict=True)
-                for (held, free, held_base, free_base), n, k in kinds:
-                    if held <= roots and held_base <= base:
-                        found[k] += n * comb(free, roots - held) * comb(free_base, base - held_base)
-                self._state[N_ALL] = 0
-            elif status == HEAVY:
-                heavy.append((int(self._state[PIECE]) - 1, self._divided(batch)))
-            else:
-                self._make_room(status)
-        self._each = _NOT_EACH
-        sizes = [(roots, roots), (base, base)]
-        for k, divided in heavy:
-            leaves = self.slice(divided, Limits(), lambda: False).total
-            assert isinstance(leaves, Leaves)
-            found[k] = leaves.bicliques(*sizes if self.graph.root_side == "left" else sizes[::-1])
-        return found
-
     def _count(self, batch: Batch) -> int:
-        memory = self._local, self._bits, self._frames, self._ints, self._own, self._every, self._each
+        memory = self._local, self._bits, self._frames, self._ints, self._own, self._every
         return COUNT_PIECES(self._graph, batch[:4], len(batch), *memory, self.most, self._state)
 
     def _next(self, work: Subtrees) -> tuple[Batch, Subtrees]:
@@ -179,8 +143,7 @@ class LeafCounter:
         firsts = work.todo == EVERYTHING
         if firsts.any():
             own = work.pick(np.flatnonzero(firsts))
-            place = np.arange(n, dtype=VERTEX)
-            return Batch(own.path_indptr, own.path, own.path, place, own), work.pick(np.flatnonzero(~firsts))
+            return Batch(own.path_indptr, own.path, own.path, self._ranks, own), work.pick(np.flatnonzero(~firsts))
         path, todo, listed = work.path_of(0), int(work.todo[0]), work.candidates_of(0)
         if work.ranged[0]:
             listed = np.arange(listed[0], n, dtype=VERTEX)

@@ -38,21 +38,11 @@ def _add(table, kind, first, second, number):
 
 
 @compiled
-def _keep(own, every, each, state):
-    """Add the leaves of the piece that is done to those of all, or append them if they are wanted by piece."""
+def _keep(own, every, state):
+    """Add the leaves of the piece that is done to those of all."""
     for k in range(state[N_OWN]):
         at = own[3][k]
-        if len(each[0]):
-            row = state[N_ALL]
-            each[0][row], each[1][row], each[2][row], each[3][row] = (
-                own[0][at],
-                own[1][at],
-                own[2][at],
-                state[PIECE] - 1,
-            )
-            state[N_ALL] += 1
-        else:
-            state[N_ALL] += _add(every, state[N_ALL], own[0][at], own[1][at], own[2][at])
+        state[N_ALL] += _add(every, state[N_ALL], own[0][at], own[1][at], own[2][at])
         own[2][at] = 0
     state[MIX] += state[OWN_MIX]
     state[N_OWN] = state[OWN_MIX] = 0
@@ -179,7 +169,6 @@ def count_pieces(
     ints: np.ndarray,
     own: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     every: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    each: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     most: tuple[int, int],
     state: np.ndarray,
 ) -> int:
@@ -199,8 +188,6 @@ def count_pieces(
     own, every : tuple
         Tables of the leaves of the open piece and of those that were counted: held and free roots (32 bits each), the
         same of the base, number, and the used places.
-    each : tuple
-        In place of `every`: the same by piece, as rows with the number of the piece. Empty if that is not wanted.
     most : (int, int)
         The most held roots and base vertices.
     state : ndarray of int64
@@ -215,7 +202,7 @@ def count_pieces(
         if state[DEPTH] == 0:
             if state[N_ALL] + state[N_OWN] > state[ROOM]:
                 return FULL
-            _keep(own, every, each, state)
+            _keep(own, every, state)
             if state[PIECE] == n_pieces:
                 return FINISHED
             if state[STEPS] <= 0:

@@ -24,7 +24,7 @@ from random import Random
 import numpy as np
 
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.kernels.cpu.leaves import Batch, LeafCounter
+from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
@@ -34,6 +34,7 @@ from bicliques.schemas.emit import emit_to
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import Reduction
+from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
@@ -83,9 +84,9 @@ class Drawn:
         chances = [(left << k, right << k, min(self.chance(left << k, right << k), 0.999)) for k in range(6)]
         told = ", ".join(f"{share:.3g} for {a} x {b}" for a, b, share in chances)
         return (
-            f"{number(len(self.found[0]), 'maximal biclique')} around {self.draws:,} drawn uniformly (seed {seed}) among "
-            f"the {self.among:,} bicliques of {p} x {q}, maximal or not, are all rows. The probability that a missing "
-            f"row would have been noticed follows from its size: {told}"
+            f"{number(len(self.found[0]), 'maximal biclique')} around {self.draws:,} that were drawn uniformly (seed "
+            f"{seed}) from the {self.among:,} bicliques of {p} x {q}, maximal or not, are rows; the probability that a "
+            f"missing row would have been noticed follows from its size: {told}"
         )
 
 
@@ -134,19 +135,24 @@ class _Numbered:
 
     def below(self, path: np.ndarray) -> tuple[np.ndarray, list[int]]:
         """The next root vertices after a path, and how many of the bicliques begin with each of these paths."""
-        graph, n = self.graph, len(path) + 1
-        if n == 1:
-            later, shared = np.arange(graph.n_roots, dtype=VERTEX), np.diff(graph.root_indptr)
-        else:
+        graph = self.graph
+        later, shared = np.arange(graph.n_roots, dtype=VERTEX), np.diff(graph.root_indptr)
+        if len(path):
             base = common(graph.root_indptr, graph.root_indices, path)
             reached = np.concatenate([_row(graph.base_indptr, graph.base_indices, u) for u in base])
             later, shared = np.unique(reached[reached > path[-1]], return_counts=True)
-        if n == self.r:
+        if len(path) + 1 == self.r:
             return later, [comb(k, self.b) for k in shared.tolist()]
-        paths = np.column_stack([np.tile(path, (len(later), 1)), later]).astype(VERTEX)
-        place = np.arange(graph.n_roots, dtype=VERTEX)
-        batch = Batch(np.arange(len(later) + 1) * n, paths.ravel(), later, place, Subtrees.empty())
-        return later, self._counter.numbers(batch, self.r, self.b)
+        if not len(path):
+            return later, [self._number(Subtrees.of_roots(later[v : v + 1])) for v in later]
+        ahead = [(np.append(path, v), later[k + 1 :], len(later) - k - 1, True) for k, v in enumerate(later)]
+        return later, [self._number(Subtrees.of_pieces([piece])) for piece in ahead]
+
+    def _number(self, piece: Subtrees) -> int:
+        leaves = self._counter.slice(piece, Limits(), lambda: False).total
+        assert isinstance(leaves, Leaves)
+        ranges = (self.r, self.r), (self.b, self.b)
+        return leaves.bicliques(*ranges if self.graph.root_side == "left" else ranges[::-1])
 
     def at(self, path: np.ndarray, wanted: list[int], random: Random) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The root and base vertices of those with these numbers, which ascend, among all that begin with a path."""
