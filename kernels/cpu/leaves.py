@@ -28,7 +28,7 @@ PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_
 #: Integers per node of the stack.
 _NODE = 6
 #: Steps after which a piece is divided, and words of its rows.
-_HEAVY, _WIDE = 1 << 20, 1 << 22
+_HEAVY, _WIDE = 1 << 20, 1 << 19
 #: Steps until the first look at the clock, and seconds between two later ones.
 _PULSE, _PULSE_S = 1 << 12, 0.005
 #: Children of a divided piece that are prepared together.
@@ -119,12 +119,12 @@ class LeafCounter:
                 if status == HEAVY or (late and is_open and not done and self._state[ROOTS] > 1):
                     divided, done = self._divided(batch), True
                     break
-                if late and done:
+                if status == FULL:  # the leaves of the piece before are not among those of all yet
+                    found += self._flushed()
+                elif late and done:
                     self._state[PIECE] -= is_open
                     self._drop()
                     break
-                if status == FULL:
-                    found += self._flushed()
                 elif status == PAUSED:
                     pulse = int(np.clip(pulse * _PULSE_S / max(now - began, 1e-6), 1 << 10, 1 << 30))
                 else:

@@ -135,9 +135,10 @@ def test_tables_of_few_places_are_emptied_in_time(monkeypatch: pytest.MonkeyPatc
     expected = counted(CpuEngine(), graph)
     assert len(expected.number) > 100
     monkeypatch.setattr(cpu_leaves, "_PLACES", 32)
-    found = counted(CpuEngine(), graph)
-    check_leaves(found, graph, None)
-    assert found.bicliques((1, None), (1, None)) == expected.bicliques((1, None), (1, None))
+    for seconds in (None, 0.0):  # also where a slice ends just then
+        found = counted(CpuEngine(), graph, seconds=seconds)
+        check_leaves(found, graph, None)
+        assert found.bicliques((1, None), (1, None)) == expected.bicliques((1, None), (1, None))
 
 
 def test_a_slice_of_no_time_ends_and_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
