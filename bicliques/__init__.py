@@ -22,7 +22,7 @@ TYPE_CHECKING = False  # type checkers take it for that of typing, whose import 
 if TYPE_CHECKING:
     from typing import Any
 
-    from bicliques.pipeline.api.counting import count
+    from bicliques.pipeline.api.counting import count, pq_counts
     from bicliques.pipeline.api.cross_tables import from_table
     from bicliques.pipeline.api.diffing import diff
     from bicliques.pipeline.api.dry_running import dry_run
@@ -61,6 +61,7 @@ __all__ = [
     "maximal_bicliques",
     "mine",
     "open_run",
+    "pq_counts",
     "prune",
     "publish",
     "refresh",
@@ -91,6 +92,7 @@ _HOMES = {
     "maximal_bicliques": "pipeline.api.iterating",
     "mine": "pipeline.api.runs",
     "open_run": "pipeline.api.runs",
+    "pq_counts": "pipeline.api.counting",
     "prune": "pipeline.series.pruning",
     "publish": "pipeline.publishing.publish_run",
     "refresh": "pipeline.api.refreshing",

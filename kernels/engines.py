@@ -118,7 +118,8 @@ def compile_engine(name: str, search: Search | None = None) -> None:
     ----------
     name : str
     search : Search or None
-        What it is going to search. If that has no thresholds, what only they need is not compiled.
+        What it is going to search. If that has no thresholds, what only they need is not compiled. If it counts
+        bicliques that are not maximal, only what that needs is.
     """
     import numpy as np  # not before it is needed: this module is read for the names of the engines
 
@@ -131,8 +132,9 @@ def compile_engine(name: str, search: Search | None = None) -> None:
     edge = MiningGraph("left", 1, 1, *(offsets, one) * 4, *hashes_of_ids(1, 1))
     engine = kind(name)
     least = engine.make(engine.platform.most_halvings)
+    counts = search if search is not None and search.pq is not None else None
     thresholds = Search(min_left=2) if search is not None and search.prunes else Search()
-    least.mine(edge, Subtrees.of_roots(one), thresholds, Limits(), nowhere)
+    least.mine(edge, Subtrees.of_roots(one), counts or thresholds, Limits(), nowhere)
 
 
 def compile_proof() -> None:

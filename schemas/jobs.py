@@ -14,6 +14,7 @@ from typing import Any, Literal
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import InputError
+from bicliques.schemas.leaves import Leaves, bounds_of
 from bicliques.schemas.search import JobName, Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.totals import Best, Found, PerVertex, Total
@@ -189,6 +190,35 @@ class Marked(AllMaximal):
     name = "marked"
 
 
+class AllSizes(AllMaximal):
+    """The number of p x q bicliques, maximal or not, for all p and q, as leaves of a pivot tree (`schemas.leaves`).
+
+    Twins are not merged, because the bicliques with some of them are counted, too. Engines make the total themselves.
+    """
+
+    name = "pq"
+    reductions = frozenset()
+
+    def __init__(self, search: Search) -> None:
+        super().__init__(search)
+        bounds_of(search.pq or "")
+        if search.has_thresholds or search.has_filters or search.is_containing:
+            raise InputError("--pq counts bicliques of all sizes: leave thresholds and given members out")
+        if search.sizes or search.per_vertex or search.mode != "count":
+            raise InputError(
+                "--pq counts bicliques that are not maximal: leave --sizes, --per-vertex and --fingerprint out"
+            )
+
+    @property
+    def zero(self) -> Leaves:  # type: ignore[override]
+        """No leaves."""
+        return Leaves.none()
+
+    def read_total(self, data: dict[str, Any]) -> Leaves:  # type: ignore[override]
+        """The leaves of a ledger entry."""
+        return Leaves.from_json(data)
+
+
 class LargestFew(Job):
     """The `Search.largest` largest maximal bicliques by `Search.by`, found by branch and bound."""
 
@@ -267,11 +297,13 @@ class _Keeper:
 
 
 #: All jobs by name.
-JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, EveryVertex, LargestFew, Marked)}
+JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, EveryVertex, LargestFew, Marked, AllSizes)}
 
 
 def job_of(search: Search) -> Job:
     """The job of a search."""
+    if search.pq is not None:
+        return AllSizes(search)
     if search.largest is not None:
         return LargestFew(search)
     if search.marked:

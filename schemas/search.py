@@ -21,7 +21,7 @@ By = Literal["edges", "vertices", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
 #: What may be asked of the search tree: see `schemas.jobs`.
-JobName = Literal["all", "largest", "marked", "vertices"]
+JobName = Literal["all", "largest", "marked", "pq", "vertices"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,9 @@ class Search:
     marked : bool
         Whether only bicliques with a marked edge are the result. The graph that an engine gets says which edges are
         marked. Users cannot ask for it: `pipeline.api.diffing` does.
+    pq : str or None
+        Count bicliques, maximal or not, of up to ``PxQ`` members, or of ``all`` numbers. None: only maximal ones. See
+        `schemas.leaves`.
     """
 
     mode: Mode = "list"
@@ -106,6 +109,14 @@ class Search:
         on=("mine", "flow"),
     )
     by: By = option("edges", help="what the largest have most of", group="result", on=("largest", "flow"))
+    pq: str | None = option(
+        None,
+        help="count the bicliques of p x q members, maximal or not, for all p and q up to PxQ, or for all",
+        group="result",
+        on=("count",),
+        metavar="PxQ",
+        otherwise="count the maximal ones",
+    )
     marked: bool = field(default=False, kw_only=True)
 
     @property

@@ -50,6 +50,20 @@ def whole(value: Any, what: str, least: int) -> int:
     return number
 
 
+def sizes_of(sizes: Any, what: str) -> tuple[int, int]:
+    """Two numbers of members.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not isinstance(sizes, (tuple, list)) or len(sizes) != 2:
+        raise InputError(f"{what} must be two sizes, as (2, 2), not {sizes!r:.60}")
+    left, right = sizes
+    return whole(left, "the number of left members", 1), whole(right, "the number of right members", 1)
+
+
 def share(value: Any, what: str) -> float:
     """A number from 0 to 1.
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import Entry
 from bicliques.kernels.cpu.constants import FINISHED, FULL
+from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.kernels.cpu.workspace import (
     USUAL,
     Graph,
@@ -26,11 +27,13 @@ from bicliques.kernels.cpu.workspace import (
     set_capacities,
 )
 from bicliques.kernels.graph.ranges import in_lists
+from bicliques.kernels.reference.pivot import held_bounds
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import Job, job_of
+from bicliques.schemas.leaves import bounds_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
@@ -129,10 +132,15 @@ class CpuEngine:
         self._graph: MiningGraph | None = None
         self._search: Search | None = None
         self._memory: tuple[Graph, Word, Hub, Sieve, Output] | None = None
+        self._leaves: LeafCounter | None = None
         self._is_asked_to_stop = False
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
+        if search.pq is not None:
+            result = self._counter(graph, search.pq).slice(subtrees, limits, lambda: self._is_asked_to_stop)
+            self._is_asked_to_stop = False
+            return result
         if self._memory is None or graph is not self._graph or search != self._search:
             self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
             self._graph, self._search = graph, search
@@ -150,6 +158,12 @@ class CpuEngine:
             self._is_asked_to_stop = False
         self._memory = (*self._memory[:4], run.out)
         return result
+
+    def _counter(self, graph: MiningGraph, pq: str) -> LeafCounter:
+        most = held_bounds(graph, bounds_of(pq))
+        if self._leaves is None or graph is not self._leaves.graph or most != self._leaves.most:
+            self._leaves = LeafCounter(graph, most)
+        return self._leaves
 
     def stop(self) -> None:
         """See `schemas.work.Engine`."""

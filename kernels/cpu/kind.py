@@ -20,14 +20,17 @@ def _make(halvings: int) -> Engine:
 
 
 def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
-    from bicliques.kernels.cpu.workspace import workspace_bytes
+    from bicliques.kernels.cpu import leaves, workspace
 
-    return workspace_bytes(graph, search)
+    return workspace.workspace_bytes(graph, search) if search.pq is None else leaves.workspace_bytes(graph)
 
 
 def _will_compile(search: Search) -> bool:
     from bicliques.kernels.cpu.engine import EXPLORE, EXPLORE_WITH_THRESHOLDS
+    from bicliques.kernels.cpu.leaves import COUNT_PIECES
 
+    if search.pq is not None:
+        return not COUNT_PIECES.is_kept()
     return not (EXPLORE_WITH_THRESHOLDS if search.prunes else EXPLORE).is_kept()
 
 
@@ -39,5 +42,5 @@ KIND = EngineKind(
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     will_compile=_will_compile,
-    jobs=frozenset({"all", "largest", "marked", "vertices"}),
+    jobs=frozenset({"all", "largest", "marked", "pq", "vertices"}),
 )

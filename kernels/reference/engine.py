@@ -11,12 +11,14 @@ from itertools import combinations
 
 import numpy as np
 
+from bicliques.kernels.reference.pivot import held_bounds, leaves_below
 from bicliques.kernels.reference.tree import Tree
 from bicliques.schemas.bicliques import fingerprint
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
+from bicliques.schemas.leaves import Leaves, bounds_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
@@ -47,6 +49,8 @@ class ReferenceEngine:
 
     def mine(self, graph: MiningGraph, subtrees: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         """See `schemas.work.Engine`."""
+        if search.pq is not None:
+            return self._count_leaves(graph, subtrees, search.pq, limits)
         started = time.perf_counter()
         tree, job = Tree(graph, search), job_of(search)
         take = job.taker(emit, limits)
@@ -84,6 +88,20 @@ class ReferenceEngine:
             left_over,
             EngineStats(seconds=time.perf_counter() - started),
         )
+
+    def _count_leaves(self, graph: MiningGraph, subtrees: Subtrees, pq: str, limits: Limits) -> Slice:
+        """All bicliques below one node after the other. A node is counted as a whole, or not at all."""
+        started, leaves, at = time.perf_counter(), Leaves.none(), 0
+        most = held_bounds(graph, bounds_of(pq))
+        while at < len(subtrees):
+            late = limits.seconds is not None and time.perf_counter() - started > limits.seconds
+            if at and (late or self._is_asked_to_stop):
+                break
+            leaves += leaves_below(graph, subtrees.take(at, at + 1), most)
+            at += 1
+        self._is_asked_to_stop = False
+        rest = subtrees.take(at, len(subtrees))
+        return Slice(leaves, rest, EngineStats(seconds=time.perf_counter() - started))
 
     def stop(self) -> None:
         """See `schemas.work.Engine`."""

@@ -16,6 +16,7 @@ from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.proof import vertices
 from bicliques.pipeline.results.counted import Count
+from bicliques.pipeline.results.pq import PqCounts, pq_of
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.accounts import peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import temporary_folder
@@ -23,8 +24,10 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from bicliques.pipeline.run.session import MiningSession
 from bicliques.pipeline.workers.opening import begun, check_workers
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.leaves import ALL
 from bicliques.schemas.search import Mode
-from bicliques.schemas.values import as_path
+from bicliques.schemas.values import as_path, sizes_of
 
 
 @with_options("count")
@@ -67,6 +70,8 @@ def count(
     """
     started, progress, per_vertex = startup.began(), to_callback(progress), given.get("per_vertex")
     mode: Mode = "fingerprint" if given.get("fingerprint") else "count"
+    if given.get("pq") is not None and given.get("max_results") is not None:
+        raise InputError("--pq counts all bicliques or none: leave --max-results out")
     asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None)
     if per_vertex is not None:
         per_vertex = as_path(per_vertex, "the folder of --per-vertex")
@@ -96,8 +101,9 @@ def count(
 
 def _count_of(run: Run, session: MiningSession, total_seconds: float) -> Count:
     manifest = run.folder.manifest()
+    pq = pq_of(run) if run.options.search.pq is not None and session.outcome == "complete" else None
     return Count(
-        count=session.count,
+        count=session.count if pq is None else pq.total,
         outcome=session.outcome,
         fingerprint=manifest.fingerprint if manifest else None,
         total_seconds=total_seconds,
@@ -107,4 +113,55 @@ def _count_of(run: Run, session: MiningSession, total_seconds: float) -> Count:
         options=run.options.to_json(),
         seconds=manifest.seconds if manifest else seconds_of(run),
         peak_rss=manifest.peak_rss if manifest else peak_rss_of(run, run.ledger().entries.values()),
+        pq=pq,
     )
+
+
+def pq_counts(
+    source: Any,
+    up_to: tuple[int, int] | None = None,
+    *,
+    progress: OnProgress | bool | None = None,
+    stop: threading.Event | None = None,
+    **given: Unpack[keywords.Count],
+) -> PqCounts:
+    """Count the p x q bicliques of a bipartite graph, maximal or not, for all p and q at once, exactly.
+
+    Parameters
+    ----------
+    source, progress, stop
+        As for `bicliques.mine`.
+    up_to : (int, int) or None
+        The largest p and q that are wanted, which may save time. None: all.
+    given
+        Options of `bicliques.count`, such as ``workers``.
+
+    Returns
+    -------
+    PqCounts
+        ``counts[p, q]`` is the number with p left and q right members, a whole number of any length, and
+        ``counts.total`` that of all. ``counts.checks`` says what was compared with the input.
+
+    Raises
+    ------
+    InputError
+        If the input or an option is wrong.
+    IncompleteError
+        If a limit was reached, or the numbers contradict the degrees of the input.
+    ResourceError
+        If the engine cannot run, workers fail, or a folder is full.
+
+    Examples
+    --------
+    >>> import bicliques
+    >>> counts = bicliques.pq_counts("examples/debian12_package_tag.parquet")
+    >>> counts[1, 1], counts[2, 2], counts[4, 4]
+    (112118, 101500051, 1404810060897)
+    """
+    if "pq" in given:
+        raise InputError("the largest sizes are asked for by up_to=(p, q): leave pq out")
+    given["pq"] = ALL if up_to is None else "x".join(map(str, sizes_of(up_to, "up_to")))
+    counted = count(source, progress=progress, stop=stop, **given)
+    if counted.pq is None:
+        raise IncompleteError("it ended before all were counted: count again, with a later --time-limit if it had one")
+    return counted.pq

@@ -89,6 +89,7 @@ class Count(_Search, _Session, total=False):
     fingerprint: bool
     folder: str | os.PathLike[str] | None
     per_vertex: str | os.PathLike[str] | None
+    pq: str | None
     sizes: bool
     max_results: int | None
     time_limit: float | None

@@ -252,6 +252,7 @@ def verify(
     sample: int = 1000,
     seed: int = 0,
     bound_time: float = 60.0,
+    complete: tuple[int, int] | None = None,
     progress: OnProgress | bool | None = None,
 ) -> Verification:
     """Check the results of a complete run again, from its files alone.
@@ -261,11 +262,14 @@ def verify(
     folder : path
         Folder of the run.
     sample : int
-        Number of rows to compare with the input. They are chosen at random.
+        Number of rows to compare with the input, and of bicliques to draw. They are chosen at random.
     seed : int
         Seed of that choice.
     bound_time : float
         Of a run of `largest`: most seconds for a second search, which counts that nothing is larger.
+    complete : (int, int) or None
+        Draw `sample` bicliques with so many left and right members from the input, too, and look whether all maximal
+        bicliques that contain one of them are rows. (1, 1) draws edges, and finds most. None: draw none.
     progress
         As for `mine`.
 
@@ -279,7 +283,8 @@ def verify(
     IncompleteError
         If the run is not complete, or a check fails. The error names what is wrong.
     InputError
-        If `folder` is not that of a run, or the run only counted.
+        If `folder` is not that of a run, or the run only counted; or `complete` is asked of a run that is not of all
+        maximal bicliques above its thresholds.
     ResourceError
         If the temporary folder has no room for 8 bytes per row.
 
@@ -292,7 +297,7 @@ def verify(
     """
     from bicliques.pipeline.proof.verification import verify_run  # not before it is needed
 
-    return verify_run(as_path(folder, "the folder of a run"), sample, seed, progress, bound_time)
+    return verify_run(as_path(folder, "the folder of a run"), sample, seed, progress, bound_time, complete)
 
 
 def results_of(path: Path, session: MiningSession | None, report: bool, progress: OnProgress | bool | None) -> Results:

@@ -18,6 +18,7 @@ from bicliques.pipeline.results.facts import (
     why_none,
 )
 from bicliques.pipeline.results.listing import aligned, shown
+from bicliques.pipeline.results.pq import PqCounts, digits
 from bicliques.pipeline.results.run_status import status
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.resuming import how_to_resume
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from bicliques.pipeline.results.counted import Count
     from bicliques.pipeline.results.results import Results
 
+#: Rows and columns of the table of a count of all sizes.
+_FIRST_SIZES = (6, 5)
 _WHY = {
     "max_results": "the limit on the number of results was reached",
     "time_limit": "the time limit was reached",
@@ -65,7 +68,7 @@ def run_json(results: Results) -> dict[str, Any]:
 
 def count_card(count: Count) -> str:
     """A few lines about a count."""
-    rows: list[tuple[str, object]] = [("bicliques", f"{count.count:,}")]
+    rows: list[tuple[str, object]] = [("bicliques", in_full(count.count))]
     if not count.complete:
         rows = [("bicliques", f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
     elif count.count == 0:
@@ -81,7 +84,10 @@ def count_card(count: Count) -> str:
         rows.append(("only with", wanted))
     rows += [("root side", count.graph["root_side"]), ("engine", count.options["engine"])]
     rows += [("seconds", f"{seconds_words(count.seconds)}; {count.total_seconds:.2f} in all")]
-    text = _lines([*rows, ("memory", memory_words(count.peak_rss))])
+    rows += [("memory", memory_words(count.peak_rss))]
+    if count.pq is not None:
+        return f"{_lines([*rows, ('as the input says', ', '.join(count.pq.checks))])}\n\n{pq_table(count.pq)}"
+    text = _lines(rows)
     return text if count.sizes is None else f"{text}\n\n{size_table(count.sizes)}"
 
 
@@ -98,6 +104,22 @@ def size_table(sizes: SizeCounts) -> str:
     rows += [[name, *(f"{n:,}" if n else "." for n in line)] for name, line in zip(down, table.count, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
+
+
+def in_full(number: int) -> str:
+    """A number with all of its digits, or the first of very many."""
+    text = digits(number)
+    return f"{number:,}" if len(text) <= 40 else f"{text[0]}.{text[1:4]}... x 10^{len(text) - 1:,}"
+
+
+def pq_table(counts: PqCounts) -> str:
+    """The numbers of p x q bicliques: all that were asked for, and the first of all sizes."""
+    table = counts.table(None if counts.up_to else _FIRST_SIZES)
+    if not table:
+        return "no bicliques"
+    rows = [["left \\ right", *map(str, range(1, len(table[0]) + 1))]]
+    rows += [[str(p), *map(in_full, row)] for p, row in enumerate(table, 1)]
+    return "\n".join(aligned(rows, ">" * len(rows[0])))
 
 
 def communities_card(found: Communities) -> str:

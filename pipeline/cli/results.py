@@ -24,7 +24,20 @@ def _add_verify(command: argparse.ArgumentParser) -> None:
         help="of the largest: most seconds for a second search, which counts that nothing is larger (default: 60)",
     )
     command.add_argument(
-        "--sample", type=natural, default=1000, metavar="ROWS", help="rows to compare with the input (default: 1000)"
+        "--complete",
+        nargs="?",
+        const=(1, 1),
+        type=pair,
+        metavar="PxQ",
+        help="look for missing rows, too: draw bicliques of P x Q from the input, and see that all maximal ones around "
+        "them are rows (without PxQ: 1x1, which are edges and find most; default: do not look)",
+    )
+    command.add_argument(
+        "--sample",
+        type=natural,
+        default=1000,
+        metavar="ROWS",
+        help="rows to compare with the input, and bicliques to draw (default: 1000)",
     )
     command.add_argument("--seed", type=natural, default=0, metavar="N", help="of the choice of rows (default: 0)")
     add_quiet(command)
@@ -91,7 +104,7 @@ def _verify(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.cli import cards
     from bicliques.pipeline.proof.verification import verify_run
 
-    how = {"sample": arguments.sample, "seed": arguments.seed, "bound_time": arguments.bound_time}
+    how = {name: getattr(arguments, name) for name in ("sample", "seed", "bound_time", "complete")}
     found = verify_run(arguments.run, progress=progress(arguments), **how)
     say(arguments, lambda: vars(found) | {"fingerprint": str(found.fingerprint)}, lambda: cards.verify_card(found))
     return COMPLETE

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,10 @@ from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.facts import BEFORE_MINING
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.totals import Best, Total
-from bicliques.schemas.values import seconds, whole
+from bicliques.schemas.values import seconds, sizes_of, whole
+
+if TYPE_CHECKING:
+    from bicliques.pipeline.proof.completeness import Drawn
 
 #: About how many neighbours are gathered at a time, to bound memory.
 _CHUNK = 1 << 20
@@ -136,6 +139,7 @@ def verify_run(
     seed: int = 0,
     progress: OnProgress | bool | None = None,
     bound_time: float = BOUND_TIME_S,
+    complete: tuple[int, int] | None = None,
 ) -> Verification:
     """Read all parts again and check them.
 
@@ -144,13 +148,15 @@ def verify_run(
     path : Path
         Folder of a complete run.
     sample : int
-        Number of rows to compare with the input. They are chosen at random.
+        Number of rows to compare with the input, and of bicliques to draw. They are chosen at random.
     seed : int
         Seed of that choice.
     progress : callable, bool or None
         See `pipeline.run.progress.to_callback`.
     bound_time : float
         Most seconds for `pipeline.proof.certificate`, if the run found the largest.
+    complete : (int, int) or None
+        Draw bicliques of so many members, too, and look for rows that are missing (`pipeline.proof.completeness`).
 
     Raises
     ------
@@ -169,6 +175,7 @@ def verify_run(
     """
     sample, seed = whole(sample, "the number of rows to compare", 0), whole(seed, "the seed", 0)
     bound_time = seconds(bound_time, "the time for the bound", or_0=True)
+    complete = None if complete is None else sizes_of(complete, "--complete")
     url = store_url(path)
     if url is not None:
         from bicliques.pipeline.run.bucket import (
@@ -176,7 +183,7 @@ def verify_run(
         )
 
         with copy_for_check(url) as folder:
-            return verify_run(folder, sample, seed, progress, bound_time)
+            return verify_run(folder, sample, seed, progress, bound_time, complete)
     started = time.perf_counter()
     run = Run.at(path)
     search, manifest = run.options.search, run.folder.manifest()
@@ -197,8 +204,13 @@ def verify_run(
             raise IncompleteError(f"the certificate of {path} is not that of its ledger; {_withdraw(path)}")
         bound = ledger.total
     on_progress = to_callback(progress)
+    drawn = None
+    if complete is not None:
+        from bicliques.pipeline.proof.completeness import draw  # only where it is asked for, because it imports engines
+
+        drawn = draw(run, read_edges(run.folder), complete, whole(sample, "the number to draw", 1), seed, on_progress)
     reading = _Reading(run, manifest, sample, seed, on_progress)
-    reading.run()
+    reading.run(drawn)
     certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)
     files = number(len(manifest.parts), "part is the file", "parts are the files")
     return Verification(
@@ -224,6 +236,7 @@ def verify_run(
         sampled_only=(
             f"in {number(len(reading.wanted), 'row')} chosen at random (seed {seed}), every pair is an edge of the "
             "input, and no vertex of the input can be added",
+            *((drawn.words(search, seed),) if drawn else ()),
         ),
         not_proven=(
             "rows outside the sample were not compared with the input",
@@ -290,18 +303,24 @@ class _Reading:
         self._piece_bytes = min(max(of_all // (_PIECES * self._threads), PIECE_BYTES), _MOST_PIECE_BYTES)
         self._own, self._sums = threading.local(), list[Summary]()
 
-    def run(self) -> None:
+    def run(self, drawn: Drawn | None = None) -> None:
         """Read all rows and check them. Raises an `IncompleteError` at the first check that fails."""
+        self.wanted_hashes = np.empty(0, np.uint64) if drawn is None else drawn.found[0]
+        self.seen = np.zeros(len(self.wanted_hashes), np.bool_)
         with Repeats(self.manifest.count) as repeats:
             self._read_all(repeats)
             self._check_totals()
             refuse_equal_rows(self.opened, self.manifest.parts, repeats.found())
+        if drawn is not None:
+            drawn.refuse_missing(self.opened.path, self.seen)
         self._check_summary(Summary.of(self._sums, *map(len, self.opened.hashes)))
 
     def _read_all(self, repeats: Repeats) -> None:
         started = time.monotonic()
         for part, hashes in in_order(self._read, self._pieces(), self._threads):
             repeats.add(hashes)
+            at = np.searchsorted(hashes, self.wanted_hashes)
+            self.seen |= hashes[np.minimum(at, len(hashes) - 1)] == self.wanted_hashes
             own = int(np.add.reduce(hashes, dtype=np.uint64))
             self.held[part] = self.held[part][0] + len(hashes), (self.held[part][1] + own) % 2**64
             self.fingerprint = (self.fingerprint + own) % 2**64

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bicliques.pipeline.results.pq import PqCounts, digits
 from bicliques.pipeline.run.progress import number
 from bicliques.schemas.manifest import Outcome
 from bicliques.schemas.sizes import SizeCounts
@@ -12,7 +13,7 @@ from bicliques.schemas.sizes import SizeCounts
 
 @dataclass(frozen=True)
 class Count:
-    """How many maximal bicliques there are.
+    """How many maximal bicliques there are, or with `pq` how many there are at all.
 
     Parameters
     ----------
@@ -34,6 +35,8 @@ class Count:
         Largest resident memory in bytes, of this process and of its workers.
     vertices : str or None
         The folder of ``left.parquet`` and ``right.parquet``. None unless it was asked for and all were counted.
+    pq : PqCounts or None
+        Numbers of bicliques that need not be maximal. None unless they were asked for and all were counted.
     """
 
     count: int
@@ -47,10 +50,14 @@ class Count:
     seconds: dict[str, float]
     peak_rss: dict[str, Any]
     vertices: str | None = None
+    pq: PqCounts | None = None
 
     def __repr__(self) -> str:
+        what = (
+            number(self.count, "maximal biclique") if self.pq is None else f"{digits(self.count)} bicliques of any size"
+        )
         more = "" if self.complete else f" so far ({self.outcome})"
-        return f"<{number(self.count, 'maximal biclique')}{more}, in {self.total_seconds:.2f} s>"
+        return f"<{what}{more}, in {self.total_seconds:.2f} s>"
 
     @property
     def complete(self) -> bool:
@@ -61,4 +68,6 @@ class Count:
         """A dictionary of plain values, for JSON."""
         text = None if self.fingerprint is None else str(self.fingerprint)
         sizes = None if self.sizes is None else self.sizes.to_json()
-        return vars(self) | {"complete": self.complete, "fingerprint": text, "sizes": sizes}
+        pq = None if self.pq is None else self.pq.to_json()
+        count = self.count if self.count < 2**63 else digits(self.count)
+        return vars(self) | {"count": count, "complete": self.complete, "fingerprint": text, "sizes": sizes, "pq": pq}

@@ -85,13 +85,16 @@ def before_mining(engine: str, search: Search, on_progress: OnProgress) -> None:
         note = f"compiling the {kind.name} engine, once in this environment: about ten seconds"
         on_progress(Progress("mine", note=note))
     if kind.platform.is_used_by_driver:
-        load_engine(kind.name, search.prunes)
+        load_engine(kind.name, search.prunes, search.pq is not None)
 
 
 @cache
-def load_engine(name: str, prunes: bool) -> None:
-    """Load the code of an engine into this process, or compile it, for searches with or without thresholds."""
-    engines.compile_engine(name, Search(min_left=2) if prunes else Search())
+def load_engine(name: str, prunes: bool, pq: bool = False) -> None:
+    """Load the code of an engine into this process, or compile it, for searches with or without thresholds.
+
+    With `pq` that for bicliques which need not be maximal.
+    """
+    engines.compile_engine(name, Search("count", pq="all") if pq else Search(min_left=2) if prunes else Search())
 
 
 @cache

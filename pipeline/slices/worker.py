@@ -269,7 +269,8 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     else:  # every thread has an engine of its own, and they share its code
         from bicliques.pipeline.slices import first_use  # which imports all readers; a worker with a GPU needs none
 
-        first_use.load_engine(kind.name, opened.options.search.prunes)
+        search = opened.options.search
+        first_use.load_engine(kind.name, search.prunes, search.pq is not None)
         if opened.job.rows != "none":
             first_use.before_proving()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)

@@ -111,7 +111,7 @@ def test_statistics_add_up_and_ratios_stay_ratios(calls: list[tuple[float, float
 
 
 def test_the_job_of_a_search() -> None:
-    names = ("all", "vertices", "largest", "marked")
+    names = ("all", "vertices", "largest", "marked", "pq")
     assert {name: job.name for name, job in JOBS.items()} == {name: name for name in names}
     assert isinstance(job_of(Search()), AllMaximal)
     assert isinstance(job_of(Search(largest=3)), LargestFew)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from math import comb
+
 import networkx as nx
 import numpy as np
 
@@ -44,6 +47,23 @@ def cliques(edges: np.ndarray) -> Pairs:
         right = tuple(sorted(i for side, i in clique if side == "r"))
         if left and right:
             found.add((left, right))
+    return found
+
+
+def bicliques_by_size(edges: np.ndarray) -> Counter[tuple[int, int]]:
+    """How many p x q bicliques there are, maximal or not, by the definition: all sets of some 10 left vertices."""
+    neighbours: dict[int, int] = {}
+    for u, v in edges.tolist():
+        neighbours[u] = neighbours.get(u, 0) | 1 << v
+    shared: Counter[tuple[int, int]] = Counter()  # by the number of left vertices, and how many neighbours all share
+    sets = [(0, -1)]
+    for own in neighbours.values():
+        sets += [(p + 1, common & own) for p, common in sets]
+    shared.update((p, common.bit_count()) for p, common in sets[1:])
+    found: Counter[tuple[int, int]] = Counter()
+    for (p, common), number in shared.items():
+        for q in range(1, common + 1):
+            found[p, q] += number * comb(common, q)
     return found
 
 

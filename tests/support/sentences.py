@@ -65,7 +65,16 @@ WRONG: dict[str, list[dict[str, Any]]] = {
         {"min_left": 2**63},
     ],
     "largest": [*_ANY, {"top": 0}, {"by": "size"}, {"time_limit": -1.0}],
-    "count": [*_ANY, {"folder": "no/folder"}, {"per_vertex": "FULL"}, {"max_results": -1}],
+    "count": [
+        *_ANY,
+        {"folder": "no/folder"},
+        {"per_vertex": "FULL"},
+        {"max_results": -1},
+        {"pq": "2"},
+        {"pq": "all", "min_left": 2},
+        {"pq": "2x2", "sizes": True},
+        {"pq": "2x2", "max_results": 3},
+    ],
     "dry_run": [*_ANY, {"sample_time": 0.0}],
     "diff": [{"added": "no.csv"}, {"removed": "no.csv"}],
 }

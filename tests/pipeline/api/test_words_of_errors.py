@@ -38,6 +38,8 @@ WRONG: list[dict[str, Any]] = [
     {"containing_left_from": "no file"},
     {"containing_right_from": "no file"},
     {"max_results": 0},
+    {"pq": "4"},
+    {"pq": "4x4", "max_results": 3},
     {"time_limit": 0.0},
     {"engine": "bitmatrix"},
     {"engine": "nothing"},

@@ -1,0 +1,55 @@
+"""How many neighbours any two vertices of a side share, by the pairs of edges that meet in a vertex (wedges)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bicliques.kernels.compiled.jit import entry
+
+
+@entry
+def count_common(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    other_indptr: np.ndarray,
+    other_indices: np.ndarray,
+    shared: np.ndarray,
+    met: np.ndarray,
+    pairs: np.ndarray,
+) -> int:
+    """Count the pairs of vertices of a side by how many neighbours they share. Those that share none are left out.
+
+    Parameters
+    ----------
+    indptr, indices : ndarray of int64, ndarray of int32
+        The neighbours of each vertex of the side.
+    other_indptr, other_indices : the same of the other side
+        Ascending.
+    shared, met : ndarray of int32, shape (number of vertices of the side,)
+        Zeros, which stay zeros, and room.
+    pairs : ndarray of int64, shape (largest degree + 1,)
+        By number of neighbours: the pairs are added.
+
+    Returns
+    -------
+    int
+        The number of all these pairs.
+    """
+    total = np.int64(0)
+    for v in range(len(indptr) - 1):
+        n = 0
+        for e in range(indptr[v], indptr[v + 1]):
+            u = indices[e]
+            for f in range(other_indptr[u], other_indptr[u + 1]):
+                w = other_indices[f]
+                if w >= v:
+                    break
+                if shared[w] == 0:
+                    met[n] = w
+                    n += 1
+                shared[w] += 1
+        for k in range(n):
+            pairs[shared[met[k]]] += 1
+            shared[met[k]] = 0
+        total += n
+    return int(total)

@@ -1,0 +1,143 @@
+"""The numbers of p x q bicliques of a run, compared with what the degrees and the wedges of its input say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from bicliques.kernels.compiled.butterflies import count_common
+from bicliques.pipeline.run.opened import Run
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.leaves import Leaves, Range, bounds_of, ways
+from bicliques.schemas.values import sizes_of
+
+#: Rows and columns of the table of a count of all sizes, as JSON.
+_TOLD = 20
+
+
+@dataclass(frozen=True, eq=False)
+class PqCounts:
+    """How many bicliques there are, maximal or not, for all numbers of left and of right members.
+
+    Parameters
+    ----------
+    leaves : Leaves
+    up_to : (int, int) or None
+        The largest numbers that were asked for. None: all.
+    checks : tuple of str
+        What was compared with the input.
+    """
+
+    leaves: Leaves
+    up_to: tuple[int, int] | None
+    checks: tuple[str, ...]
+
+    def __getitem__(self, sizes: tuple[int, int]) -> int:
+        """The number of bicliques with p left and q right members: ``counts[p, q]``.
+
+        Raises
+        ------
+        InputError
+            If these are not two numbers of 1 or more, or more than was asked for.
+        """
+        p, q = sizes_of(sizes, "the key of a number of bicliques")
+        if self.up_to is not None and (p > self.up_to[0] or q > self.up_to[1]):
+            most = "x".join(map(str, self.up_to))
+            raise InputError(f"{p}x{q} bicliques were not counted, but those up to {most}; count again with more")
+        return self.leaves.bicliques((p, p), (q, q))
+
+    @cached_property
+    def total(self) -> int:
+        """The number of all bicliques that were asked for."""
+        p, q = self.up_to or (None, None)
+        return self.leaves.bicliques((1, p), (1, q))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The largest p and the largest q for which there are bicliques, among those that were asked for."""
+        left, right = self.leaves.keys[:, :2].sum(axis=1), self.leaves.keys[:, 2:].sum(axis=1)
+        there = (left > 0) & (right > 0)
+        most = [int(side[there].max(initial=0)) for side in (left, right)]
+        return tuple(map(min, most, self.up_to or most))  # type: ignore[return-value]
+
+    def table(self, most: tuple[int, int] | None = None) -> list[list[int]]:
+        """The numbers of all p and q that were asked for and occur, or of at most so many."""
+        p, q = map(min, self.shape, most or self.shape)
+        return [[self[i, k] for k in range(1, q + 1)] for i in range(1, p + 1)]
+
+    def to_json(self) -> dict[str, Any]:
+        """The numbers as text, because they have any length, and what was checked. Of all sizes, up to 20 x 20."""
+        table = self.table(None if self.up_to else (_TOLD, _TOLD))
+        texts = [[digits(n) for n in row] for row in table]
+        return {"up_to": self.up_to, "table": texts, "total": digits(self.total), "checks": list(self.checks)}
+
+
+def digits(number: int) -> str:
+    """A whole number as text. Python alone refuses one of more than 4,300 digits."""
+    return str(Decimal(number))
+
+
+def pq_of(run: Run) -> PqCounts:
+    """The numbers of a run whose leaves are all counted.
+
+    Raises
+    ------
+    IncompleteError
+        If they contradict the input, or the ledger is damaged.
+    """
+    leaves, pq = run.ledger().total, run.options.search.pq
+    assert isinstance(leaves, Leaves)
+    assert pq is not None
+    return PqCounts(leaves, bounds_of(pq), check_leaves(leaves, run.graph, bounds_of(pq)))
+
+
+def check_leaves(leaves: Leaves, graph: MiningGraph, up_to: tuple[int, int] | None) -> tuple[str, ...]:
+    """Compare leaves with their checksum, and what follows from them with what the input says.
+
+    Returns
+    -------
+    tuple of str
+        What was compared.
+
+    Raises
+    ------
+    IncompleteError
+        Something is not equal.
+    """
+    if not leaves.is_whole:
+        raise IncompleteError("the leaves do not have their checksum; count again")
+    names = ["checksum of the leaves"]
+    for name, (left, right), number in _expected(graph, up_to):
+        if (found := leaves.bicliques(left, right)) != number:
+            raise IncompleteError(
+                f"the leaves give {digits(found)} {name}, and the input has {digits(number)}; count again"
+            )
+        names.append(name)
+    return tuple(names)
+
+
+def _expected(graph: MiningGraph, up_to: tuple[int, int] | None) -> Iterator[tuple[str, tuple[Range, Range], int]]:
+    """What is counted, the sizes of these bicliques, and their number by degrees and wedges."""
+    roots, base = (graph.root_indptr, graph.root_indices), (graph.base_indptr, graph.base_indices)
+    sides = ("left", "right") if graph.root_side == "left" else ("right", "left")
+    n, most = graph.n_roots, {side: up_to and max(up_to[side == "right"], 2) for side in sides}
+    degrees = [np.bincount(np.diff(indptr)) for indptr, _ in (roots, base)]
+    pairs = np.zeros(len(degrees[0]) + 1, np.int64)
+    if n:
+        count_common(*roots, *base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs)
+
+    def stars(side: int, p: int, q: Range, numbers: np.ndarray) -> tuple[tuple[Range, Range], int]:
+        number = sum(ways(0, d, *q) * int(numbers[d]) for d in np.flatnonzero(numbers).tolist())
+        return (((p, p), q) if sides[side] == "left" else (q, (p, p))), number
+
+    yield "edges", *stars(0, 1, (1, 1), degrees[0])
+    for side in (0, 1):
+        yield f"bicliques with 1 {sides[side]} member", *stars(side, 1, (1, most[sides[1 - side]]), degrees[side])
+    yield "butterflies", *stars(0, 2, (2, 2), pairs)
+    yield f"bicliques with 2 {sides[0]} members", *stars(0, 2, (1, most[sides[1]]), pairs)

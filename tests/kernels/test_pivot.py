@@ -1,0 +1,199 @@
+"""The number of p x q bicliques of random and of known graphs, whatever is done first and wherever a slice ends."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from math import comb
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bicliques.kernels.cpu import leaves as cpu_leaves
+from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.graph.prepare import prepare
+from bicliques.kernels.reference.engine import ReferenceEngine
+from bicliques.pipeline.results.pq import check_leaves
+from bicliques.schemas.emit import nowhere
+from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import job_of
+from bicliques.schemas.leaves import Leaves, bounds_of, mixes
+from bicliques.schemas.options import BuildOptions
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
+from tests.support.known import NOT_HERE, dense_edges, known_graph
+from tests.support.oracles import bicliques_by_size, random_edges
+
+
+def graph_of(edges: np.ndarray, side: Any = "auto") -> MiningGraph:
+    left, right = (np.ascontiguousarray(edges[:, k]) for k in (0, 1))
+    n_left, n_right = (int(own.max()) + 1 for own in (left, right))
+    reductions = job_of(Search("count", pq="all")).reductions
+    return prepare(left, right, n_left, n_right, BuildOptions(root_side=side), reductions=reductions)[0]
+
+
+def counted(engine: Any, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
+    """The leaves of a graph in as many slices as it takes, which divide what is left among `pieces`."""
+    search, work = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots))
+    total = Leaves.none()
+    while len(work):
+        done = engine.mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
+        total, work = total + done.total, done.left_over.check(graph.n_roots)
+    return total
+
+
+def of_size(found: Leaves, p: int, q: int) -> int:
+    return found.bicliques((p, p), (q, q))
+
+
+def random_graphs(seed: int, n: int) -> Any:
+    """Graphs of up to 8 x 8 vertices, with the numbers of their bicliques by the definition."""
+    rng = np.random.default_rng(seed)
+    for k in range(n):
+        edges = random_edges(rng, *rng.integers(1, 9, 2).tolist(), rng.uniform(0.1, 0.95))
+        yield k, graph_of(edges, ("left", "right")[k % 2]), bicliques_by_size(edges)
+
+
+def check(found: Leaves, expected: Any, most: tuple[int, int] = (7, 7)) -> None:
+    for p, q in itertools.product(range(1, most[0] + 1), range(1, most[1] + 1)):
+        assert of_size(found, p, q) == expected[p, q]
+    some = sum(n for (p, q), n in expected.items() if p <= 2 and 2 <= q <= most[1])
+    assert found.bicliques((1, 2), (2, most[1])) == some
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2))])
+def test_all_sizes_of_random_graphs_are_those_of_the_definition(seed: int) -> None:
+    engine = CpuEngine()
+    for k, graph, expected in random_graphs(seed, 1200):
+        found = counted(engine, graph, "all", (None, 0.0)[k % 3 == 0], (1, 5)[k % 5 == 0])
+        check(found, expected)
+        assert found.bicliques((1, None), (1, None)) == sum(expected.values())
+        if k % 4 == 0:
+            assert len(check_leaves(found, graph, None)) == 6
+            bounded = counted(engine, graph, "2x4")
+            check(bounded, expected, (2, 4))
+            check_leaves(bounded, graph, bounds_of("2x4"))
+
+
+def test_the_reference_counts_as_the_definition_does() -> None:
+    for k, graph, expected in random_graphs(5, 150):
+        found = counted(ReferenceEngine(), graph, "all", (None, 0.0)[k % 3 == 0], (1, 5)[k % 5 == 0])
+        check(found, expected)
+        check_leaves(found, graph, None)
+        check(counted(ReferenceEngine(), graph, "3x1"), expected, (3, 1))
+
+
+def test_a_number_of_leaves_that_is_changed_by_one_is_noticed() -> None:
+    """By the checksum, and where a leaf has few held vertices also by what degrees and wedges say."""
+    by_degrees = changed = 0
+    for _, graph, _ in random_graphs(6, 40):
+        found = counted(CpuEngine(), graph)
+        for k, by in itertools.product(range(len(found.number)), (-1, 1)):
+            number = found.number.copy()
+            number[k] += by
+            wrong, changed = Leaves(found.keys, number, found.mix), changed + 1
+            with pytest.raises(IncompleteError, match="do not have their checksum"):
+                check_leaves(wrong, graph, None)
+            by_degrees += 1
+            fitting = Leaves(found.keys, number, int((mixes(found.keys) * number.astype(np.uint64)).sum()))
+            with contextlib.suppress(IncompleteError):
+                check_leaves(fitting, graph, None)
+                by_degrees -= 1
+    assert changed >= by_degrees > 0.9 * changed
+
+
+@pytest.mark.parametrize("shape", [(3, 200), (130, 70), (64, 64), (65, 63)])
+def test_rows_of_more_than_one_word(shape: tuple[int, int]) -> None:
+    """Left vertex u is joined to the right vertices from u on. Of p chosen ones, the last decides what all share."""
+    left, right = shape
+    found = counted(CpuEngine(), graph_of(np.argwhere(np.triu(np.ones(shape, bool))).astype(np.int32)))
+    rng = np.random.default_rng(1)
+    for p, q in [(1, 1), (2, 2), *rng.integers(1, 9, (20, 2)).tolist()]:
+        assert of_size(found, p, q) == sum(comb(u, p - 1) * comb(right - u, q) for u in range(min(left, right)))
+    large = of_size(found, 20, 20)
+    assert large == sum(comb(u, 19) * comb(right - u, 20) for u in range(min(left, right)))
+    assert shape != (130, 70) or large > 2**63
+
+
+@pytest.mark.parametrize(("limit", "least"), [("_HEAVY", 1), ("_HEAVY", 7), ("_HEAVY", 100), ("_WIDE", 3)])
+def test_heavy_pieces_are_divided_and_counted_once(limit: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(random_edges(np.random.default_rng(3), 16, 12, 0.5))
+    expected = counted(CpuEngine(), graph)
+    monkeypatch.setattr(cpu_leaves, limit, least)
+    monkeypatch.setattr(cpu_leaves, "_CHILDREN", 3)
+    found = counted(CpuEngine(), graph)
+    assert found != expected
+    for p, q in itertools.product(range(1, 9), range(1, 9)):
+        assert of_size(found, p, q) == of_size(expected, p, q)
+    check_leaves(found, graph, None)
+
+
+def test_tables_of_few_places_are_emptied_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = graph_of(random_edges(np.random.default_rng(4), 20, 25, 0.5))
+    expected = counted(CpuEngine(), graph)
+    assert len(expected.number) > 100
+    monkeypatch.setattr(cpu_leaves, "_PLACES", 32)
+    for seconds in (None, 0.0):  # also where a slice ends just then
+        found = counted(CpuEngine(), graph, seconds=seconds)
+        check_leaves(found, graph, None)
+        assert found.bicliques((1, None), (1, None)) == expected.bicliques((1, None), (1, None))
+
+
+def test_a_slice_of_no_time_ends_and_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpu_leaves, "_PULSE", 1)
+    graph = graph_of(random_edges(np.random.default_rng(3), 60, 60, 0.5))
+    search, engine = Search("count", pq="all"), CpuEngine()
+    first = engine.mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), search, Limits(0.0), nowhere)
+    assert len(first.left_over)
+    whole = counted(CpuEngine(), graph).bicliques((1, None), (1, None))
+    rest = engine.mine(graph, first.left_over, search, Limits(), nowhere)
+    assert (first.total + rest.total).bicliques((1, None), (1, None)) == whole
+    engine.stop()
+    stopped = engine.mine(graph, first.left_over, search, Limits(), nowhere)
+    assert len(stopped.left_over)
+
+
+#: Numbers by another program: (2,2), (3,3), (4,4).
+KNOWN = {
+    "debian12_package_tag": (101_500_051, 21_625_794_410, 1_404_810_060_897),
+    "ucforum": (76_095, 39_733, 3_059),
+    "moreno_crime": (143, 0, 0),
+    "escorts": (231_440, 160_143, 20_931),
+    "dblp4_paper_author": (42_047, 8_671, 772),
+    "dbpedia_writers": (126_753, 155_958, 148_789),
+    "movielens_ut": (1_580_737, 11_968_821, 27_563_333),
+    "cp4im_vote": (2_987_550, 295_060_417, 12_026_876_105),
+    "marvel": (10_709_594, 462_550_547, 8_634_112_357),
+    "movielens_ti": (959_491, 2_578_855, 4_213_666),
+    "movielens_ui": (7_490_391, 149_912_190, 857_935_315),
+    "youtube": (12_540_261, 146_517_782, 626_892_852),
+    "fimi_mushroom": (2_052_255_916, 5_591_088_030_085, 5_822_676_676_305_609),
+}
+#: Numbers of other sizes.
+MORE = {"ucforum": {(1, 2): 65_776, (2, 1): 109_045}, "marvel": {(1, 2): 12_299_444, (2, 1): 569_770}}
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    if name in ("movielens_ui", "youtube", "fimi_mushroom"):
+        return [pytest.mark.golden, pytest.mark.exhaustive]
+    return [] if name.startswith("debian") else [pytest.mark.golden]
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in KNOWN])
+def test_known_numbers(name: str) -> None:
+    if known_graph(name) is None:
+        pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
+    graph = graph_of(dense_edges(known_graph(name)))
+    found = counted(CpuEngine(), graph)
+    assert tuple(of_size(found, k, k) for k in (2, 3, 4)) == KNOWN[name]
+    assert MORE.get(name, {}) == {(p, q): of_size(found, p, q) for p, q in MORE.get(name, {})}
+    check_leaves(found, graph, None)
+    if name == "ucforum":
+        assert found.bicliques((1, None), (1, None)) == 85236745948052059954262681344636984797
+    if name == "debian12_package_tag":
+        assert 6 * 10**3092 <= found.bicliques((1, None), (1, None)) < 7 * 10**3092
+    if name == "movielens_ut":  # a program that adds up floats prints 519669910723772288
+        assert of_size(found, 2, 8) > 2**53
+        assert 0 < abs(of_size(found, 2, 8) - 519669910723772288) < 100

@@ -1,0 +1,114 @@
+"""Counts of p x q bicliques from Python and on the command line."""
+
+from __future__ import annotations
+
+import json
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bicliques as bq
+from bicliques.kernels import engines
+from bicliques.pipeline.results import pq
+from bicliques.pipeline.results.pq import digits
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.search import Search
+from tests.support.commands import run
+from tests.support.oracles import bicliques_by_size, random_edges
+from tests.support.runs import write_edges
+
+EDGES = random_edges(np.random.default_rng(8), 9, 12, 0.5)
+EXPECTED = bicliques_by_size(EDGES)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    return write_edges(tmp_path / "g.parquet", EDGES)
+
+
+@pytest.mark.parametrize(("engine", "workers"), [("reference", 0), ("cpu", 0), ("cpu", 2)])
+def test_every_pair_of_sizes_has_its_number(source: Path, engine: str, workers: int) -> None:
+    counts = bq.pq_counts(source, engine=engine, workers=workers, slice_seconds=0.01)
+    assert all(counts[p, q] == EXPECTED[p, q] for p in range(1, 11) for q in range(1, 14))
+    assert all(type(counts[p, 2]) is int for p in (1, 2, 9))
+    assert counts.total == sum(EXPECTED.values())
+    assert counts.checks[0] == "checksum of the leaves"
+    assert {"edges", "butterflies"} < set(counts.checks)
+    assert counts.shape == tuple(max(side) for side in zip(*EXPECTED, strict=True))
+
+
+def test_sizes_up_to_a_bound_are_all_that_is_told(source: Path) -> None:
+    some = bq.pq_counts(source, (2, 3), workers=0)
+    assert some.table() == [[EXPECTED[p, q] for q in (1, 2, 3)] for p in (1, 2)]
+    assert some.total == sum(map(sum, some.table()))
+    for wrong, why in (((3, 1), "3x1 bicliques were not counted"), ((0, 1), "at least 1"), (2, "must be two sizes")):
+        with pytest.raises(InputError, match=why):
+            some[wrong]  # type: ignore[index]
+
+
+def test_the_command_prints_the_table(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, _ = run(capsys, "count", source, "--pq", "2x3", "--quiet")
+    assert code == 0
+    assert [f"{EXPECTED[2, q]:,}" for q in (1, 2, 3)] == text.splitlines()[-1].split()[1:]
+    assert "as the input says: checksum of the leaves, edges" in text
+    code, text, _ = run(capsys, "count", source, "--pq", "all", "--quiet", "--json")
+    told = json.loads(text)
+    assert told["pq"]["total"] == str(sum(EXPECTED.values()))
+    assert told["pq"]["table"][1][1] == str(EXPECTED[2, 2])
+    assert len(told["pq"]["checks"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--pq", "2"), "--pq must be two numbers from 1 to 999999999, as 4x4, or the word all, not '2'"),
+        (("--pq", "all", "--min-left", "2"), "leave thresholds and given members out"),
+        (("--pq", "all", "--max-results", "2"), "leave --max-results out"),
+        (("--pq", "2x2", "--sizes"), "leave --sizes, --per-vertex and --fingerprint out"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    source: Path, options: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, text, errors = run(capsys, "count", source, *options, "--quiet")
+    assert (code, text) == (2, "")
+    assert why in errors
+    assert errors.count("\n") == 1
+
+
+@pytest.mark.parametrize("engine", ["bitmatrix", "cumbe"])
+def test_engines_of_a_gpu_say_that_they_do_not_count_them(engine: str) -> None:
+    assert engines.kind(engine).lacks(Search("count", pq="all")) == "it cannot do the job 'pq'"
+
+
+@pytest.mark.parametrize("wrong", [(2,), (0, 2), 4, (2, 2, 2), ("a", 2), "2x2"])
+def test_sizes_that_are_none_are_refused(source: Path, wrong: object) -> None:
+    with pytest.raises(InputError):
+        bq.pq_counts(source, wrong)  # type: ignore[arg-type]
+
+
+def test_a_count_that_was_stopped_has_no_numbers(source: Path) -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(IncompleteError, match="count again, with a later time_limit if it had one"):
+        bq.pq_counts(source, workers=0, stop=stop)
+
+
+def test_numbers_that_contradict_the_wedges_are_refused(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pq, "count_common", lambda *arrays: arrays[-1].__setitem__(2, 1))
+    with pytest.raises(IncompleteError, match="butterflies, and the input has 1; count again"):
+        bq.pq_counts(source, workers=0)
+
+
+def test_numbers_of_any_length_become_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    n = 7 * 10**9000 + 12
+    assert digits(n) == "7" + "0" * 8998 + "12"
+    assert [digits(k) for k in (0, 5, 10**4000 - 1)] == ["0", "5", "9" * 4000]
+    complete = write_edges(tmp_path / "k.parquet", np.argwhere(np.ones((70, 80), bool)).astype(np.int32))
+    _, text, _ = run(capsys, "count", complete, "--pq", "all", "--quiet", "--json")
+    assert json.loads(text)["pq"]["total"] == str((2**70 - 1) * (2**80 - 1))
+    assert json.loads(text)["count"] == str((2**70 - 1) * (2**80 - 1))
+    _, text, _ = run(capsys, "count", complete, "--pq", "all", "--quiet")
+    assert "bicliques: 1.427... x 10^45" in text
