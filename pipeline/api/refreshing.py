@@ -217,13 +217,16 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
 
 
 def fill_night(path: Path, workers: WorkerOptions) -> str | None:
-    """Fill the run of a night from the run before it in its series; see `fill`. None, too, if there is none before."""
+    """Fill the run of a night from the run before it in its series; see `fill`. None, too, if there is none before.
+
+    A run before that is damaged is a reason to mine, because a night has to give a run.
+    """
     with steps.opened(path) as run:
         if run.job.name != "all" or run.job.rows != "slices" or (before := run_before(path)) is None:
             return None
         try:
             return fill(run, parent_at(before.path), workers, to_callback(False))
-        except InputError as error:
+        except (IncompleteError, InputError) as error:
             return str(error)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -356,6 +357,13 @@ def test_a_night_is_refreshed_from_the_one_before_it_or_mined_and_says_why(
     assert "refreshed from" in str(artifacts(third))
     assert run(tmp_path, "2026-01-04").name == "Unchanged"
     write_edges(tmp_path / "g.parquet", EDGES[1:])
+    for part in (folder / "bicliques").iterdir():
+        bits = bytearray(part.read_bytes())
+        bits[len(bits) // 3] ^= 4
+        part.write_bytes(bits)
+    fourth = run(tmp_path, "2026-01-04")
+    assert manifest_pair(tmp_path / "runs" / "2026-01-04") == answer(EDGES[1:])
+    assert re.search(r"2026-01-04, mined anew, because .*2026-01-03/bicliques/part-.*", str(fourth.message))
     other = run(tmp_path, "2026-01-05", min_left=2)
     assert (bq.open_run(tmp_path / "runs" / "2026-01-05").manifest.parent, "anew" in str(other.message)) == (
         None,
