@@ -298,6 +298,27 @@ def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(
     assert not list((tmp_path / "now" / "ledger").iterdir())
 
 
+@pytest.mark.usefixtures("always")
+def test_verify_looks_for_rows_that_a_chain_of_refreshed_runs_has_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the search for what changed had missed a biclique, every run after it would lack it, and be proven."""
+    was, middle = night(tmp_path / "was", WAS), tmp_path / "middle"
+    take = refreshing.take_over
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            refreshing, "take_over", lambda *a: take(*a[:4], (each.rows(1, len(each)) for each in a[4]), *a[5:])
+        )
+        assert len(refreshed(was, NOW, middle)) < len(maximal_bicliques(NOW))
+    last = refreshed(middle, NOW | {("b", 5)}, tmp_path / "last").path
+    bq.verify(last, progress=False)
+    with pytest.raises(IncompleteError, match=r"lacks|missing"):
+        bq.verify(last, complete=(1, 1), sample=2000, progress=False)
+    assert bq.verify(was, complete=(1, 1), progress=False).count == len(bq.open_run(was))
+    again = refreshed(was, NOW, tmp_path / "again").path
+    assert bq.verify(again, complete=(1, 1), sample=2000, progress=False).count == len(maximal_bicliques(NOW))
+
+
 #: The command line, killed at the n-th call of a function.
 KILLED = """
 import os, sys
