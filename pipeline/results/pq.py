@@ -38,6 +38,10 @@ class PqCounts:
     up_to: tuple[int, int] | None
     checks: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        p, q = self.shape
+        return f"<{in_full(self.total)} bicliques of up to {p} x {q}>"
+
     def __getitem__(self, sizes: tuple[int, int]) -> int:
         """The number of bicliques with p left and q right members: ``counts[p, q]``.
 
@@ -81,6 +85,12 @@ class PqCounts:
 def digits(number: int) -> str:
     """A whole number as text. Python alone refuses one of more than 4,300 digits."""
     return str(Decimal(number))
+
+
+def in_full(number: int) -> str:
+    """A number with all of its digits, or the first of very many."""
+    text = digits(number)
+    return f"{number:,}" if len(text) <= 40 else f"{text[0]}.{text[1:4]}... x 10^{len(text) - 1:,}"
 
 
 def pq_of(run: Run) -> PqCounts:
