@@ -77,7 +77,7 @@ def count_card(count: Count) -> str:
         ]
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
-    if RunOptions.from_json(count.options).search.per_vertex:
+    if count.vertices or RunOptions.from_json(count.options).search.per_vertex:
         rows.append(("vertices", count.vertices or "not written, because not all bicliques were counted"))
     rows += [*input_rows(count.input), ("after reduction", reduced_words(count.graph))]
     if wanted := search_words(RunOptions.from_json(count.options).search):
