@@ -205,9 +205,7 @@ class AllSizes(AllMaximal):
         if search.has_thresholds or search.has_filters or search.is_containing:
             raise InputError("--pq counts bicliques of all sizes: leave thresholds and given members out")
         if search.sizes or search.per_vertex or search.mode != "count":
-            raise InputError(
-                "--pq counts bicliques that are not maximal: leave --sizes, --per-vertex and --fingerprint out"
-            )
+            raise InputError("--pq counts bicliques that are not maximal: leave --sizes and --fingerprint out")
 
     @property
     def zero(self) -> Leaves:  # type: ignore[override]

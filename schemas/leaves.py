@@ -9,19 +9,17 @@ kept, so any two totals add up, exactly.
 from __future__ import annotations
 
 import base64
+import zlib
 from dataclasses import dataclass
 from math import comb
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.hashes import splitmix64
 from bicliques.schemas.totals import Found
 
-#: Columns of the keys.
-KEYS = ("held_left", "free_left", "held_right", "free_right")
 #: The word for all p and q.
 ALL = "all"
 #: The fewest and the most members of a side. None: any number.
@@ -105,13 +103,9 @@ class Leaves:
     __hash__ = None  # type: ignore[assignment]
 
     def to_json(self) -> dict[str, Any]:
-        """The fields of a ledger entry. The leaves are an Arrow stream."""
-        columns = dict(zip(KEYS, self.keys.T, strict=True)) | {"leaves": self.number}
-        batch = pa.record_batch({name: pa.array(np.ascontiguousarray(column)) for name, column in columns.items()})
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
-            writer.write_batch(batch)
-        packed = base64.b64encode(sink.getvalue().to_pybytes()).decode()
+        """The fields of a ledger entry. The keys and numbers are packed."""
+        table = np.column_stack([self.keys, self.number]).astype("<i8")
+        packed = base64.b64encode(zlib.compress(table.tobytes())).decode()
         return {"count": self.count, "fingerprint": None, "mix": str(self.mix), "leaves": packed}
 
     @classmethod
@@ -124,11 +118,11 @@ class Leaves:
             The leaves are damaged.
         """
         try:
-            table = pa.ipc.open_stream(base64.b64decode(data["leaves"], validate=True)).read_all()
-            keys = np.column_stack([table[name].to_numpy() for name in KEYS]).astype(np.int64)
-            found = cls(keys, table["leaves"].to_numpy().astype(np.int64), int(data["mix"]))
-        except (pa.ArrowException, MemoryError, OSError, TypeError, ValueError) as error:
+            packed = zlib.decompress(base64.b64decode(data["leaves"], validate=True))
+            table = np.frombuffer(packed, "<i8").astype(np.int64).reshape(-1, 5)
+        except (MemoryError, TypeError, ValueError, zlib.error) as error:
             raise IncompleteError(f"its leaves cannot be read: {error}") from error
+        found = cls(table[:, :4], table[:, 4], int(data["mix"]))
         if found.count != data["count"] or not found.is_whole:
             raise IncompleteError("its leaves do not have their checksum")
         return found

@@ -26,7 +26,7 @@ COUNT_PIECES = Entry("bicliques.kernels.cpu.pivot", "count_pieces")
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = range(6)
 PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX = range(14)
 #: Integers per node of the stack.
-_NODE = 6
+_NODE = 7
 #: Steps after which a piece is divided, and words of its rows.
 _HEAVY, _WIDE = 1 << 20, 1 << 19
 #: Steps until the first look at the clock, and seconds between two later ones.
@@ -35,6 +35,9 @@ _PULSE, _PULSE_S = 1 << 12, 0.005
 _CHILDREN = 1 << 12
 #: Places of the table for a piece. There are twice as many for all.
 _PLACES = 1 << 16
+
+#: The shares of vertices are not wanted.
+_NO_SHARES = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64)
 
 Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -94,7 +97,8 @@ class LeafCounter:
         self._bits, self._frames = np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.uint64)
         self._ints = np.empty(_NODE << 8, np.int64)
         self._own, self._every = _table(_PLACES), _table(2 * _PLACES)
-        self._state, self._ranks = np.zeros(14, np.int64), np.arange(graph.n_roots, dtype=VERTEX)
+        self._trail, self._shares = np.empty(graph.n_roots + n_base + 1, np.int64), _NO_SHARES
+        self._state, self._ranks = np.zeros(15, np.int64), np.arange(graph.n_roots, dtype=VERTEX)
 
     def slice(self, subtrees: Subtrees, limits: Limits, is_asked_to_stop: Callable[[], bool]) -> Slice:
         """Count until all is counted, the time is up, or somebody stops it. At least one piece is counted or divided.
@@ -103,7 +107,8 @@ class LeafCounter:
         """
         started, pulse, done, late, work = time.perf_counter(), _PULSE, False, False, subtrees
         self._state[:] = 0
-        self._state[MOST_STEPS], self._state[MOST_WORDS], self._state[ROOM] = _HEAVY, _WIDE, _PLACES
+        heavy = _HEAVY if self._shares is _NO_SHARES else 1 << 62  # no piece that has shared may be counted again
+        self._state[MOST_STEPS], self._state[MOST_WORDS], self._state[ROOM] = heavy, _WIDE, _PLACES
         found = Leaves.none()
         while len(work) and not (late and done):
             batch, work = self._next(work)
@@ -133,9 +138,23 @@ class LeafCounter:
         found += self._flushed()
         return Slice(found, work, EngineStats(seconds=time.perf_counter() - started))
 
+    def shares(self, roots: int, base: int) -> tuple[np.ndarray, np.ndarray]:
+        """By root and by base vertex, how many bicliques of so many roots and base contain it, modulo 2**64."""
+        n_roots, n_base = self.graph.n_roots, len(self._local[1])
+        ways = np.ones((max(roots, base) + 1, max(n_roots, n_base) + 1), np.uint64)
+        for k in range(1, len(ways)):
+            ways[k] = np.concatenate([np.zeros(1, np.uint64), np.cumsum(ways[k - 1, :-1], dtype=np.uint64)])
+        found = np.zeros(n_roots, np.uint64), np.zeros(n_base, np.uint64)
+        self._shares = ways.ravel(), np.array([roots, base]), *found
+        self.slice(Subtrees.of_roots(self._ranks), Limits(), lambda: False)
+        self._shares = _NO_SHARES
+        return found
+
     def _count(self, batch: Batch) -> int:
         memory = self._local, self._bits, self._frames, self._ints, self._own, self._every
-        return COUNT_PIECES(self._graph, batch[:4], len(batch), *memory, self.most, self._state)
+        return COUNT_PIECES(
+            self._graph, batch[:4], len(batch), *memory, self.most, self._trail, self._shares, self._state
+        )
 
     def _next(self, work: Subtrees) -> tuple[Batch, Subtrees]:
         """The pieces to count next, and the others."""

@@ -16,10 +16,12 @@ from bicliques.kernels.cpu.simd import popcount, trailing_zeros
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = 0, 1, 2, 3, 4, 5
 #: Positions in the state: next piece, depth of the stack, roots and base vertices of the open piece, steps until the
 #: next pause, steps and words that a piece may take, steps it has taken, words it needs, kinds of leaves of the piece
-#: and of all that were counted, how many of these have room, and the checksums of both.
-PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX = range(14)
-#: Integers per node: held roots, free roots, held base, free base, side and number of the pivot.
-NODE = 6
+#: and of all that were counted, how many of these have room, the checksums of both, and the length of the trail.
+PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX, TRAIL = range(
+    15
+)
+#: Integers per node: held roots, free roots, held base, free base, side and number of the pivot, vertices of the trail.
+NODE = 7
 
 
 @compiled
@@ -46,6 +48,30 @@ def _keep(own, every, state):
         own[2][at] = 0
     state[MIX] += state[OWN_MIX]
     state[N_OWN] = state[OWN_MIX] = 0
+
+
+@compiled
+def _share(shares, leaf, path, begin, end, local, trail, n):
+    """Add, for every member of a leaf, the bicliques of the wanted size that contain it, modulo 2**64."""
+    ways, wanted, of_roots, of_base = shares
+    row = np.int64(len(ways)) // (max(wanted[0], wanted[1]) + 1)
+    more_roots, more_base = wanted[0] - leaf[0], wanted[1] - leaf[2]
+    if more_roots < 0 or more_base < 0:
+        return
+    roots, base = ways[more_roots * row + leaf[1]], ways[more_base * row + leaf[3]]
+    for k in range(begin, end):
+        of_roots[path[k]] += roots * base
+    for k in range(n):
+        x, side, is_held = trail[k] >> 2, (trail[k] >> 1) & 1, trail[k] & 1
+        number = roots * base
+        if side == 0:
+            if is_held == 0:
+                number = base * ways[(more_roots - 1) * row + leaf[1] - 1] if more_roots > 0 else np.uint64(0)
+            of_roots[local[2][x]] += number
+        else:
+            if is_held == 0:
+                number = roots * ways[(more_base - 1) * row + leaf[3] - 1] if more_base > 0 else np.uint64(0)
+            of_base[local[3][x]] += number
 
 
 @compiled
@@ -112,8 +138,8 @@ def _open(graph, pieces, local, bits, frames, ints, state):
                     bits[second + k * over_roots + (j >> 6)] |= np.uint64(1) << np.uint64(j & 63)
         _fill(frames, 0, n_roots)
         _fill(frames, over_roots, n_base)
-        ints[0], ints[1], ints[2], ints[3], ints[4], ints[5] = end - begin, 0, 0, 0, 0, -1
-        state[DEPTH], state[TAKEN] = 1, 0
+        ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6] = end - begin, 0, 0, 0, 0, -1, 0
+        state[DEPTH], state[TAKEN], state[TRAIL] = 1, 0, 0
     state[PIECE] += status != WIDER
     for k in range(n_roots):
         at_root[roots[k]] = -1
@@ -123,8 +149,8 @@ def _open(graph, pieces, local, bits, frames, ints, state):
 
 
 @compiled
-def _pivot(bits, frames, node, words, second, free):
-    """Free candidates that are joined to all of the other side.
+def _pivot(bits, frames, node, words, second, free, trail, state):
+    """Free candidates that are joined to all of the other side, and append them to the trail.
 
     Returns number and side of the candidate that is joined to all but the fewest others, and the free vertices of both
     sides. The number is -1 if a side has no candidates. Then the node is a leaf, because those of the other are free.
@@ -149,6 +175,8 @@ def _pivot(bits, frames, node, words, second, free):
                         break
                 if n == 0:
                     frames[own + i] &= ~(np.uint64(1) << np.uint64(bit))
+                    trail[state[TRAIL]] = ((i << 6) + bit) << 2 | side << 1
+                    state[TRAIL] += 1
                     if side == 0:
                         free_roots += 1
                     else:
@@ -170,6 +198,8 @@ def count_pieces(
     own: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     every: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     most: tuple[int, int],
+    trail: np.ndarray,
+    shares: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     state: np.ndarray,
 ) -> int:
     """Count the leaves of pieces until all are counted, or the caller has to do something.
@@ -190,6 +220,11 @@ def count_pieces(
         same of the base, number, and the used places.
     most : (int, int)
         The most held roots and base vertices.
+    trail : ndarray of int64
+        Held and free vertices of the open piece: number, side (1 bit), and whether it is held (1 bit).
+    shares : tuple
+        In place of `every`: rows of C(n, k) for all n, by k; the wanted roots and base vertices; and by root and base
+        vertex the bicliques of that size that contain it. Empty arrays if that is not wanted.
     state : ndarray of int64
 
     Returns
@@ -229,15 +264,19 @@ def count_pieces(
             others = node + over_roots + over_base
             if ints[mine + 5] < 0:
                 free = (ints[mine + 1], ints[mine + 3])
-                best, best_side, free_roots, free_base = _pivot(bits, frames, node, words, second, free)
+                best, best_side, free_roots, free_base = _pivot(bits, frames, node, words, second, free, trail, state)
                 ints[mine + 1], ints[mine + 3] = free_roots, free_base
                 if best < 0:
-                    if ints[mine + 2] + ints[mine + 3] > 0:
+                    if len(shares[0]):
+                        leaf = (ints[mine], ints[mine + 1], ints[mine + 2], ints[mine + 3])
+                        begin, end = pieces[0][state[PIECE] - 1], pieces[0][state[PIECE]]
+                        _share(shares, leaf, pieces[1], begin, end, local, trail, state[TRAIL])
+                    elif ints[mine + 2] + ints[mine + 3] > 0:
                         first = np.uint64(ints[mine]) << np.uint64(32) | np.uint64(ints[mine + 1])
                         then = np.uint64(ints[mine + 2]) << np.uint64(32) | np.uint64(ints[mine + 3])
                         state[N_OWN] += _add(own, state[N_OWN], first, then, np.int64(1))
                         state[OWN_MIX] += np.int64(splitmix64(splitmix64(first) + splitmix64(then)))
-                    state[DEPTH] -= 1
+                    state[DEPTH], state[TRAIL] = state[DEPTH] - 1, ints[mine + 6]
                     continue
                 ints[mine + 4], ints[mine + 5] = best_side, best
                 other = node + over_roots if best_side == 0 else node
@@ -257,6 +296,8 @@ def count_pieces(
                 frames[own_side + (p >> 6)] &= ~(np.uint64(1) << np.uint64(p & 63))
                 ints[mine + 1 + 2 * side] += 1
                 ints[mine + 5] = -1
+                trail[state[TRAIL]] = p << 2 | side << 1
+                state[TRAIL] += 1
                 continue
             bit = np.uint64(trailing_zeros(frames[others + k]))
             frames[others + k] &= frames[others + k] - np.uint64(1)
@@ -276,5 +317,6 @@ def count_pieces(
             for i in range(4):
                 ints[below + i] = ints[mine + i]
             ints[below + 2 * (1 - side)] = held
-            ints[below + 5] = -1
-            state[DEPTH] += 1
+            ints[below + 5], ints[below + 6] = -1, state[TRAIL]
+            trail[state[TRAIL]] = w << 2 | (1 - side) << 1 | 1
+            state[DEPTH], state[TRAIL] = state[DEPTH] + 1, state[TRAIL] + 1

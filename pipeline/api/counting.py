@@ -16,7 +16,7 @@ from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.proof import vertices
 from bicliques.pipeline.results.counted import Count
-from bicliques.pipeline.results.pq import PqCounts, pq_of
+from bicliques.pipeline.results.pq import PqCounts, pq_of, shares_of
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.accounts import peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import temporary_folder
@@ -70,9 +70,12 @@ def count(
     """
     started, progress, per_vertex = startup.began(), to_callback(progress), given.get("per_vertex")
     mode: Mode = "fingerprint" if given.get("fingerprint") else "count"
-    if given.get("pq") is not None and given.get("max_results") is not None:
+    every = given.get("pq")
+    if every is not None and given.get("max_results") is not None:
         raise InputError("--pq counts all bicliques or none: leave --max-results out")
-    asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None)
+    if every == ALL and per_vertex is not None:
+        raise InputError("--per-vertex counts bicliques of one size: give it as --pq 2x2")
+    asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None and every is None)
     if per_vertex is not None:
         per_vertex = as_path(per_vertex, "the folder of --per-vertex")
         vertices.refuse_full(per_vertex)
@@ -92,6 +95,8 @@ def count(
         assert session is not None  # a new run is not complete before it is mined
         counted = _count_of(run, session, time.perf_counter() - started)
         if per_vertex is not None and counted.complete:
+            if counted.pq is not None:
+                vertices.write_columns(run, shares_of(run, counted.pq))
             vertices.copy(run, per_vertex)
             counted = replace(counted, vertices=os.fspath(per_vertex))
     if session.ctrl_c:

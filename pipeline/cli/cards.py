@@ -18,7 +18,7 @@ from bicliques.pipeline.results.facts import (
     why_none,
 )
 from bicliques.pipeline.results.listing import aligned, shown
-from bicliques.pipeline.results.pq import PqCounts, digits
+from bicliques.pipeline.results.pq import PqCounts, in_full
 from bicliques.pipeline.results.run_status import status
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.resuming import how_to_resume
@@ -77,7 +77,7 @@ def count_card(count: Count) -> str:
         ]
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
-    if RunOptions.from_json(count.options).search.per_vertex:
+    if count.vertices or RunOptions.from_json(count.options).search.per_vertex:
         rows.append(("vertices", count.vertices or "not written, because not all bicliques were counted"))
     rows += [*input_rows(count.input), ("after reduction", reduced_words(count.graph))]
     if wanted := search_words(RunOptions.from_json(count.options).search):
@@ -104,12 +104,6 @@ def size_table(sizes: SizeCounts) -> str:
     rows += [[name, *(f"{n:,}" if n else "." for n in line)] for name, line in zip(down, table.count, strict=True)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "\n".join("  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows)
-
-
-def in_full(number: int) -> str:
-    """A number with all of its digits, or the first of very many."""
-    text = digits(number)
-    return f"{number:,}" if len(text) <= 40 else f"{text[0]}.{text[1:4]}... x 10^{len(text) - 1:,}"
 
 
 def pq_table(counts: PqCounts) -> str:

@@ -50,6 +50,12 @@ def _add_largest(command: argparse.ArgumentParser) -> None:
 
 def _add_count(command: argparse.ArgumentParser) -> None:
     add_source(command)
+    command.add_argument(
+        "--pq-per-vertex",
+        nargs=2,
+        metavar=("PxQ", "FOLDER"),
+        help="the same as --pq PxQ --per-vertex FOLDER: for every vertex the number of P x Q bicliques that contain it",
+    )
     add_options(command, "count")
 
 
@@ -121,6 +127,8 @@ def _count(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.cli import cards
 
     options = chosen(arguments, "count")
+    if arguments.pq_per_vertex is not None:
+        options |= dict(zip(("pq", "per_vertex"), arguments.pq_per_vertex, strict=True))
     count = so_far(partial(counting.count, arguments.source, progress=progress(arguments), **options))
     say(arguments, count.to_json, lambda: cards.count_card(count))
     return code_of(count.outcome)

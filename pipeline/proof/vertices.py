@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,21 +61,27 @@ def write(run: Run, total: Total, summary: Summary | None = None) -> None:
             raise IncompleteError(
                 f"the rows of {run.path} have other {side} members than the slices have counted; mine it again"
             )
+    write_columns(run, [_columns(own) for own in sides])
+
+
+def write_columns(run: Run, columns: Sequence[dict[str, Any]]) -> None:
+    """Write these columns of each side behind the labels and degrees, a row per vertex. See `write` for errors."""
     with disk_errors(run.folder.vertices):
         run.folder.vertices.mkdir(exist_ok=True)
-        for side, own, ids in zip(_SIDES, sides, read_edges(run.folder), strict=True):
+        for side, own, ids in zip(_SIDES, columns, read_edges(run.folder), strict=True):
             labels = open_labels(run.folder, side)
-            table = _table(labels, np.bincount(ids, minlength=len(labels)), own)
+            degrees = np.bincount(ids, minlength=len(labels)).astype(np.int32)
             with whole_file(run.folder.vertices / f"{side}.parquet") as whole:
+                table = pa.table({"label": labels, "degree": degrees} | own)
                 pq.write_table(table, whole, compression="zstd", write_page_checksum=True)
 
 
-def _table(labels: pa.Array, degrees: np.ndarray, own: SideTotals) -> pa.Table:
-    columns = {"label": labels, "degree": degrees.astype(np.int32), "bicliques": own.count}
+def _columns(own: SideTotals) -> dict[str, Any]:
+    columns: dict[str, Any] = {"bicliques": own.count}
     for by in LARGEST_BY:
         largest = own.largest[by]
         columns |= {f"{by}_left": largest.n_left, f"{by}_right": largest.n_right, f"{by}_id": largest.hash.view(ID)}
-    return pa.table(columns)
+    return columns
 
 
 def check(run: Run, summary: Summary) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bicliques.pipeline.results.pq import PqCounts, digits
+from bicliques.pipeline.results.pq import PqCounts, digits, in_full
 from bicliques.pipeline.run.progress import number
 from bicliques.schemas.manifest import Outcome
 from bicliques.schemas.sizes import SizeCounts
@@ -54,7 +54,9 @@ class Count:
 
     def __repr__(self) -> str:
         what = (
-            number(self.count, "maximal biclique") if self.pq is None else f"{digits(self.count)} bicliques of any size"
+            number(self.count, "maximal biclique")
+            if self.pq is None
+            else f"{in_full(self.count)} bicliques of any size"
         )
         more = "" if self.complete else f" so far ({self.outcome})"
         return f"<{what}{more}, in {self.total_seconds:.2f} s>"

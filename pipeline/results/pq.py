@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bicliques.kernels.compiled.butterflies import count_common
+from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.graph import MiningGraph
@@ -37,6 +38,10 @@ class PqCounts:
     leaves: Leaves
     up_to: tuple[int, int] | None
     checks: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        p, q = self.shape
+        return f"<{in_full(self.total)} bicliques of up to {p} x {q}>"
 
     def __getitem__(self, sizes: tuple[int, int]) -> int:
         """The number of bicliques with p left and q right members: ``counts[p, q]``.
@@ -83,6 +88,12 @@ def digits(number: int) -> str:
     return str(Decimal(number))
 
 
+def in_full(number: int) -> str:
+    """A number with all of its digits, or the first of very many."""
+    text = digits(number)
+    return f"{number:,}" if len(text) <= 40 else f"{text[0]}.{text[1:4]}... x 10^{len(text) - 1:,}"
+
+
 def pq_of(run: Run) -> PqCounts:
     """The numbers of a run whose leaves are all counted.
 
@@ -95,6 +106,39 @@ def pq_of(run: Run) -> PqCounts:
     assert isinstance(leaves, Leaves)
     assert pq is not None
     return PqCounts(leaves, bounds_of(pq), check_leaves(leaves, run.graph, bounds_of(pq)))
+
+
+def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
+    """How many bicliques of the largest size that was asked for contain each vertex of the left and of the right side.
+
+    Raises
+    ------
+    InputError
+        If there are too many.
+    IncompleteError
+        If the numbers of a side do not add up to those of its members.
+    """
+    graph, sizes = run.graph, counts.up_to
+    assert sizes is not None
+    number = counts[sizes]
+    if number >= 2**63:
+        raise InputError(
+            f"there are {in_full(number)} bicliques of {sizes[0]} x {sizes[1]}, and --per-vertex has room for 2**63 of "
+            "each vertex: ask for smaller sizes"
+        )
+    wanted = sizes if graph.root_side == "left" else sizes[::-1]
+    found = zip(LeafCounter(graph, wanted).shares(*wanted), (graph.root_members, graph.base_members), strict=True)
+    by_side = list(found) if graph.root_side == "left" else list(found)[::-1]
+    columns = []
+    for (own, members), n, size in zip(by_side, (graph.n_left, graph.n_right), sizes, strict=True):
+        column = np.zeros(n, np.int64)
+        column[members] = own
+        if sum(column.tolist()) != size * number:
+            raise IncompleteError(
+                f"the numbers of the vertices of a side do not add up to {size * number:,}; count again"
+            )
+        columns.append({"bicliques": column})
+    return columns
 
 
 def check_leaves(leaves: Leaves, graph: MiningGraph, up_to: tuple[int, int] | None) -> tuple[str, ...]:

@@ -197,3 +197,22 @@ def test_known_numbers(name: str) -> None:
     if name == "movielens_ut":  # a program that adds up floats prints 519669910723772288
         assert of_size(found, 2, 8) > 2**53
         assert 0 < abs(of_size(found, 2, 8) - 519669910723772288) < 100
+
+
+def test_every_vertex_has_the_bicliques_that_contain_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are all bicliques without those of the graph that lacks the vertex."""
+    rng = np.random.default_rng(11)
+    for k in range(100):
+        edges = random_edges(rng, *rng.integers(1, 8, 2).tolist(), rng.uniform(0.3, 0.95))
+        graph, whole = graph_of(edges, ("left", "right")[k % 2]), bicliques_by_size(edges)
+        monkeypatch.setattr(cpu_leaves, "_WIDE", (1 << 19, 3)[k % 3 == 0])
+        for p, q in ((1, 1), (2, 2), (1, 3), (3, 2)):
+            sizes = (p, q) if graph.root_side == "left" else (q, p)
+            counter = cpu_leaves.LeafCounter(graph, sizes)
+            own = counter.shares(*sizes)
+            members = graph.root_members, graph.base_members
+            columns = (0, 1) if graph.root_side == "left" else (1, 0)
+            for column, shares, ids in zip(columns, own, members, strict=True):
+                for vertex, share in zip(ids.tolist(), shares.tolist(), strict=True):
+                    others = bicliques_by_size(edges[edges[:, column] != vertex])
+                    assert share == whole[p, q] - others[p, q]

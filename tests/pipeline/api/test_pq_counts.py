@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import threading
+from math import comb
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq_file
 import pytest
 
 import bicliques as bq
@@ -66,7 +68,8 @@ def test_the_command_prints_the_table(source: Path, capsys: pytest.CaptureFixtur
         (("--pq", "2"), "--pq must be two numbers from 1 to 999999999, as 4x4, or the word all, not '2'"),
         (("--pq", "all", "--min-left", "2"), "leave thresholds and given members out"),
         (("--pq", "all", "--max-results", "2"), "leave --max-results out"),
-        (("--pq", "2x2", "--sizes"), "leave --sizes, --per-vertex and --fingerprint out"),
+        (("--pq", "all", "--per-vertex", "V"), "--per-vertex counts bicliques of one size: give it as --pq 2x2"),
+        (("--pq", "2x2", "--sizes"), "leave --sizes and --fingerprint out"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -100,6 +103,38 @@ def test_numbers_that_contradict_the_wedges_are_refused(source: Path, monkeypatc
     monkeypatch.setattr(pq, "count_common", lambda *arrays: arrays[-1].__setitem__(2, 1))
     with pytest.raises(IncompleteError, match="butterflies, and the input has 1; count again"):
         bq.pq_counts(source, workers=0)
+
+
+def test_the_bicliques_of_every_vertex(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, text, _ = run(capsys, "count", source, "--pq-per-vertex", "2x3", tmp_path / "V", "--quiet")
+    assert code == 0
+    assert f"vertices: {tmp_path / 'V'}" in text
+    for column, side in enumerate(("left", "right")):
+        table = pq_file.read_table(tmp_path / "V" / f"{side}.parquet").to_pydict()
+        assert sum(table["bicliques"]) == (2, 3)[column] * EXPECTED[2, 3]
+        for label, degree, number in zip(table["label"], table["degree"], table["bicliques"], strict=True):
+            own = EDGES[EDGES[:, column] != ((label - 5) // 3, (label - 1) // 7)[column]]
+            assert (len(EDGES) - len(own), number) == (degree, EXPECTED[2, 3] - bicliques_by_size(own)[2, 3])
+
+
+def test_too_many_for_a_vertex_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    complete = write_edges(tmp_path / "k.parquet", np.argwhere(np.ones((70, 80), bool)).astype(np.int32))
+    code, _, errors = run(capsys, "count", complete, "--pq-per-vertex", "30x30", tmp_path / "V", "--quiet")
+    assert (code, errors.count("\n"), (tmp_path / "V").exists()) == (2, 1, False)
+    assert "has room for 2**63 of each vertex: ask for smaller sizes" in errors
+    counted = bq.count(complete, pq="3x3", per_vertex=tmp_path / "V", workers=0)
+    assert counted.vertices == str(tmp_path / "V")
+    (number,) = set(pq_file.read_table(tmp_path / "V" / "left.parquet")["bicliques"].to_pylist())
+    assert number == comb(69, 2) * comb(80, 3)
+
+
+def test_shares_that_do_not_add_up_are_refused(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        pq.LeafCounter, "shares", lambda self, *_: [np.ones(len(at), np.uint64) for at in self._local[:2]]
+    )
+    with pytest.raises(IncompleteError, match="do not add up to"):
+        bq.count(source, pq="2x2", per_vertex=tmp_path / "V", workers=0)
+    assert not (tmp_path / "V").exists()
 
 
 def test_numbers_of_any_length_become_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
