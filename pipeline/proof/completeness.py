@@ -103,15 +103,15 @@ def draw(
     search = run.options.search
     if search.has_filters or search.is_containing or run.job.name not in ("all", "vertices"):
         raise InputError(
-            f"{run.path} was not asked for all maximal bicliques above its thresholds: --complete is for runs without "
-            "most members, given members and largest ones"
+            f"{run.path} was not asked for all maximal bicliques above its thresholds; what is missing is looked for in runs "
+            "without most members, given members and largest ones"
         )
     known, nothing = run.hashes, frozenset[Reduction]()
     graph, _ = prepare(*edges, len(known[0]), len(known[1]), BuildOptions(), reductions=nothing, known=known)
     numbered = _Numbered(graph, sizes if graph.root_side == "left" else sizes[::-1])
     among = sum(numbered.below(np.empty(0, VERTEX))[1])
     if not among:
-        raise InputError(f"the input has no biclique of {sizes[0]} x {sizes[1]}: ask --complete for smaller ones")
+        raise InputError(f"the input has no biclique of {sizes[0]} x {sizes[1]}; draw smaller ones")
     random = Random(seed)
     found, n_gathered = np.empty((3, 0), np.uint64), 0
     gathered: list[np.ndarray] = []

@@ -175,7 +175,7 @@ def verify_run(
     """
     sample, seed = whole(sample, "the number of rows to compare", 0), whole(seed, "the seed", 0)
     bound_time = seconds(bound_time, "the time for the bound", or_0=True)
-    complete = None if complete is None else sizes_of(complete, "--complete")
+    complete = None if complete is None else sizes_of(complete, "the size of what is drawn")
     url = store_url(path)
     if url is not None:
         from bicliques.pipeline.run.bucket import (

@@ -19,6 +19,8 @@ from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 
 COMMANDS = ("mine", "largest", "count", "diff", "refresh", "look", "resume", "demo")
+#: What a command needs, if it is not one source.
+NEEDED = {"demo": [], "refresh": ["X", "Y", "-o", "Z"]}
 #: What a file that came with the data may not say.
 SCHEDULER = (
     "scheduler is not taken from a file, because whoever has the scheduler can run code here; take it out, and give "
@@ -101,7 +103,7 @@ def test_what_a_command_does_not_take_is_passed_over(command: str, monkeypatch: 
         monkeypatch.setenv(f"BICLIQUES_{name}", value)
     call = settings.calls_of(command)[0]
     taken = {entry.name for entry in entries_of(call)} & {"min_left", "time_limit", "slice_seconds", "count_only"}
-    assert set(filled([command] if command == "demo" else [command, "X"]).settings) == taken
+    assert set(filled([command, *NEEDED.get(command, ["X"])]).settings) == taken
 
 
 def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
@@ -155,7 +157,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_place(
 def test_a_variable_may_name_a_scheduler(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The environment is the user's own."""
     monkeypatch.setenv("BICLIQUES_SCHEDULER", "tcp://10.0.0.1:8786")
-    assert filled([command] if command == "demo" else [command, "X"]).scheduler == "tcp://10.0.0.1:8786"
+    assert filled([command, *NEEDED.get(command, ["X"])]).scheduler == "tcp://10.0.0.1:8786"
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
