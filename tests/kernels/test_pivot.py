@@ -12,26 +12,16 @@ import pytest
 
 from bicliques.kernels.cpu import leaves as cpu_leaves
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.kernels.graph.prepare import prepare
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.results.pq import check_leaves
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.jobs import job_of
 from bicliques.schemas.leaves import Leaves, bounds_of, mixes
-from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.support.known import NOT_HERE, dense_edges, known_graph
-from tests.support.oracles import bicliques_by_size, random_edges
-
-
-def graph_of(edges: np.ndarray, side: Any = "auto") -> MiningGraph:
-    left, right = (np.ascontiguousarray(edges[:, k]) for k in (0, 1))
-    n_left, n_right = (int(own.max()) + 1 for own in (left, right))
-    reductions = job_of(Search("count", pq="all")).reductions
-    return prepare(left, right, n_left, n_right, BuildOptions(root_side=side), reductions=reductions)[0]
+from tests.support.oracles import bicliques_by_size, random_edges, whole_graph_of
 
 
 def counted(engine: Any, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
@@ -53,7 +43,7 @@ def random_graphs(seed: int, n: int) -> Any:
     rng = np.random.default_rng(seed)
     for k in range(n):
         edges = random_edges(rng, *rng.integers(1, 9, 2).tolist(), rng.uniform(0.1, 0.95))
-        yield k, graph_of(edges, ("left", "right")[k % 2]), bicliques_by_size(edges)
+        yield k, whole_graph_of(edges, ("left", "right")[k % 2]), bicliques_by_size(edges)
 
 
 def check(found: Leaves, expected: Any, most: tuple[int, int] = (7, 7)) -> None:
@@ -108,7 +98,7 @@ def test_a_number_of_leaves_that_is_changed_by_one_is_noticed() -> None:
 def test_rows_of_more_than_one_word(shape: tuple[int, int]) -> None:
     """Left vertex u is joined to the right vertices from u on. Of p chosen ones, the last decides what all share."""
     left, right = shape
-    found = counted(CpuEngine(), graph_of(np.argwhere(np.triu(np.ones(shape, bool))).astype(np.int32)))
+    found = counted(CpuEngine(), whole_graph_of(np.argwhere(np.triu(np.ones(shape, bool))).astype(np.int32)))
     rng = np.random.default_rng(1)
     for p, q in [(1, 1), (2, 2), *rng.integers(1, 9, (20, 2)).tolist()]:
         assert of_size(found, p, q) == sum(comb(u, p - 1) * comb(right - u, q) for u in range(min(left, right)))
@@ -119,7 +109,7 @@ def test_rows_of_more_than_one_word(shape: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize(("limit", "least"), [("_HEAVY", 1), ("_HEAVY", 7), ("_HEAVY", 100), ("_WIDE", 3)])
 def test_heavy_pieces_are_divided_and_counted_once(limit: str, least: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = graph_of(random_edges(np.random.default_rng(3), 16, 12, 0.5))
+    graph = whole_graph_of(random_edges(np.random.default_rng(3), 16, 12, 0.5))
     expected = counted(CpuEngine(), graph)
     monkeypatch.setattr(cpu_leaves, limit, least)
     monkeypatch.setattr(cpu_leaves, "_CHILDREN", 3)
@@ -131,7 +121,7 @@ def test_heavy_pieces_are_divided_and_counted_once(limit: str, least: int, monke
 
 
 def test_tables_of_few_places_are_emptied_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = graph_of(random_edges(np.random.default_rng(4), 20, 25, 0.5))
+    graph = whole_graph_of(random_edges(np.random.default_rng(4), 20, 25, 0.5))
     expected = counted(CpuEngine(), graph)
     assert len(expected.number) > 100
     monkeypatch.setattr(cpu_leaves, "_PLACES", 32)
@@ -143,7 +133,7 @@ def test_tables_of_few_places_are_emptied_in_time(monkeypatch: pytest.MonkeyPatc
 
 def test_a_slice_of_no_time_ends_and_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu_leaves, "_PULSE", 1)
-    graph = graph_of(random_edges(np.random.default_rng(3), 60, 60, 0.5))
+    graph = whole_graph_of(random_edges(np.random.default_rng(3), 60, 60, 0.5))
     search, engine = Search("count", pq="all"), CpuEngine()
     first = engine.mine(graph, Subtrees.of_roots(np.arange(graph.n_roots)), search, Limits(0.0), nowhere)
     assert len(first.left_over)
@@ -185,7 +175,7 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
 def test_known_numbers(name: str) -> None:
     if known_graph(name) is None:
         pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
-    graph = graph_of(dense_edges(known_graph(name)))
+    graph = whole_graph_of(dense_edges(known_graph(name)))
     found = counted(CpuEngine(), graph)
     assert tuple(of_size(found, k, k) for k in (2, 3, 4)) == KNOWN[name]
     assert MORE.get(name, {}) == {(p, q): of_size(found, p, q) for p, q in MORE.get(name, {})}
@@ -204,7 +194,7 @@ def test_every_vertex_has_the_bicliques_that_contain_it(monkeypatch: pytest.Monk
     rng = np.random.default_rng(11)
     for k in range(100):
         edges = random_edges(rng, *rng.integers(1, 8, 2).tolist(), rng.uniform(0.3, 0.95))
-        graph, whole = graph_of(edges, ("left", "right")[k % 2]), bicliques_by_size(edges)
+        graph, whole = whole_graph_of(edges, ("left", "right")[k % 2]), bicliques_by_size(edges)
         monkeypatch.setattr(cpu_leaves, "_WIDE", (1 << 19, 3)[k % 3 == 0])
         for p, q in ((1, 1), (2, 2), (1, 3), (3, 2)):
             sizes = (p, q) if graph.root_side == "left" else (q, p)

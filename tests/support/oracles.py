@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import comb
+from typing import Literal
 
 import networkx as nx
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.schemas.emit import emit_to
 from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
@@ -32,6 +34,14 @@ def graph_of(
     left, right = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
     n_left, n_right = (int(side.max()) + 1 for side in (left, right))
     return prepare(left, right, n_left, n_right, options or BuildOptions(), min_left, min_right)[0]
+
+
+def whole_graph_of(edges: np.ndarray, side: Literal["auto", "left", "right"] = "auto") -> MiningGraph:
+    """The graph in which p x q bicliques are counted: no twins are merged."""
+    left, right = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
+    n_left, n_right = (int(ids.max()) + 1 for ids in (left, right))
+    reductions = job_of(Search("count", pq="all")).reductions
+    return prepare(left, right, n_left, n_right, BuildOptions(root_side=side), reductions=reductions)[0]
 
 
 def cliques(edges: np.ndarray) -> Pairs:

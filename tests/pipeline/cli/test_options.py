@@ -16,11 +16,12 @@ from bicliques.pipeline.cli.commands import COMMANDS, parser, parsers
 from bicliques.schemas.errors import InputError
 from tests.support.runs import random_edges, write_edges
 
-#: The words before an option, the Python function that it has to reach, and the options that say nothing of the run.
+#: The words before an option, the Python function that it has to reach, and the options that say nothing of
+#: the run, or stand for others.
 CALLS: dict[str, tuple[list[str], str, set[str]]] = {
     "mine": (["mine", "X", "--output", "OUT"], "bicliques.pipeline.api.runs.mine", {"output", "dry_run"}),
     "dry_run": (["mine", "X", "--dry-run"], "bicliques.pipeline.api.dry_running.dry_run", {"output", "dry_run"}),
-    "count": (["count", "X"], "bicliques.pipeline.api.counting.count", set()),
+    "count": (["count", "X"], "bicliques.pipeline.api.counting.count", {"pq_per_vertex"}),
     "resume": (["resume", "OUT"], "bicliques.pipeline.api.runs.resume", set()),
     "demo": (["demo"], "bicliques.pipeline.api.runs.mine", {"output"}),
 }

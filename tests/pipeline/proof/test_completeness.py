@@ -19,9 +19,8 @@ from bicliques.pipeline.proof import completeness
 from bicliques.pipeline.proof.completeness import _Numbered, common, draw
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import IncompleteError, InputError
-from tests.kernels.test_pivot import graph_of
 from tests.support.commands import run as command
-from tests.support.oracles import all_pairs, bicliques_by_size, random_edges
+from tests.support.oracles import all_pairs, bicliques_by_size, random_edges, whole_graph_of
 from tests.support.runs import quiet, write_edges
 
 EDGES = random_edges(np.random.default_rng(2), 12, 14, 0.5)
@@ -54,7 +53,7 @@ def test_every_biclique_has_a_number_of_its_own(monkeypatch: pytest.MonkeyPatch)
     for k in range(40):
         edges = random_edges(rng, *rng.integers(2, 9, 2).tolist(), rng.uniform(0.3, 0.9))
         monkeypatch.setattr(cpu_leaves, "_WIDE", (1 << 22, 3)[k % 2])
-        graph = graph_of(edges, ("left", "right")[k % 2])
+        graph = whole_graph_of(edges, ("left", "right")[k % 2])
         expected = bicliques_by_size(edges)
         for p, q in ((1, 1), (1, 2), (2, 2), (3, 1), (3, 2)):
             sizes = (p, q) if graph.root_side == "left" else (q, p)
