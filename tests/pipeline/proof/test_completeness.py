@@ -16,9 +16,10 @@ from bicliques.kernels.cpu import leaves as cpu_leaves
 from bicliques.kernels.reference.tree import Tree
 from bicliques.pipeline.prepare.build import read_edges
 from bicliques.pipeline.proof import completeness
-from bicliques.pipeline.proof.completeness import _Numbered, common, draw
+from bicliques.pipeline.proof.completeness import _around, _Numbered, common, draw
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.search import Search
 from tests.support.commands import run as command
 from tests.support.oracles import all_pairs, bicliques_by_size, random_edges, whole_graph_of
 from tests.support.runs import quiet, write_edges
@@ -68,6 +69,22 @@ def test_every_biclique_has_a_number_of_its_own(monkeypatch: pytest.MonkeyPatch)
                 assert set(base.tolist()) <= set(shared.tolist())
                 assert (len(path), len(base)) == sizes
                 assert paths[tuple(path.tolist())] == comb(len(shared), sizes[1])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_exactly_those_that_contain_what_was_drawn_are_searched(side: Any) -> None:
+    graph, random, rows = whole_graph_of(EDGES, side), Random(1), all_pairs(EDGES)
+    for sizes in ((1, 1), (2, 2), (3, 1)):
+        numbered, start = _Numbered(graph, sizes), np.empty(0, np.int32)
+        n = sum(numbered.below(start)[1])
+        for path, base in numbered.at(start, sorted(random.sample(range(n), 15)), random):
+            drawn = graph.root_members[path], graph.base_members[base]
+            left, right = (set(ids.tolist()) for ids in (drawn if side == "left" else drawn[::-1]))
+            around = [row for row in rows if left <= set(row[0]) and right <= set(row[1])]
+            for least in (1, 3):
+                found = _around(graph, path, base, Search(min_left=least, min_right=least))
+                large = sorted(tuple(map(len, row)) for row in around if min(map(len, row)) >= least)
+                assert sorted(map(tuple, found[1:].T.tolist())) == large
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 1)])
