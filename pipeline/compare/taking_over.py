@@ -31,6 +31,7 @@ from bicliques.pipeline.output import stretch
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.proof.read_back import read_part
 from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.run.files import create, disk_errors, flush, replace_file
 from bicliques.pipeline.run.names import part_name, part_stem, unnamed_part
@@ -214,6 +215,7 @@ def _take(
     part: Part,
 ) -> _Taken:
     source, target = parent.folder.bicliques / part.name, run.folder.pending / part_name(stem, number)
+    list(read_part(source, parent.tables, (0, 0)))  # checks the schema
     with open_part(source) as file:
         ids = file.read(columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64)
         total = int(np.add.reduce(ids, dtype=np.uint64))
