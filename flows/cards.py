@@ -19,6 +19,7 @@ from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.proof.verification import Verification
 from bicliques.pipeline.results.listing import cut, shown
 from bicliques.pipeline.results.results import Results
+from bicliques.pipeline.rows.printable import pairs_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.store import shown_address, store_at
 from bicliques.schemas.search import By
@@ -140,4 +141,4 @@ def table_of(rows: pa.Table) -> str:
         (k + 1, f"{a:,}", f"{b:,}", f"{a * b:,}", *(cut(rows[side][k].values, _MEMBERS) for side in ("left", "right")))
         for k, (a, b) in enumerate(sizes)
     ]
-    return table(["#", "left", "right", "edges", "left members", "right members"], lines, _LIST_WIDTH)
+    return table(["#", "left", "right", pairs_of(rows.schema), "left members", "right members"], lines, _LIST_WIDTH)

@@ -185,7 +185,7 @@ def _why_not_again(newest: RunFolder, place: Path, asked: RunOptions) -> str | N
         return f"{where} is damaged"
     if manifest.version != __version__:
         return f"version {manifest.version} of this package made {where}, and this is version {__version__}"
-    if Run.at(newest.path).job.rows != "none":
+    if Run.with_holes(newest.path).job.rows != "none":
         verify_run(place, sample=0, bound_time=0.0)  # sizes alone would not show a changed bit
     return None
 
@@ -198,7 +198,7 @@ def complete_since(path: Path) -> str | None:
     InputError, IncompleteError
         If the options of the run cannot be read. Damage that going on mends is no error.
     """
-    run = Run.at(path)
+    run = Run.with_holes(path)
     try:
         manifest = run.folder.manifest()
         if manifest is None or why_not_whole(run, manifest) is not None:

@@ -134,6 +134,8 @@ def compile_engine(name: str, search: Search | None = None) -> None:
     least = engine.make(engine.platform.most_halvings)
     counts = search if search is not None and search.pq is not None else None
     thresholds = Search(min_left=2) if search is not None and search.prunes else Search()
+    if search is not None and search.near is not None:
+        thresholds = Search(min_left=2, min_right=2, missing_pairs=1)
     least.mine(edge, Subtrees.of_roots(one), counts or thresholds, Limits(), nowhere)
 
 

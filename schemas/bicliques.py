@@ -39,6 +39,8 @@ class Bicliques:
         Dense id (on the root side) of the root of the first-level subtree in which the biclique was found.
     ids : ndarray, shape (n,), int64
         The bits of `row_hashes`.
+    missing : ndarray, shape (n,), int32, or None
+        How many pairs of a left and a right member are no edges. None: every pair is one.
     """
 
     left_indptr: np.ndarray
@@ -47,9 +49,15 @@ class Bicliques:
     right: np.ndarray
     root: np.ndarray
     ids: np.ndarray
+    missing: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.root)
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that are there, by name."""
+        return {name: array for name, array in vars(self).items() if array is not None}
 
     @classmethod
     def from_pairs(
@@ -87,12 +95,14 @@ class Bicliques:
             np.concatenate([part.right for part in parts]),
             np.concatenate([part.root for part in parts]),
             np.concatenate([part.ids for part in parts]),
+            None if parts[0].missing is None else np.concatenate([part.missing for part in parts]),
         )
 
     def pick(self, which: np.ndarray) -> Bicliques:
         """The rows with these numbers, in that order, in new arrays."""
         left, right = _pick(self.left_indptr, self.left, which), _pick(self.right_indptr, self.right, which)
-        return Bicliques(*left, *right, self.root[which], self.ids[which])
+        missing = None if self.missing is None else self.missing[which]
+        return Bicliques(*left, *right, self.root[which], self.ids[which], missing)
 
     def rows(self, start: int, stop: int) -> Bicliques:
         """Rows start to stop - 1. They share the members with this batch."""
@@ -104,6 +114,7 @@ class Bicliques:
             self.right[right[0] : right[-1]],
             self.root[start:stop],
             self.ids[start:stop],
+            None if self.missing is None else self.missing[start:stop],
         )
 
     def to_pairs(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -156,10 +167,13 @@ class Provenance:
 UNKNOWN = Provenance()
 
 
-def biclique_schema(left_label: pa.DataType, right_label: pa.DataType, provenance: Provenance = UNKNOWN) -> pa.Schema:
+def biclique_schema(
+    left_label: pa.DataType, right_label: pa.DataType, provenance: Provenance = UNKNOWN, *, near: bool = False
+) -> pa.Schema:
     """Arrow schema of the output, one row per maximal biclique, for the given label types.
 
-    Its metadata has the version and the provenance, and is ignored when schemas are compared.
+    If pairs may be no edges (`near`), the last column says how many are none. Its metadata has the
+    version and the provenance, and is ignored when schemas are compared.
     """
     return pa.schema(
         [
@@ -169,6 +183,7 @@ def biclique_schema(left_label: pa.DataType, right_label: pa.DataType, provenanc
             pa.field("n_left", pa.int32(), nullable=False),
             pa.field("n_right", pa.int32(), nullable=False),
             pa.field("root", pa.int32(), nullable=False),
+            *([pa.field("missing", pa.int32(), nullable=False)] if near else []),
         ],
         metadata={
             "bicliques.schema": str(SCHEMA_VERSION),

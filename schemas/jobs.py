@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import Emit
@@ -19,6 +19,9 @@ from bicliques.schemas.search import JobName, Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.totals import Best, Found, PerVertex, Total
 from bicliques.schemas.vertices import SideTotals
+
+if TYPE_CHECKING:
+    from bicliques.schemas.graph import MiningGraph
 
 #: Reductions of the graph before it is searched: take the (min_left, min_right) core, or merge twins.
 Reduction = Literal["core", "twins"]
@@ -95,6 +98,10 @@ class Job(ABC):
     def looks_on(self) -> bool:
         """Whether engines do not know of the job, because `of_engine` is another search than that of the run."""
         return self.of_engine is not self.search
+
+    def numbers(self, graph: MiningGraph) -> int:
+        """How many vertices of a graph the paths and candidates of `schemas.work.Subtrees` can name."""
+        return graph.n_roots
 
     def bound(self, total: Total) -> int | None:
         """A biclique with a key below this cannot change `total` any more. None while every biclique can.
@@ -217,6 +224,20 @@ class AllSizes(AllMaximal):
         return Leaves.from_json(data)
 
 
+class NearMaximal(AllMaximal):
+    """All maximal near-bicliques: a few pairs of each may be no edges (`schemas.search.Near`, docs/holes.md).
+
+    A result may hold some of several twins, because each of them may cost a missing pair. So twins are not merged.
+    """
+
+    name = "near"
+    reductions = frozenset({"core"})
+
+    def numbers(self, graph: MiningGraph) -> int:
+        """Paths and candidates hold vertices of both sides, and base vertices have the numbers behind the roots."""
+        return graph.n_roots + graph.n_base
+
+
 class LargestFew(Job):
     """The `Search.largest` largest maximal bicliques by `Search.by`, found by branch and bound."""
 
@@ -295,7 +316,9 @@ class _Keeper:
 
 
 #: All jobs by name.
-JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, EveryVertex, LargestFew, Marked, AllSizes)}
+JOBS: dict[str, type[Job]] = {
+    job.name: job for job in (AllMaximal, EveryVertex, LargestFew, Marked, NearMaximal, AllSizes)
+}
 
 
 def job_of(search: Search) -> Job:
@@ -306,4 +329,6 @@ def job_of(search: Search) -> Job:
         return LargestFew(search)
     if search.marked:
         return Marked(search)
+    if search.near is not None:
+        return NearMaximal(search)
     return EveryVertex(search) if search.per_vertex else AllMaximal(search)

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.option import NEW, as_option, option
 from bicliques.schemas.records import read_as
-from bicliques.schemas.search import MEASURES, Search, Side
+from bicliques.schemas.search import MEASURES, MISSING, MOST_MISSING, Search, Side
 from bicliques.schemas.values import seconds
 from bicliques.schemas.where import Conditions, as_conditions
 
@@ -212,6 +212,7 @@ class RunOptions:
             _check_count("top", self.search.largest)
         if self.search.by not in MEASURES:
             raise InputError(f"the largest go by {', '.join(MEASURES)}, not by {self.search.by!r}")
+        _check_missing(self.search)
         for side in ("left", "right"):
             _check_sizes(side, getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}"))
 
@@ -386,6 +387,39 @@ def _check_count(name: str, count: int) -> None:
         raise InputError(f"{name} must be at least 1, not {count}")
     if count > _MOST:
         raise InputError(f"{name} must be at most 2**63 - 1, not {count}; leave it out if there is no limit")
+
+
+def _check_missing(search: Search) -> None:
+    """Refuse what does not say how many pairs may be no edges, and thresholds below which the search has no meaning."""
+    given = {name: k for name in MISSING if (k := getattr(search, name)) is not None}
+    for name, k in given.items():
+        if type(k) is not int or not 0 <= k <= MOST_MISSING:
+            raise InputError(f"{as_option(name)} must be a whole number from 0 to {MOST_MISSING}, not {k!r}")
+    if len(given) > 1 and given.keys() != {"missing_left", "missing_right"}:
+        first, second = map(as_option, list(given)[:2])
+        raise InputError(f"{first} and {second} are two definitions of a result: leave one of them out")
+    near = search.near
+    if near is None:
+        if given:
+            raise InputError(
+                "a missing pair counts for its left and for its right member: give both --missing-left and "
+                "--missing-right, from 1 on"
+            )
+        return
+    asked = as_option(next(iter(given)))
+    for name in ("containing_left", "containing_right", "per_vertex", "largest", "pq"):
+        if getattr(search, name):
+            other = "--top" if name == "largest" else as_option(name)
+            raise InputError(f"{other} does not know of missing pairs yet: leave it or {asked} out")
+    for side in ("left", "right"):
+        least, size = near.least(side), getattr(search, f"min_{side}")
+        if type(size) is int and size < least:
+            other = "right" if side == "left" else "left"
+            why = as_option(f"missing_{other}") if f"missing_{other}" in given else asked
+            raise InputError(
+                f"{as_option(f'min_{side}')} must be at least {least} because of {why}, not {size}: two {other} "
+                "members of a smaller result need no neighbour in common, so it is no group"
+            )
 
 
 def _check_sizes(side: str, smallest: int, largest: int | None) -> None:

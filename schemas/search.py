@@ -20,8 +20,39 @@ Mode = Literal["count", "fingerprint", "list"]
 By = Literal["edges", "vertices", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
+#: The options that say how many pairs may be no edges, and the most of them that may be asked for.
+MISSING = ("missing_pairs", "missing_each", "missing_left", "missing_right")
+MOST_MISSING = 16
+
 #: What may be asked of the search tree: see `schemas.jobs`.
-JobName = Literal["all", "largest", "marked", "pq", "vertices"]
+JobName = Literal["all", "largest", "marked", "near", "pq", "vertices"]
+
+
+@dataclass(frozen=True)
+class Near:
+    """How many pairs of a left and a right member may be no edges (docs/holes.md).
+
+    Parameters
+    ----------
+    pairs : int or None
+        How many in all, in a k-defective biclique. None: any number, in a k-biplex.
+    left, right : int
+        How many of them each left member, and each right member, may be in. `pairs` of them, if that is given.
+    """
+
+    pairs: int | None
+    left: int
+    right: int
+
+    def least(self, side: Side) -> int:
+        """The smallest threshold of a side that may be asked for.
+
+        From it on, any two members of the *other* side have a neighbour in common among the members of this side. So
+        every result hangs together, and is found two steps around its first member.
+        """
+        if self.pairs is not None:
+            return self.pairs + 1
+        return 2 * (self.right if side == "left" else self.left) + 1
 
 
 @dataclass(frozen=True)
@@ -47,6 +78,8 @@ class Search:
         Whether to find for every vertex the number of bicliques with it and the largest of them, in any mode.
     by : By
         Measure of `largest`: see `schemas.totals.keys_of`.
+    missing_pairs, missing_each, missing_left, missing_right : int or None
+        How many pairs of a result may be no edges; `near` says it in one form. 0 is None.
     marked : bool
         Whether only bicliques with a marked edge are the result. The graph that an engine gets says which edges are
         marked. Users cannot ask for it: `pipeline.api.diffing` does.
@@ -86,6 +119,38 @@ class Search:
         metavar="LABEL",
         otherwise="any",
     )
+    missing_pairs: int | None = option(
+        None,
+        help="pairs in all that may be no edges in a biclique; docs/holes.md",
+        group="thresholds",
+        on=("mine", "count", "flow"),
+        metavar="K",
+        otherwise="none",
+    )
+    missing_each: int | None = option(
+        None,
+        help="right members that each left member may miss, and left ones that each right one may",
+        group="thresholds",
+        on=("mine", "count", "flow"),
+        metavar="K",
+        otherwise="none",
+    )
+    missing_left: int | None = option(
+        None,
+        help="right members that each left member may miss; with --missing-right",
+        group="thresholds",
+        on=("mine", "count", "flow"),
+        metavar="K",
+        otherwise="none",
+    )
+    missing_right: int | None = option(
+        None,
+        help="left members that each right member may miss; with --missing-left",
+        group="thresholds",
+        on=("mine", "count", "flow"),
+        metavar="K",
+        otherwise="none",
+    )
     sizes: bool = option(
         False,
         help="with --count-only: also count the bicliques of each size; see: bicliques sizes",
@@ -118,6 +183,29 @@ class Search:
         otherwise="count the maximal ones",
     )
     marked: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in MISSING:
+            if type(getattr(self, name)) is int and getattr(self, name) == 0:
+                object.__setattr__(self, name, None)
+
+    @property
+    def near(self) -> Near | None:
+        """Which pairs may be no edges. None: every pair is an edge."""
+        if self.missing_pairs:
+            return Near(self.missing_pairs, self.missing_pairs, self.missing_pairs)
+        left, right = self.missing_each or self.missing_left, self.missing_each or self.missing_right
+        return Near(None, left, right) if left and right else None
+
+    @property
+    def fewest_neighbours(self) -> tuple[int, int]:
+        """The fewest neighbours that a right member and a left member of a result have among its other side."""
+        near = self.near
+        return (
+            (self.min_left, self.min_right)
+            if near is None
+            else (self.min_left - near.right, self.min_right - near.left)
+        )
 
     @property
     def has_thresholds(self) -> bool:
@@ -156,7 +244,17 @@ def search_words(search: Search) -> str:
     for side in ("left", "right"):
         if given := getattr(search, f"containing_{side}"):
             words.append(f"on the {side} {label_words(given)}")
+    if (near := search.near) is not None:
+        words.append(_near_words(near))
     return ", ".join(words)
+
+
+def _near_words(near: Near) -> str:
+    if near.pairs is not None:
+        return f"at most {near.pairs} missing pair{'' if near.pairs == 1 else 's'}"
+    if near.left == near.right:
+        return f"at most {near.left} missing of the other side for each member"
+    return f"at most {near.left} missing for each left and {near.right} for each right member"
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,9 @@ class Subtrees:
     large graph has millions. A ranged node is alive, and its whole closure is in the path. `in_lists` writes such
     candidates out for engines that only take lists.
 
+    Where pairs may be no edges (`schemas.jobs.NearMaximal`), paths and candidates hold vertices of both sides, and base
+    vertex ``u`` is ``n_roots + u``. A node is then as `kernels.reference.near` says.
+
     Parameters
     ----------
     path_indptr, candidate_indptr : ndarray, shape (n + 1,), int64
@@ -184,7 +187,7 @@ class Subtrees:
         )
 
     def check(self, n_roots: int) -> Subtrees:
-        """The same nodes, which a graph of so many roots can have.
+        """The same nodes, which a graph of so many roots can have, or vertices (`schemas.jobs.Job.numbers`).
 
         Raises
         ------

@@ -7,6 +7,8 @@ from __future__ import annotations
 EMPTY, FULL, PAUSED = 0, 1, 2
 #: Result of `kernels.cpu.explore.explore`: every piece is done. Its other results are those above.
 FINISHED = 3
+#: The search for near-bicliques has too little memory to go on.
+GROW = 4
 
 #: Most candidates whose intersections are listed. They have at most 2**MAX_ROWS - 1.
 MAX_ROWS = 6

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from bicliques.kernels.compiled.jit import Entry
-from bicliques.kernels.cpu.constants import FINISHED, FULL
+from bicliques.kernels.cpu.constants import FINISHED, FULL, GROW
 from bicliques.kernels.cpu.leaves import LeafCounter
+from bicliques.kernels.cpu.near_workspace import Near, allocate_near, grown, near_pieces
 from bicliques.kernels.cpu.workspace import (
     USUAL,
     Graph,
@@ -21,9 +23,11 @@ from bicliques.kernels.cpu.workspace import (
     Word,
     addresses,
     allocate,
+    allocate_output,
     graph_arrays,
     pieces_of,
     reset,
+    reset_output,
     set_capacities,
 )
 from bicliques.kernels.graph.ranges import in_lists
@@ -107,6 +111,8 @@ def _sieve_pieces(sieve: Sieve) -> list[Piece]:
 #: The compiled search, without and with thresholds. Its modules are imported only to compile it.
 EXPLORE = Entry("bicliques.kernels.cpu.explore", "explore")
 EXPLORE_WITH_THRESHOLDS = Entry("bicliques.kernels.cpu.explore", "explore_with_thresholds")
+#: The search for near-bicliques.
+EXPLORE_NEAR = Entry("bicliques.kernels.cpu.near_search", "explore_near")
 #: How long the compiled search runs between two looks at the clock, in seconds.
 _PULSE_S = 0.005
 
@@ -131,7 +137,7 @@ class CpuEngine:
         self._sizes = sizes or Sizes()
         self._graph: MiningGraph | None = None
         self._search: Search | None = None
-        self._memory: tuple[Graph, Word, Hub, Sieve, Output] | None = None
+        self._memory: tuple[Any, ...] | None = None  # `Graph`, `Output`, and the arrays of what is open
         self._leaves: LeafCounter | None = None
         self._is_asked_to_stop = False
 
@@ -142,21 +148,29 @@ class CpuEngine:
             self._is_asked_to_stop = False
             return result
         if self._memory is None or graph is not self._graph or search != self._search:
-            self._memory = (graph_arrays(graph), *allocate(graph, search, self._sizes))
+            self._memory = None
+            if search.near is None:
+                *problems, out = allocate(graph, search, self._sizes)
+            else:
+                problems = [allocate_near(graph, search, self._sizes.near)]
+                out = allocate_output(graph, search, self._sizes)
+            self._memory = (graph_arrays(graph), out, *problems)
             self._graph, self._search = graph, search
         job = job_of(search)
-        state = self._memory[4].state[0]
+        state = self._memory[1].state[0]
         wants_all = (
             state["min_base"] <= 1 and not search.has_filters and not search.marked
         )  # of the nodes with enough root members
         state["plain"] = wants_all and search.mode == "count" and not search.sizes and limits.rows is None
         take = job.taker(emit, limits)
-        run = _Run(graph, *self._memory, subtrees, limits, take, job, lambda: self._is_asked_to_stop)
+        kind = _Run if search.near is None else _NearRun
+        run = kind(graph, self._memory, subtrees, limits, take, job, lambda: self._is_asked_to_stop)
+        run.steps = self._sizes.steps
         try:
             result = run.slice()
         finally:
             self._is_asked_to_stop = False
-        self._memory = (*self._memory[:4], run.out)
+        self._memory = (run.graph, run.out, *run.problems)
         return result
 
     def _counter(self, graph: MiningGraph, pq: str) -> LeafCounter:
@@ -176,11 +190,7 @@ class _Run:
     def __init__(
         self,
         source: MiningGraph,
-        graph: Graph,
-        word: Word,
-        hub: Hub,
-        sieve: Sieve,
-        out: Output,
+        memory: tuple[Any, ...],
         subtrees: Subtrees,
         limits: Limits,
         take: Emit,
@@ -189,26 +199,26 @@ class _Run:
     ) -> None:
         self.started = time.perf_counter()
         self.source = source
-        self.graph, self.word, self.hub, self.sieve, self.out = graph, word, hub, sieve, out
+        self.graph: Graph = memory[0]
+        self.out: Output = memory[1]
+        self.problems = memory[2:]
         self.limits, self.take, self.job, self.is_asked_to_stop = limits, take, job, is_asked_to_stop
         self.waiting = [subtrees]
         self.odd = SizeCounts.empty()
-        self.state = out.state[0]
-        reset(word, hub, sieve, out)
+        self.steps = 0
+        self.state = self.out.state[0]
+        self._forget()
         self.state["rows_left"] = -1 if limits.rows is None else limits.rows
         self.state["bound"] = limits.bound or 0
 
     def slice(self) -> Slice:
         pieces = self._next_pieces()
-        graph, *problems = (addresses(arrays) for arrays in (self.graph, self.word, self.hub))
-        search, sieve = EXPLORE, []
-        if self.state["sieving"]:
-            search, sieve = EXPLORE_WITH_THRESHOLDS, [addresses(self.sieve)]
-        pulse = 10_000
+        graph = addresses(self.graph)
+        pulse = self.steps
         while True:
             self.state["steps"] = pulse
             began = time.perf_counter()
-            status = search(graph, addresses(pieces), len(pieces.todo), *problems, addresses(self.out), *sieve)
+            status = self._explore(graph, pieces)
             ended = time.perf_counter()
             self.waiting.append(drain_aside(self.out))
             if status == FULL:
@@ -220,6 +230,8 @@ class _Run:
                 if not any(map(len, self.waiting)):
                     break
                 pieces = self._next_pieces()
+            elif status == GROW:
+                self._grow()
             elif self.state["measure"] and self.state["n_better"] >= self.state["hand_out"]:
                 self._drain_rows()
             else:
@@ -228,10 +240,33 @@ class _Run:
                 pulse = int(np.clip(pulse * _PULSE_S / max(ended - began, 1e-6), 100, 1 << 30))
             late = self.limits.seconds is not None and ended - self.started > self.limits.seconds
             late |= self.is_asked_to_stop()
-            if late and (status != FULL or self.state["count"] > 0):  # otherwise a buffer has grown and nothing is done
+            has_grown = status == GROW or (status == FULL and self.state["count"] == 0)  # and perhaps nothing is done
+            if late and not has_grown:
                 break
         self._drain_rows()
         return self._result(pieces)
+
+    def _forget(self) -> None:
+        """Have nothing open, and nothing found."""
+        word, hub, sieve = self.problems
+        reset(word, hub, sieve, self.out)
+
+    def _explore(self, graph: np.ndarray, pieces: Pieces) -> int:
+        """Search until the compiled code has something to say."""
+        word, hub, sieve = self.problems
+        search, more = EXPLORE, []
+        if self.state["sieving"]:
+            search, more = EXPLORE_WITH_THRESHOLDS, [addresses(sieve)]
+        problems = addresses(word), addresses(hub)
+        return search(graph, addresses(pieces), len(pieces.todo), *problems, addresses(self.out), *more)
+
+    def _grow(self) -> None:
+        """Have more memory for what is open."""
+        raise AssertionError("only the search for near-bicliques asks for memory")
+
+    def _left_over(self) -> Subtrees:
+        """What is open."""
+        return left_over(*self.problems)
 
     def _next_pieces(self) -> Pieces:
         listed, ranged = in_lists(self.source, Subtrees.concat(self.waiting))
@@ -254,6 +289,7 @@ class _Run:
                     out.right[:right],
                     out.root[:n],
                     out.ids[:n],
+                    out.missing[:n] if len(out.missing) else None,
                 )
             )
             state["n_rows"] = state["n_left"] = state["n_right"] = state["n_better"] = 0
@@ -283,9 +319,30 @@ class _Run:
         untouched = Subtrees.of_lists(*pieces[:5], pieces.fresh.astype(np.bool_)).take(
             int(self.state["item"]), len(pieces.todo)
         )
-        rest = Subtrees.concat([left_over(self.word, self.hub, self.sieve), *self.waiting, untouched])
+        rest = Subtrees.concat([self._left_over(), *self.waiting, untouched])
         found = Found(int(self.state["count"]), int(self.state["fingerprint"]), self._sizes())
         return Slice(self.job.total(found, self.take), rest, EngineStats(seconds=time.perf_counter() - self.started))
+
+
+class _NearRun(_Run):
+    """One slice of a search for near-bicliques."""
+
+    problems: tuple[Near]
+
+    def _forget(self) -> None:
+        state = self.problems[0].state[0]
+        state["depth"] = state["pending"] = 0
+        reset_output(self.out)
+
+    def _explore(self, graph: np.ndarray, pieces: Pieces) -> int:
+        near, out = addresses(self.problems[0]), addresses(self.out)
+        return EXPLORE_NEAR(graph, addresses(pieces), len(pieces.todo), near, out)
+
+    def _grow(self) -> None:
+        self.problems = (grown(self.problems[0]),)
+
+    def _left_over(self) -> Subtrees:
+        return Subtrees.of_pieces(near_pieces(self.problems[0], self.source.n_roots))
 
 
 def _grown(out: Output, need_left: int, need_right: int) -> Output:

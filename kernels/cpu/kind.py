@@ -20,17 +20,22 @@ def _make(halvings: int) -> Engine:
 
 
 def _workspace_bytes(graph: MiningGraph, search: Search) -> int:
-    from bicliques.kernels.cpu import leaves, workspace
+    from bicliques.kernels.cpu import leaves, near_workspace, workspace
 
-    return workspace.workspace_bytes(graph, search) if search.pq is None else leaves.workspace_bytes(graph)
+    if search.pq is not None:
+        return leaves.workspace_bytes(graph)
+    room = workspace.workspace_bytes if search.near is None else near_workspace.near_bytes
+    return room(graph, search)
 
 
 def _will_compile(search: Search) -> bool:
-    from bicliques.kernels.cpu.engine import EXPLORE, EXPLORE_WITH_THRESHOLDS
+    from bicliques.kernels.cpu.engine import EXPLORE, EXPLORE_NEAR, EXPLORE_WITH_THRESHOLDS
     from bicliques.kernels.cpu.leaves import COUNT_PIECES
 
     if search.pq is not None:
         return not COUNT_PIECES.is_kept()
+    if search.near is not None:
+        return not EXPLORE_NEAR.is_kept()
     return not (EXPLORE_WITH_THRESHOLDS if search.prunes else EXPLORE).is_kept()
 
 
@@ -42,5 +47,5 @@ KIND = EngineKind(
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     will_compile=_will_compile,
-    jobs=frozenset({"all", "largest", "marked", "pq", "vertices"}),
+    jobs=frozenset({"all", "largest", "marked", "near", "pq", "vertices"}),
 )

@@ -129,4 +129,5 @@ def output_at(a):
         int32s(a[8]),
         int64s(a[9]),
         int32s(a[10]),
+        int32s(a[11]),
     )

@@ -36,23 +36,24 @@ _HANDED_OUT = 8
 OUTSIDE, CLOSED = -1, 2**31 - 1
 
 
-def _record(names: str) -> np.dtype:
+def record(names: str) -> np.dtype:
+    """The type of a record of numbers with these names."""
     return np.dtype([(name, np.uint64 if name == "fingerprint" else OFFSET) for name in names.split()])
 
 
-WORD_STATE = _record("n_full n_rows n_marked depth n_found delivered found_depth max_stack max_near max_found")
-WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
-HUB_STATE = _record(
+WORD_STATE = record("n_full n_rows n_marked depth n_found delivered found_depth max_stack max_near max_found")
+WORD_FRAME = record("q0 n_q n_c next end near0 n_near")
+HUB_STATE = record(
     "n_base words n_rows first n_full n_marked depth wide fresh least max_bits max_list max_frame_bits n_sorter"
 )
-HUB_FRAME = _record("list0 n_list next end")
-SIEVE_STATE = _record("depth fresh least max_bits max_list")
-SIEVE_FRAME = _record(
+HUB_FRAME = record("list0 n_list next end")
+SIEVE_STATE = record("depth fresh least max_bits max_list")
+SIEVE_FRAME = record(
     "words planes at rows stride top "  # where its bits are: L, then the rows, and the end of both
     "list0 n_rows next end "  # its rows: the first of those in use, how many, and those to be explored
     "base0 n_base size n_closed members members_left"  # base vertices, their weight; closure, candidates, their members
 )
-OUTPUT_STATE = _record(
+OUTPUT_STATE = record(
     "plain prove listing sizing sieving marking unit unit_roots root_is_left "  # options
     "min_base max_base min_root max_root "
     "measure most_weight bound n_better hand_out "  # the bound of `kernels.cpu.bound`
@@ -162,6 +163,7 @@ class Output(NamedTuple):
     closure: Any  # (n_roots,) int32: R of the biclique at hand
     usual: Any  # (USUAL * USUAL,) int64: bicliques by (base size, root size), both below USUAL
     odd: Any  # int32: (base size, root size) of each of the others
+    missing: Any  # (max_rows,) int32: pairs that are no edges, where these are looked for
 
 
 class Sizes(NamedTuple):
@@ -174,6 +176,8 @@ class Sizes(NamedTuple):
     rows: int = 1 << 16
     members: int = 1 << 22
     odd: int = 1 << 16
+    near: int = 1 << 12  # what grows when it has to
+    steps: int = 10_000  # before the first look at the clock
 
 
 def addresses(arrays: tuple[np.ndarray, ...]) -> np.ndarray:
@@ -268,7 +272,17 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         child=np.empty(n_base, i32),
         marked=np.empty(2 * n_marks, i32),
     )
-    sieve = _sieve(graph, search, sizes)
+    sieve, out = _sieve(graph, search, sizes), allocate_output(graph, search, sizes)
+    word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack) - COUNTERS, len(word.near)
+    word.state[0]["max_found"] = len(word.found)
+    hub.state[0]["max_bits"], hub.state[0]["max_list"] = len(hub.bits), len(hub.list)
+    hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
+    return word, hub, sieve, out
+
+
+def allocate_output(graph: MiningGraph, search: Search, sizes: Sizes) -> Output:
+    """The arrays of the output of one search."""
+    n_roots, i32 = graph.n_roots, VERTEX
     rows, members = (sizes.rows, sizes.members) if search.mode == "list" else (0, 0)
     out = Output(
         state=np.zeros(1, OUTPUT_STATE),
@@ -282,16 +296,13 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         closure=np.empty(n_roots, i32),
         usual=np.zeros(USUAL * USUAL if search.sizes else 0, OFFSET),
         odd=np.empty(2 * sizes.odd if search.sizes else 0, i32),
+        missing=np.empty(rows if search.near is not None else 0, i32),
     )
     _set_options(out.state[0], graph, search)
-    word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack) - COUNTERS, len(word.near)
-    word.state[0]["max_found"] = len(word.found)
-    hub.state[0]["max_bits"], hub.state[0]["max_list"] = len(hub.bits), len(hub.list)
-    hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
     out.state[0]["max_piece"] = 2 * n_roots + 3
     out.state[0]["max_odd"] = len(out.odd) // 2
     set_capacities(out)
-    return word, hub, sieve, out
+    return out
 
 
 def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
@@ -322,11 +333,21 @@ def workspace_bytes(graph: MiningGraph, search: Search) -> int:
 
 def reset(word: Word, hub: Hub, sieve: Sieve, out: Output) -> None:
     """Forget the last slice. Nothing is open or found then, and arrays that are indexed by vertex are reset."""
+    reset_output(out)
     for name in ("n_full", "n_rows", "depth", "n_found", "delivered"):
         word.state[0][name] = 0
     for name in ("n_base", "n_full", "n_rows", "depth", "fresh"):
         hub.state[0][name] = 0
     sieve.state[0]["depth"] = sieve.state[0]["fresh"] = 0
+    word.slot.fill(OUTSIDE)
+    hub.local.fill(OUTSIDE)
+    hub.key.fill(OUTSIDE)
+    hub.closed_at.fill(0)
+    hub.count.fill(0)
+
+
+def reset_output(out: Output) -> None:
+    """Forget what was found in the last slice."""
     for name in (
         "item",
         "count",
@@ -343,11 +364,6 @@ def reset(word: Word, hub: Hub, sieve: Sieve, out: Output) -> None:
         out.state[0][name] = 0
     out.state[0]["keyed"] = -1
     out.usual.fill(0)
-    word.slot.fill(OUTSIDE)
-    hub.local.fill(OUTSIDE)
-    hub.key.fill(OUTSIDE)
-    hub.closed_at.fill(0)
-    hub.count.fill(0)
 
 
 def set_capacities(out: Output) -> None:

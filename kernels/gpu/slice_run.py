@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import numpy as np
@@ -309,7 +309,7 @@ class SliceRun(Generic[S]):
 
     def _emit_copy(self, batch: Bicliques) -> None:
         """Hand out a copy of a batch. An `Emit` of a device may keep arrays, but the CPU engine uses its own again."""
-        self.emit(Bicliques(*(getattr(batch, field.name).copy() for field in fields(batch))))
+        self.emit(Bicliques(**{name: array.copy() for name, array in batch.arrays.items()}))
 
     def slice(self, busy_ratio: float, counters: dict[str, int], phases: dict[str, float] | None = None) -> Slice:
         """The result that the engine returns. `phases` are shares of the kernels' time."""
@@ -336,7 +336,7 @@ class SliceRun(Generic[S]):
             members, in_blocks = self.graph.members(device), self.emit.on_device
             batch = pack(device, members, memory["records"], n_records, memory["values"], in_blocks)
             if not self.emit.on_device:
-                batch = Bicliques(*(device.download(getattr(batch, field.name)) for field in fields(batch)))
+                batch = Bicliques(**{name: device.download(array) for name, array in batch.arrays.items()})
         except (MemoryError, DeviceMemoryError):  # a small device; the host has room for it
             n_values = min(int(queue["values"]), memory.entries("values"))
             records = device.read(memory["records"], RECORD, 0, n_records)

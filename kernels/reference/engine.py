@@ -1,16 +1,19 @@
 """The definition in plain Python sets. It is slow and obvious, and every other engine is compared with it.
 
 There are two enumerations, which share no code. `closed_pairs` closes every subset of one side.
-`ReferenceEngine` walks the search tree of docs/design.md, section 3. `kernels.reference.tree` has its nodes.
+`ReferenceEngine` walks the search tree of docs/design.md, section 3. `kernels.reference.tree` has its nodes, and
+`kernels.reference.near` those of the tree for near-bicliques.
 """
 
 from __future__ import annotations
 
 import time
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
+from bicliques.kernels.reference.near import NearTree
 from bicliques.kernels.reference.pivot import held_bounds, leaves_below
 from bicliques.kernels.reference.tree import Tree
 from bicliques.schemas.bicliques import fingerprint
@@ -52,7 +55,8 @@ class ReferenceEngine:
         if search.pq is not None:
             return self._count_leaves(graph, subtrees, search.pq, limits)
         started = time.perf_counter()
-        tree, job = Tree(graph, search), job_of(search)
+        tree: Any = Tree(graph, search) if search.near is None else NearTree(graph, search)
+        job = job_of(search)
         take = job.taker(emit, limits)
         tree.bound = limits.bound or 0
         stack = [node for i in reversed(range(len(subtrees))) if (node := tree.piece(subtrees, i)) is not None]

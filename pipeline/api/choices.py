@@ -112,6 +112,8 @@ def with_engine(
 
 def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = None) -> engines.Choice:
     """The engine for a search, and why. It can run on this machine, or where the workers of a `scheduler` are."""
+    if search.near is not None and engine != engines.AUTO and engines.kind(engine).lacks(search):
+        raise InputError(f"engine {engine} does not know of missing pairs; choose cpu or auto")
     why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:
         from bicliques.pipeline.workers.opening import (

@@ -66,7 +66,14 @@ class _NewRun(_Search, _Session, total=False):
     time_limit: float | None
 
 
-class Mine(_NewRun, total=False):
+class _Missing(TypedDict, total=False):
+    missing_pairs: int | None
+    missing_each: int | None
+    missing_left: int | None
+    missing_right: int | None
+
+
+class Mine(_NewRun, _Missing, total=False):
     """Those of `bicliques.mine`."""
 
     count_only: bool
@@ -83,7 +90,7 @@ class Largest(_NewRun, total=False):
     by: By
 
 
-class Count(_Search, _Session, total=False):
+class Count(_Search, _Session, _Missing, total=False):
     """Those of `bicliques.count`."""
 
     fingerprint: bool

@@ -249,7 +249,7 @@ class _Driver:
             self.machine.add_source(source, self.plan.weights, within, is_plan=True, band_at=self.plan.band_at)
         else:
             band = self.band_of(source)
-            left_over = LeftOver.of(self.ledger.left_over(source, self.of_run.bands[band][1].n_roots))
+            left_over = LeftOver.of(self.ledger.left_over(source, self.of_run.job.numbers(self.of_run.bands[band][1])))
             self.left_overs[source] = left_over
             weights = self.weights[band].of_shapes(left_over.shapes)
             self.machine.add_source(source, weights, ranges, is_plan=False, band_at=lambda node: band)

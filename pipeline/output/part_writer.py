@@ -21,7 +21,7 @@ from bicliques.schemas.manifest import Part
 #: A part that has reached so many bytes is closed, and the slice goes on with another one.
 PART_BYTES = 1 << 29
 
-_LISTS, _NUMBERS = ["left.list.element", "right.list.element"], ["n_left", "n_right", "root"]
+_LISTS, _NUMBERS = ["left.list.element", "right.list.element"], ["n_left", "n_right", "root", "missing"]
 #: Measured on six graphs (benchmarks/layout.py). Labels repeat, so dictionaries make files 11 to 48 % smaller and
 #: faster to write. Level 3 of zstd makes them another 6 to 14 % smaller in an eighth more time. A checksum shows a
 #: damaged page before it is decoded. Ids are as good as random, so nothing makes them smaller.
@@ -45,14 +45,15 @@ def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
         pa.array(np.diff(found.left_indptr).astype(np.int32)),
         pa.array(np.diff(found.right_indptr).astype(np.int32)),
         pa.array(found.root.copy()),
+        *([] if found.missing is None else [pa.array(found.missing.copy())]),
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=part_schema(tables))
+    return pa.RecordBatch.from_arrays(columns, schema=part_schema(tables, near=found.missing is not None))
 
 
-def part_schema(tables: Tables, provenance: Provenance = UNKNOWN) -> pa.Schema:
-    """Arrow schema of the parts. Its metadata has the provenance."""
+def part_schema(tables: Tables, provenance: Provenance = UNKNOWN, *, near: bool = False) -> pa.Schema:
+    """Arrow schema of the parts; see `biclique_schema`. Its metadata has the provenance."""
     left, right = (pa.int32(), pa.int32()) if tables is None else (tables[0].type, tables[1].type)
-    return biclique_schema(left, right, provenance)
+    return biclique_schema(left, right, provenance, near=near)
 
 
 def writer_bytes(tables: Tables) -> int:
@@ -62,8 +63,8 @@ def writer_bytes(tables: Tables) -> int:
     and of a row group that is encoded, with labels of mean size.
     """
     width = 4.0 if tables is None else 8.0 + max(t.nbytes / max(len(t), 1) for t in tables)
-    collected = 4 * (4 * stretch.STRETCH_MEMBERS + 28 * stretch.STRETCH_ROWS)
-    return collected + int(2 * stretch.GROUP_MEMBERS * width) + 28 * stretch.GROUP_ROWS
+    collected = 4 * (4 * stretch.STRETCH_MEMBERS + 32 * stretch.STRETCH_ROWS)
+    return collected + int(2 * stretch.GROUP_MEMBERS * width) + 32 * stretch.GROUP_ROWS
 
 
 class PartWriter:
@@ -123,7 +124,7 @@ class PartWriter:
         for group in row_groups(self.stretch.take(), self.room):
             with disk_errors(self._temporary()):
                 if self._writer is None:
-                    self._open_part()
+                    self._open_part(near=group.missing is not None)
                 rows = pa.Table.from_batches([to_batch(group, self.tables)])
                 self._writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
             self._rows += len(group)
@@ -141,10 +142,10 @@ class PartWriter:
             path.unlink(missing_ok=True)
         self.parts = []
 
-    def _open_part(self) -> None:
+    def _open_part(self, *, near: bool) -> None:
         create(self._temporary()).close()
         self._file = pa.OSFile(str(self._temporary()), "wb")
-        schema = part_schema(self.tables, self.provenance)
+        schema = part_schema(self.tables, self.provenance, near=near)
         order = pq.SortingColumn.from_ordering(schema, [("n_left", "descending"), ("n_right", "descending")])
         self._writer = pq.ParquetWriter(self._file, schema, sorting_columns=order, **LAYOUT)
 

@@ -32,6 +32,7 @@ MOST_BYTES = (1 << 31) - 1
 _FIRST_SHARE, _LEAST_MEMBERS = 32, 1 << 16
 #: Bits of a size, and of a row number, in the words that are sorted.
 _SIZE_BITS, _ROW_BITS = 20, 23
+_NONE = np.empty(0, np.int32)
 
 
 class _Memory:
@@ -40,16 +41,20 @@ class _Memory:
     def __init__(self) -> None:
         self._of = Bicliques.from_pairs([])
 
-    def rows(self, n: int, n_left: int, n_right: int, kept: Bicliques | None = None) -> Bicliques:
-        """Arrays of these lengths, whose beginnings are those of `kept`. They are valid until the next call."""
+    def rows(self, n: int, n_left: int, n_right: int, near: bool, kept: Bicliques | None = None) -> Bicliques:
+        """Arrays of these lengths, whose beginnings are those of `kept`. They are valid until the next call.
+
+        With `near`, there is also an array for the pairs that are no edges.
+        """
         lengths = {"left": n_left, "right": n_right, "root": n, "ids": n, "left_indptr": n + 1, "right_indptr": n + 1}
+        lengths |= {"missing": n} if near else {}
         arrays = {}
         for name, length in lengths.items():
-            array = getattr(self._of, name)
+            array = self._of.arrays.get(name, _NONE)
             if len(array) < length:
                 array = np.empty(max(length, 2 * len(array)), array.dtype)
                 if kept is not None:
-                    own = getattr(kept, name)
+                    own = kept.arrays.get(name, _NONE)
                     array[: len(own)] = own
             arrays[name] = array
         self._of = Bicliques(**arrays)
@@ -76,9 +81,11 @@ class Stretch:
         """Append a copy of a batch, whose arrays may change afterwards."""
         old = self._found
         n, n_left, n_right = len(old), len(old.left), len(old.right)
-        new = self._collecting.rows(n + len(found), n_left + len(found.left), n_right + len(found.right), old)
+        sizes, near = (n + len(found), n_left + len(found.left), n_right + len(found.right)), found.missing is not None
+        new = self._collecting.rows(*sizes, near, old)
         new.left[n_left:], new.right[n_right:] = found.left, found.right
-        new.root[n:], new.ids[n:] = found.root, found.ids
+        for name in ("root", "ids", "missing") if near else ("root", "ids"):
+            new.arrays[name][n:] = found.arrays[name]
         new.left_indptr[n:] = found.left_indptr + n_left
         new.right_indptr[n:] = found.right_indptr + n_right
         self._found = new
@@ -92,11 +99,11 @@ class Stretch:
 
         found, self._found = self._found, Bicliques.from_pairs([])
         order = _descending(np.diff(found.left_indptr), np.diff(found.right_indptr))
-        new = self._sorting.rows(len(found), len(found.left), len(found.right))
+        new = self._sorting.rows(len(found), len(found.left), len(found.right), found.missing is not None)
         reorder(found.left_indptr, found.left, order, new.left_indptr, new.left)
         reorder(found.right_indptr, found.right, order, new.right_indptr, new.right)
-        np.take(found.root, order, out=new.root)
-        np.take(found.ids, order, out=new.ids)
+        for name in ("root", "ids", "missing") if found.missing is not None else ("root", "ids"):
+            np.take(found.arrays[name], order, out=new.arrays[name])
         return new
 
 

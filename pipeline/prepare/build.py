@@ -204,7 +204,7 @@ def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
 def _rest(run: Run, search: Search) -> tuple[Any, ...]:
     """As `_arguments`, without the edges."""
     sizes = run.input["n_left"], run.input["n_right"]
-    return *sizes, run.options.build, search.min_left, search.min_right, run.job.reductions
+    return *sizes, run.options.build, *search.fewest_neighbours, run.job.reductions
 
 
 def _compiled(*arguments: Any, known: VertexHashes, threads: int) -> tuple[MiningGraph, PrepareFacts]:

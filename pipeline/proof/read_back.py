@@ -243,7 +243,7 @@ def _check_schema(path: Path, schema: pa.Schema, tables: Tables) -> None:
         raise IncompleteError(
             f"{path} has schema version {version}, and this package reads versions {' and '.join(versions)}; mine again"
         )
-    expected = part_schema(tables)
+    expected = part_schema(tables, near="missing" in schema.names)
     if not schema.equals(expected):
         raise IncompleteError(f"{path} has the columns {_columns(schema)} instead of {_columns(expected)}")
 
@@ -281,7 +281,8 @@ def _batch(path: Path, group: int, table: pa.Table, tables: Tables) -> Bicliques
         _check_sizes(path, table, side, np.diff(indptr))
         _check_order(path, group, side, indptr, ids)
         sides.append((indptr, ids))
-    return Bicliques(*sides[0], *sides[1], table["root"].to_numpy(), table["id"].to_numpy())
+    missing = table["missing"].to_numpy() if "missing" in table.column_names else None
+    return Bicliques(*sides[0], *sides[1], table["root"].to_numpy(), table["id"].to_numpy(), missing)
 
 
 def _check_sizes(path: Path, table: pa.Table, side: str, sizes: np.ndarray) -> None:

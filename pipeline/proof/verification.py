@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from bicliques.kernels.compiled.holes import count_missing
 from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
 from bicliques.pipeline.prepare.build import read_edges
 from bicliques.pipeline.prepare.members import find_members
@@ -34,6 +35,7 @@ from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.facts import BEFORE_MINING
 from bicliques.schemas.manifest import Manifest
+from bicliques.schemas.search import Near
 from bicliques.schemas.totals import Best, Total
 from bicliques.schemas.values import seconds, sizes_of, whole
 
@@ -59,14 +61,31 @@ class Adjacency:
         self._of_left = from_sorted_pairs(left, right, n_left)
         self._of_right = transpose(*self._of_left, n_right)
 
-    def objection(self, left: np.ndarray, right: np.ndarray) -> str | None:
-        """Why (left, right) is not a maximal biclique, as a clause. None if it is one.
+    def missing(self, rows: Bicliques) -> tuple[np.ndarray, np.ndarray]:
+        """How many pairs of each row are no edges, and the most that a left and a right member of it are in.
+
+        Returns
+        -------
+        ndarray, shape (rows,), int64, and ndarray, shape (rows, 2), int64
+        """
+        found, most = np.empty(len(rows), np.int64), np.empty(2 * len(rows), np.int64)
+        joined = np.empty(len(self._of_right[0]) - 1, np.int64)
+        sides = rows.left_indptr, rows.left, rows.right_indptr, rows.right
+        count_missing(*sides, *self._of_left, found, most, joined)
+        return found, most.reshape(-1, 2)
+
+    def objection(self, left: np.ndarray, right: np.ndarray, near: Near | None = None) -> str | None:
+        """Why (left, right) is not a maximal biclique, or near-biclique, as a clause. None if it is one.
 
         Parameters
         ----------
         left, right : ndarray, int32
             Dense ids of the members.
+        near : Near or None
+            How many pairs may be no edges. Whether no more are is not looked at: see `missing`.
         """
+        if near is not None:
+            return self._near_objection(left, right, near)
         for members, others, csr, other_size, side in (
             (left, right, self._of_left, len(self._of_right[0]) - 1, "right"),
             (right, left, self._of_right, len(self._of_left[0]) - 1, "left"),
@@ -81,9 +100,33 @@ class Adjacency:
                 return f"is not maximal: {more} can be added"
         return None
 
+    def _near_objection(self, left: np.ndarray, right: np.ndarray, near: Near) -> str | None:
+        n_left, n_right = len(self._of_left[0]) - 1, len(self._of_right[0]) - 1
+        missed_by_right = len(left) - _neighbours_among(self._of_left, left, n_right)
+        missed_by_left = len(right) - _neighbours_among(self._of_right, right, n_left)
+        for members, missed, others, missed_by_others, csr, k, k_others, side in (
+            (right, missed_by_right, left, missed_by_left, self._of_left, near.right, near.left, "right"),
+            (left, missed_by_left, right, missed_by_right, self._of_right, near.left, near.right, "left"),
+        ):
+            if near.pairs is not None:
+                fits = missed <= near.pairs - int(missed[members].sum())
+            else:
+                full = others[missed_by_others[others] == k_others]  # they may not miss another one
+                fits = (missed <= k) & (_neighbours_among(csr, full, len(missed)) == len(full))
+            fits[members] = False
+            if fits.any():
+                more = number(int(fits.sum()), f"{side} vertex", f"{side} vertices")
+                return f"is not maximal: {more} can be added"
+        return None
+
 
 def _common_neighbours(csr: tuple[np.ndarray, np.ndarray], members: np.ndarray, n_other: int) -> np.ndarray:
     """The vertices that are adjacent to all of `members`, ascending."""
+    return np.flatnonzero(_neighbours_among(csr, members, n_other) == len(members))
+
+
+def _neighbours_among(csr: tuple[np.ndarray, np.ndarray], members: np.ndarray, n_other: int) -> np.ndarray:
+    """How many of `members` each vertex of the other side is adjacent to, int64."""
     indptr, indices = csr
     counts = np.zeros(n_other, np.int64)
     starts, degrees = indptr[members], indptr[members + 1] - indptr[members]
@@ -93,7 +136,7 @@ def _common_neighbours(csr: tuple[np.ndarray, np.ndarray], members: np.ndarray, 
         first, n = starts[chosen], degrees[chosen]
         offset = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n)
         counts += np.bincount(indices[offset + np.arange(len(offset))], minlength=n_other)
-    return np.flatnonzero(counts == len(members))
+    return counts
 
 
 #: Seconds in which it is counted that nothing is larger.
@@ -185,7 +228,7 @@ def verify_run(
         with copy_for_check(url) as folder:
             return verify_run(folder, sample, seed, progress, bound_time, complete)
     started = time.perf_counter()
-    run = Run.at(path)
+    run = Run.with_holes(path)
     search, manifest = run.options.search, run.folder.manifest()
     if manifest is None:
         outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
@@ -208,7 +251,9 @@ def verify_run(
     if complete is not None:
         from bicliques.pipeline.proof.completeness import draw  # only where it is asked for, because it imports engines
 
-        drawn = draw(run, read_edges(run.folder), complete, whole(sample, "the number to draw", 1), seed, on_progress)
+        drawn = draw(
+            run.exact, read_edges(run.folder), complete, whole(sample, "the number to draw", 1), seed, on_progress
+        )
     reading = _Reading(run, manifest, sample, seed, on_progress)
     reading.run(drawn)
     certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)
@@ -228,18 +273,21 @@ def verify_run(
             "no two rows are equal: their 64-bit hashes differ, or the rows were compared in full",
             "every row has the sizes and the id it states, within the limits of the run, and its members ascend",
             *(("every row contains the members that were asked for",) if search.is_containing else ()),
+            *(("every row misses as many pairs as it states, and no more than were allowed",) if search.near else ()),
             "the summary, if there is one, counts these rows",
             *(("the tables of vertices count the rows with each vertex",) if search.per_vertex else ()),
             "the ledger accounts for every first-level subtree and every left-over exactly once",
             *certain,
         ),
         sampled_only=(
-            f"in {number(len(reading.wanted), 'row')} chosen at random (seed {seed}), every pair is an edge of the "
-            "input, and no vertex of the input can be added",
+            f"in {number(len(reading.wanted), 'row')} chosen at random (seed {seed}), "
+            f"{'' if search.near else 'every pair is an edge of the input, and '}no vertex of the input can be added",
             *((drawn.words(search, seed),) if drawn else ()),
         ),
         not_proven=(
-            "rows outside the sample were not compared with the input",
+            "that no vertex can be added to a row was not tested outside the sample"
+            if search.near
+            else "rows outside the sample were not compared with the input",
             *uncertain,
             "that no biclique is missing cannot be seen from the rows: mine again with another engine, order or root "
             "side, and compare count and fingerprint",
@@ -356,6 +404,7 @@ class _Reading:
             check_ids(piece.path, group, batch.ids, hashes[-1])
             self._check_sizes(piece.path, batch)
             self._check_members(piece.path, batch)
+            self._check_missing(piece.path, batch)
             self._check_sample(piece.path, batch, row)
             row += len(batch)
         return piece.part, np.sort(np.concatenate([np.empty(0, np.uint64), *hashes]))
@@ -376,12 +425,35 @@ class _Reading:
                 if there.min() < len(given):
                     raise IncompleteError(f"{path} has a row whose {side} side lacks a member that was asked for")
 
+    def _check_missing(self, path: Path, batch: Bicliques) -> None:
+        near = self.opened.options.search.near
+        if (batch.missing is None) != (near is None):
+            words = "lacks the column missing, which" if near else "has the column missing, which no row of"
+            raise IncompleteError(f"{path} {words} its run has; delete the file and resume the run")
+        if near is None or batch.missing is None:
+            return
+        found, most = self.adjacency.missing(batch)
+        wrong = np.flatnonzero(found != batch.missing)
+        if len(wrong):
+            row = int(wrong[0])
+            raise IncompleteError(
+                f"{path} has a row that states {batch.missing[row]} missing pairs, and the input has {found[row]}; "
+                "delete the file and resume the run"
+            )
+        within = found <= near.pairs if near.pairs is not None else (most <= (near.left, near.right)).all(axis=1)
+        if not within.all():
+            row = int(np.argmin(within))
+            raise IncompleteError(
+                f"{path} has a row with {found[row]} missing pairs, {most[row, 0]} of a left and {most[row, 1]} of "
+                "a right member, which is more than its run allows; delete the file and resume the run"
+            )
+
     def _check_sample(self, path: Path, batch: Bicliques, first_row: int) -> None:
         first, last = np.searchsorted(self.wanted, [first_row, first_row + len(batch)])
         for row in (self.wanted[first:last] - first_row).tolist():
             left = batch.left[batch.left_indptr[row] : batch.left_indptr[row + 1]]
             right = batch.right[batch.right_indptr[row] : batch.right_indptr[row + 1]]
-            reason = self.adjacency.objection(left, right)
+            reason = self.adjacency.objection(left, right, self.opened.options.search.near)
             if reason:
                 raise IncompleteError(
                     f"{path} has a row with {len(left)} left and {len(right)} right members that {reason}"

@@ -90,7 +90,7 @@ def sealed(path: Path) -> Contents:
     IncompleteError
         If the run is not complete and proven, or a file of it is missing or damaged.
     """
-    run = Run.at(path)
+    run = Run.with_holes(path)
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
     refuse_links(run.path)

@@ -46,6 +46,7 @@ class ById(Rows):
     """
 
     _run: Run
+    _mined: Run
     _manifest: Manifest | None
 
     if TYPE_CHECKING:  # what `Results` has besides
@@ -189,7 +190,7 @@ class ById(Rows):
         """Where the biclique is. None if it is in none of the files."""
         self._refuse_count_only()
         if self._manifest is not None:
-            found = place_in_summary(self._run.folder, self._manifest, id)
+            found = place_in_summary(self._mined.folder, self._manifest, id)
             if found is not None:
                 return found
         return place_of_id(self.files, id)

@@ -76,7 +76,7 @@ def why_none(facts: Mapping[str, Any], graph: Mapping[str, Any], search: Search)
     """Why no biclique was found, in one clause, from the facts of reading and building."""
     if "nothing" in graph:
         return str(graph["nothing"])
-    for side, least in (("right", search.min_left), ("left", search.min_right)):
+    for side, least in zip(("right", "left"), search.fewest_neighbours, strict=True):
         most, name = graph["profile"][side]["max"], facts.get(f"{side}_name", side)
         if most < least:
             vertex = f"{side} vertex" if name == side else name

@@ -26,6 +26,7 @@ class Forms(ByCommunity):
     """What `pipeline.results.results.Results` gives to other libraries."""
 
     _run: Run
+    _mined: Run
 
     def memberships(self, side: Side = "left", by: Literal["biclique", "community"] = "biclique") -> pa.Table:
         """The members of one side as a long table, with a row per biclique, or community, and member.
@@ -78,7 +79,7 @@ class Forms(ByCommunity):
         _, lists = self._lists(side)
         labels = self.labels(side)
         members = lists.flatten()
-        columns = members.to_numpy() if self._run.options.ids == "dense" else ids_of(members, labels)
+        columns = members.to_numpy() if self._mined.options.ids == "dense" else ids_of(members, labels)
         starts = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())])
         shape = (len(lists), len(labels))
         return csr_array((np.ones(len(columns), np.uint8), columns, starts), shape=shape)
@@ -110,6 +111,7 @@ class Forms(ByCommunity):
             raise _missing("to_networkx", "NetworkX") from error
         if not isinstance(which, slice):
             raise InputError(f"which is a slice of the rows, as slice(0, 1) for the first one, not {which!r}")
+        _ = self._run  # every pair is to be an edge
         graph = nx.Graph()
         for row in self[which].select(["left", "right"]).to_pylist():
             for number, side in enumerate(("left", "right")):
@@ -133,7 +135,7 @@ class Forms(ByCommunity):
         InputError
             If there is no such side.
         """
-        return self._run.labels[_number(side)]
+        return self._mined.labels[_number(side)]
 
     def export(self, format: str, to: str | os.PathLike[str] | IO[bytes]) -> None:
         """Write the results as text, with a few thousand rows in memory at a time; see docs/output.md.

@@ -9,6 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from bicliques.pipeline.rows.printable import pairs_of
+
 #: Columns of a table when the width is not known, and the fewest columns of a side.
 _WIDTH, _LEAST_ROOM = 120, 12
 #: The fewest columns of the beginning of a label, three of them dots.
@@ -19,6 +21,7 @@ _MORE = {
     "new_edges": ("new", "{:,}"),
     "covered": ("covered", "{:.1%}"),
     "community": ("community", "{}"),
+    "missing": ("missing", "{:,}"),
     "id": ("id", "{}"),
 }
 
@@ -27,12 +30,12 @@ def top_table(rows: pa.Table, width: int | None = _WIDTH, ids: bool = False) -> 
     """Bicliques, one per line, in lines of `width` columns. None shows all members in lines of any length.
 
     A list that does not fit is cut between two labels, and ends with the number of labels that follow. Columns that
-    only some tables have follow the number of edges, and then come `ids` if they are asked for.
+    only some tables have follow the number of edges, or of pairs, and then come `ids` if they are asked for.
     """
     if len(rows) == 0:
         return "no bicliques"
     more = [name for name in _MORE if name in rows.column_names and (name != "id" or ids)]
-    cells = [("#", "left", "right", "edges", *(_MORE[name][0] for name in more))]
+    cells = [("#", "left", "right", pairs_of(rows.schema), *(_MORE[name][0] for name in more))]
     for k in range(len(rows)):
         n_left, n_right = rows["n_left"][k].as_py(), rows["n_right"][k].as_py()
         others = (_MORE[name][1].format(rows[name][k].as_py()) for name in more)

@@ -82,18 +82,23 @@ class Results(Forms):
     """
 
     def __init__(self, run: Run):
-        self._run = run
+        self._mined = run
         self._folder = run.folder
         self._manifest = run.folder.manifest()
         self._parts, self._count = self._committed()
 
+    @property
+    def _run(self) -> Run:  # type: ignore[override]
+        """The run, for what takes every pair of a row for an edge. What does not, asks `_mined`."""
+        return self._mined.exact
+
     def _committed(self) -> tuple[tuple[Part, ...], int]:
         if self._manifest is not None:
             return self._manifest.parts, self._manifest.count
-        if not self._run.has("plan"):
+        if not self._mined.has("plan"):
             return (), 0
-        ledger = self._run.ledger()
-        self._run.store.await_driver(ledger.parts)
+        ledger = self._mined.ledger()
+        self._mined.store.await_driver(ledger.parts)
         return ledger.parts, ledger.total.count
 
     def __len__(self) -> int:
@@ -105,11 +110,11 @@ class Results(Forms):
         raise AttributeError(f"results have no attribute {name!r}{advice}", name=name, obj=self)
 
     def __reduce__(self) -> tuple[Callable[[str, str], Results], tuple[str, str]]:
-        return _reopened, (self._run.place, self._run.identity)
+        return _reopened, (self._mined.place, self._mined.identity)
 
     def __repr__(self) -> str:
         state = "complete" if self.complete else "not complete"
-        return in_one_line(f"<{number(self._count, 'maximal biclique')} in {self._run.store.shown()}, {state}>")
+        return in_one_line(f"<{number(self._count, self._what)} in {self._mined.store.shown()}, {state}>")
 
     @property
     def path(self) -> Path:
@@ -126,7 +131,7 @@ class Results(Forms):
         """How the run ended: "complete", or how its last session ended. "failed" also if the session was killed."""
         if self.complete:
             return "complete"
-        ended = self._run.sessions()
+        ended = self._mined.sessions()
         outcome = cast(Outcome, ended[-1]["outcome"]) if ended else "failed"
         return outcome if outcome != "complete" else "failed"
 
@@ -152,23 +157,32 @@ class Results(Forms):
     @property
     def schema(self) -> pa.Schema:
         """Arrow schema of the rows; see `schemas.bicliques.biclique_schema`."""
-        return part_schema(self._tables(), self._run.provenance)
+        return part_schema(self._tables(), self._mined.provenance, near=self.has_holes)
 
     @property
     def names(self) -> tuple[str, str]:
         """What the input calls the left and the right side. "left" and "right" where it does not say."""
-        return self._run.names
+        return self._mined.names
 
     @property
     def lists_rows(self) -> bool:
         """Whether the run lists bicliques. False if it only counts."""
-        return self._run.job.rows != "none"
+        return self._mined.job.rows != "none"
+
+    @property
+    def has_holes(self) -> bool:
+        """Whether pairs of a row may be no edges. Then the rows have the column ``missing`` (docs/holes.md)."""
+        return self._mined.options.search.near is not None
+
+    @property
+    def _what(self) -> str:
+        return "maximal near-biclique" if self.has_holes else "maximal biclique"
 
     def _opened(self, file: Path) -> AbstractContextManager[pq.ParquetFile]:
         return open_part(file)
 
     def _tables(self) -> Tables:
-        return self._run.tables if self._run.has("build") else None
+        return self._mined.tables if self._mined.has("build") else None
 
     def dataset(self) -> ds.Dataset:
         """The rows as a `pyarrow.dataset.Dataset`, which reads nothing yet. DuckDB and Polars can scan it.
@@ -302,10 +316,10 @@ class Results(Forms):
         -----
         Reads the two size columns once. For a run that only counted, the ledger is read instead.
         """
-        if self._run.job.rows == "none":
-            if not self._run.options.search.sizes:
+        if self._mined.job.rows == "none":
+            if not self._mined.options.search.sizes:
                 raise InputError(f"{self.path} only counted, and not by size; mine it again with a list, or with sizes")
-            ledger, _ = self._run.survey()
+            ledger, _ = self._mined.survey()
             return ledger.total.sizes or SizeCounts.empty()
         total = SizeCounts.empty()
         for file in self.files:
@@ -346,20 +360,20 @@ class Results(Forms):
 
     def _told(self) -> list[str]:
         state = "complete" if self.complete else f"not complete: {self.outcome}"
-        return [number(self._count, "maximal biclique"), f"{state}, in {self._run.store.shown()}"]
+        return [number(self._count, self._what), f"{state}, in {self._mined.store.shown()}"]
 
     def _best(self) -> pa.Table | None:
         return super()._best() if self.complete and self.lists_rows else None
 
     def _refuse_count_only(self) -> None:
-        if self._run.job.rows == "none":
+        if self._mined.job.rows == "none":
             raise InputError(f"{self.path} only counted and holds no bicliques; mine it again with a list of them")
 
     def _rows_of_total(self) -> pa.RecordBatch | None:
         """The rows so far of a run whose total holds them. None for other runs, and once the rows are in files."""
-        if self.complete or self._run.job.rows != "total" or not self._count:
+        if self.complete or self._mined.job.rows != "total" or not self._count:
             return None
-        total = self._run.ledger().total
+        total = self._mined.ledger().total
         assert isinstance(total, Best)
         return to_batch(total.rows, self._tables())
 
@@ -374,12 +388,12 @@ def open_results(path: Path) -> Results:
     IncompleteError
         If the manifest or the ledger is damaged.
     """
-    return Results(Run.at(path))
+    return Results(Run.with_holes(path))
 
 
 def _reopened(place: str, identity: str) -> Results:
     """The results that were pickled: of the run of this identity, in a folder or at a URL."""
-    found = Run.at(Path(place))
+    found = Run.with_holes(Path(place))
     if found.identity != identity:
         raise InputError(
             f"{found.store.shown()} holds another run now than when its results were pickled; open it with open_run"

@@ -157,7 +157,7 @@ def status(folder: PathLike) -> Status:
     >>> now.state, now.count, now.go_on
     ('stopped', 1000, "bicliques.resume('OUT-status', max_results=None)")
     """
-    run = Run.at(as_path(folder, "the folder of a run"))
+    run = Run.with_holes(as_path(folder, "the folder of a run"))
     return status_of(run, run.survey())
 
 

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from bicliques.pipeline.proof.selection import Place, rows_at
 from bicliques.pipeline.rows.frames import IdType, Lists, to_pandas
-from bicliques.pipeline.rows.printable import html_table
+from bicliques.pipeline.rows.printable import html_table, pairs_of
 from bicliques.pipeline.rows.tabular import FEW_AT_A_TIME, Tabular
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import open_part
@@ -277,7 +277,8 @@ class Rows(Tabular):
             (left.values, right.values, f"{len(left):,} x {len(right):,}", f"{len(left) * len(right):,}")
             for left, right in zip(best["left"], best["right"], strict=True)
         ]
-        return f"<div>{html_table([*told, 'the largest by edges:'], [*self.names, 'members', 'edges'], cells)}</div>"
+        pairs = pairs_of(best.schema)
+        return f"<div>{html_table([*told, f'the largest by {pairs}:'], [*self.names, 'members', pairs], cells)}</div>"
 
     def _told(self) -> list[str]:
         """What a notebook says of the rows, the number first."""

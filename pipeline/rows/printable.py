@@ -56,3 +56,8 @@ def _picture(mark: str) -> str:
     if mark < " ":
         return chr(_PICTURES + ord(mark))
     return _PICTURE_OF_DEL if mark == "\x7f" else _NO_PICTURE
+
+
+def pairs_of(rows: pa.Schema) -> str:
+    """What the product of the two sizes of a row is: edges, or pairs if some of them may be no edges."""
+    return "pairs" if "missing" in rows.names else "edges"

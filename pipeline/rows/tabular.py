@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bicliques.pipeline.rows.printable import pairs_of
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.values import as_index, whole
 
@@ -147,7 +148,7 @@ class Tabular:
             If the run only counted.
         """
         frame = self.to_arrow(columns=["n_left", "n_right"]).to_pandas()
-        frame["edges"] = frame["n_left"].astype("int64") * frame["n_right"]
+        frame[pairs_of(self.schema)] = frame["n_left"].astype("int64") * frame["n_right"]
         return frame.describe()
 
     def to_polars(self) -> pl.DataFrame:

@@ -19,7 +19,7 @@ from bicliques.pipeline.run.store import Store
 from bicliques.pipeline.run.tables import check_ids
 from bicliques.schemas.bands import Band
 from bicliques.schemas.bicliques import Provenance
-from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import VertexHashes
@@ -62,13 +62,34 @@ class Run:
 
     @classmethod
     def at(cls, path: Path) -> Run:
-        """The run in the folder `path`, or that at a URL of a store, as it is there now, to read it."""
+        """The run in the folder `path`, or that at a URL of a store, as it is there now, to read it.
+
+        Raises
+        ------
+        InputError
+            Pairs of its rows may be no edges. Who knows of these calls `with_holes`.
+        """
+        return cls.with_holes(path).exact
+
+    @classmethod
+    def with_holes(cls, path: Path) -> Run:
+        """As `at`, for what is right for rows with missing pairs, too (docs/holes.md)."""
         return cls(RunFolder(here(path)))
 
     @classmethod
     def to_go_on(cls, path: Path) -> Run:
         """The same, to go on with it."""
         return cls(RunFolder(driven(path)))
+
+    @property
+    def exact(self) -> Run:
+        """The run itself, for what takes every pair of a row for an edge. Raises `InputError` if some may be none."""
+        if self.options.search.near is None:
+            return self
+        raise InputError(
+            f"{self.store.shown()} holds near-bicliques, of which a few pairs are no edges, and this does not know of "
+            "missing pairs yet; mine without --missing-pairs and --missing-each for it"
+        )
 
     @property
     def store(self) -> Store:

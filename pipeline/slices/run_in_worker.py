@@ -33,13 +33,13 @@ def open_in_worker(folder: str, identity: str) -> Run:
 def _opened(folder: str, identity: str) -> Run:
     url = url_of(folder)
     if url is None:
-        run = Run.at(Path(folder))
+        run = Run.with_holes(Path(folder))
     else:
         from bicliques.pipeline.run.bucket import (
             worker_folder,  # imported only here, because most runs are kept in folders
         )
 
-        run = Run.at(worker_folder(url, identity))
+        run = Run.with_holes(worker_folder(url, identity))
         with disk_errors(run.folder.pending):
             run.folder.pending.mkdir(exist_ok=True)
     if run.identity != identity:

@@ -63,7 +63,8 @@ def test_a_group_may_be_given_in_part() -> None:
     of_search = {"min_left": 3, "min_right": 1, "max_left": None, "max_right": None}
     members = {f"containing_{side}": () for side in ("left", "right")}
     files = {f"containing_{side}_from": None for side in ("left", "right")}
-    assert found["thresholds"].model_dump() == of_search | members | files
+    missing = dict.fromkeys(("missing_pairs", "missing_each", "missing_left", "missing_right"))
+    assert found["thresholds"].model_dump() == of_search | members | files | missing
 
 
 def test_given_members_are_lists_of_text() -> None:

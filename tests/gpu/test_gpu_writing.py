@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +56,7 @@ def rows_of(batch: Bicliques) -> list[tuple[Any, ...]]:
 def on_device(batch: Bicliques) -> Bicliques:
     import cupy
 
-    return Bicliques(*(cupy.asarray(getattr(batch, field.name)) for field in fields(batch)))
+    return Bicliques(**{name: cupy.asarray(array) for name, array in batch.arrays.items()})
 
 
 @pytest.mark.parametrize("compression", ["zstd", "snappy"])

@@ -16,6 +16,7 @@ from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_marked import MarkedSuite, marked_graph
+from tests.kernels.suite_near import NearSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.emulated import everything
 from tests.support.oracles import graph_of, random_edges, run
@@ -25,6 +26,8 @@ TIGHT = (
     Sizes(hub_bits=0, hub_list=0, hub_frame_bits=0, word_stack=0, rows=2, members=4),
     Sizes(hub_bits=64, hub_list=0, hub_frame_bits=0, word_stack=64, rows=3, members=10),
 )
+#: One that looks at the clock at every node, so that a slice of no time ends on a graph of a few vertices.
+SHORT = Sizes(rows=2, members=4, near=1, steps=1)
 
 
 @pytest.mark.values(3)
@@ -44,6 +47,19 @@ class TestMarksOfTheReferenceEngine(MarkedSuite):
     subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True, short_s=0.02)
 
     marked_cases = 100
+
+
+@pytest.mark.values(3)
+class TestNearBicliquesOfTheCpuEngine(NearSuite):
+    subject = Subject(CpuEngine, (lambda: CpuEngine(SHORT), CpuEngine))
+
+
+@pytest.mark.values
+class TestNearBicliquesOfTheReferenceEngine(NearSuite):
+    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
+
+    near_cases = 40
+    most_vertices = 8
 
 
 @pytest.mark.values

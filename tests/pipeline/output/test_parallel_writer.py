@@ -34,7 +34,7 @@ def test_all_rows_are_written_though_their_arrays_change_later(
     wanted = sorted(pair for batch in batches for pair in batch.to_pairs())
     for batch in batches:
         out(batch)
-        for array in vars(batch).values():
+        for array in batch.arrays.values():
             array.fill(0)
     parts = out.close()
     assert {path.name for path in tmp_path.iterdir()} == {p.name for p in parts}

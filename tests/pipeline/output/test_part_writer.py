@@ -37,7 +37,7 @@ def test_a_batch_does_not_refer_to_the_engines_arrays(tables: part_writer.Tables
     found = some(50)
     batch = to_batch(found, tables)
     before = batch.to_pylist()
-    for array in vars(found).values():
+    for array in found.arrays.values():
         array.fill(0)
     assert batch.to_pylist() == before
 

@@ -1,0 +1,110 @@
+"""Tests of the search for near-bicliques. An engine that can do it inherits them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.options import BuildOptions, Order
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
+from tests.kernels.suite import SIDES, Subject
+from tests.support.emulated import everything
+from tests.support.near import missing_of, near_graph, near_pairs
+from tests.support.oracles import deal, random_edges, run
+
+ORDERS: tuple[Order, ...] = ("degree", "id", "two-hop")
+LIMITS = (Limits(), Limits(seconds=0.0), Limits(rows=1), Limits(seconds=0.0))
+
+
+def questions(k: int, other: int) -> list[Search]:
+    """Both models, with one number and with two, and the least thresholds that are allowed."""
+    asked: list[dict[str, Any]] = [
+        {"missing_pairs": k},
+        {"missing_each": k},
+        {"missing_left": k, "missing_right": other},
+    ]
+    found = []
+    for one in asked:
+        near = Search(**one).near
+        assert near is not None
+        found.append(Search("list", min_left=near.least("left"), min_right=near.least("right"), **one))
+    return found
+
+
+class NearSuite:
+    """An engine is compared with all groups of small graphs."""
+
+    subject: Subject
+    near_cases = 150
+    most_vertices = 10
+
+    @pytest.mark.parametrize("engine", ["ample", "tight"])
+    @pytest.mark.parametrize("times", [1, pytest.param(20, marks=pytest.mark.exhaustive)])
+    def test_random_graphs_give_exactly_the_maximal_near_bicliques(self, engine, times):
+        rng = np.random.default_rng(42)
+        make = self.subject.ample if engine == "ample" else self.subject.tight[0]
+        found = 0
+        for case in range(self.near_cases * times):
+            k, other = int(rng.choice([1, 1, 1, 2, 2, 3])), int(rng.choice([1, 1, 2, 3]))
+            search = questions(k, other)[case % 3]
+            more = rng.integers(0, 2, 2).tolist()
+            search = replace(search, min_left=search.min_left + more[0], min_right=search.min_right + more[1])
+            search = replace(search, max_left=5, max_right=6) if case % 5 == 0 else search
+            edges = random_edges(rng, *rng.integers(2, self.most_vertices, 2).tolist(), rng.uniform(0.5, 0.97))
+            graph = near_graph(edges, search, BuildOptions(root_side=SIDES[case // 3 % 2], order=ORDERS[case // 6 % 3]))
+            limits = LIMITS[case % 4]
+            if case % 7:
+                outcome = run(make(), graph, search, limits, shuffle=rng if case % 2 else None)
+            else:
+                outcome = deal([make() for _ in range((1, 2, 7)[case % 3])], graph, search, limits, rng)
+            assert set(outcome.rows) == near_pairs(edges, search), case
+            assert len(outcome.rows) == outcome.count == len(set(outcome.rows))
+            found += outcome.count
+        assert found > 2 * self.near_cases * times
+
+    @pytest.mark.parametrize("mode", ["count", "fingerprint"])
+    def test_near_bicliques_are_counted_as_they_are_listed(self, mode):
+        edges = random_edges(np.random.default_rng(7), 9, 9, 0.8)
+        for search in questions(1, 2):
+            graph, rows = near_graph(edges, search), []
+            listed = self.subject.ample().mine(graph, everything(graph), search, Limits(), emit_to(rows.append))
+            counted = run(self.subject.ample(), graph, replace(search, mode=mode, sizes=True))
+            assert counted.count == counted.sizes.total == listed.count > 3
+            assert mode == "count" or counted.fingerprint == listed.fingerprint
+
+    def test_rows_say_how_many_pairs_are_missing(self):
+        edges = random_edges(np.random.default_rng(8), 9, 9, 0.8)
+        for search in questions(2, 1):
+            graph, rows = near_graph(edges, search), list[Bicliques]()
+            emit = emit_to(lambda batch: rows.append(batch.pick(np.arange(len(batch)))))  # noqa: B023
+            self.subject.ample().mine(graph, everything(graph), search, Limits(), emit)
+            batch = Bicliques.concat(rows)
+            assert batch.missing is not None
+            assert batch.missing.tolist() == [missing_of(edges, pair) for pair in batch.to_pairs()]
+            assert batch.missing.max() > 0
+
+    def test_a_search_without_missing_pairs_says_nothing_of_them(self):
+        edges, rows = random_edges(np.random.default_rng(9), 6, 6, 0.7), []
+        search = Search("list", min_left=2, min_right=2, missing_pairs=0)
+        assert search.near is None
+        graph = near_graph(edges, search)
+        self.subject.ample().mine(graph, everything(graph), search, Limits(), emit_to(rows.append))
+        assert rows
+        assert all(batch.missing is None for batch in rows)
+
+    def test_left_overs_name_vertices_of_both_sides(self):
+        edges = random_edges(np.random.default_rng(10), 9, 9, 0.8)
+        search = questions(1, 1)[0]
+        graph = near_graph(edges, search)
+        work, seen = everything(graph), 0
+        for _ in range(20):
+            work = self.subject.tight[0]().mine(graph, work, search, Limits(seconds=0.0), nowhere).left_over
+            work = Subtrees.from_bytes(work.to_bytes()).check(graph.n_roots + graph.n_base)
+            seen += int((work.path >= graph.n_roots).sum() + (work.candidates >= graph.n_roots).sum())
+        assert seen > 0

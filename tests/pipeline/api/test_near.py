@@ -1,0 +1,204 @@
+"""Near-bicliques of a run: rows, counts, resuming, verification, and what does not know of missing pairs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import bicliques as bq
+from bicliques.pipeline.proof.verification import Adjacency
+from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.search import Search
+from tests.support.near import missing_of, near_pairs
+from tests.support.oracles import random_edges
+from tests.support.runs import rewrite_record, write_edges
+
+EDGES = random_edges(np.random.default_rng(42), 10, 10, 0.75)
+OWN: dict[str, Any] = {"workers": 0, "progress": False}
+QUESTIONS: list[dict[str, int]] = [
+    {"missing_pairs": 1, "min_left": 3, "min_right": 2},
+    {"missing_pairs": 2, "min_left": 3, "min_right": 4, "max_left": 6},
+    {"missing_each": 1, "min_left": 3, "min_right": 3},
+    {"missing_left": 1, "missing_right": 2, "min_left": 5, "min_right": 3},
+]
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_edges(tmp_path_factory.mktemp("near") / "g.parquet", EDGES, strings=False)
+
+
+@pytest.fixture(scope="module")
+def mined(source: Path) -> Path:
+    one_slice = {"slice_seconds": 3600.0}  # and one part, however busy the machine is
+    bq.mine(source, source.parent / "out", missing_pairs=2, min_left=4, min_right=3, **one_slice, **OWN)
+    return source.parent / "out"
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=str)
+@pytest.mark.parametrize("engine", ["cpu", "reference"])
+def test_a_run_has_all_near_bicliques_and_what_they_miss(
+    asked: dict[str, int], engine: str, source: Path, tmp_path: Path
+) -> None:
+    results = bq.mine(source, tmp_path / "out", engine=engine, ids="dense", **asked, **OWN)
+    expected = near_pairs(EDGES, Search(**asked))
+    pairs = [(tuple(left), tuple(right)) for left, right in results]
+    assert {*pairs} == expected
+    assert len(pairs) == len(expected) > 5
+    assert results.to_arrow()["missing"].to_pylist() == [missing_of(EDGES, pair) for pair in pairs]
+    counted = bq.count(source, fingerprint=True, sizes=True, engine=engine, **asked, **OWN)
+    assert (counted.count, counted.fingerprint) == (len(pairs), results.manifest.fingerprint)
+    assert counted.sizes == results.sizes()
+    assert bq.verify(tmp_path / "out").count == len(pairs)
+
+
+@pytest.mark.parametrize("zero", [{"missing_pairs": 0}, {"missing_each": 0}, {"missing_left": 0, "missing_right": 0}])
+def test_no_missing_pairs_is_the_search_for_bicliques(zero: dict[str, int], source: Path, tmp_path: Path) -> None:
+    plain = bq.mine(source, tmp_path / "out", **OWN)
+    again = bq.mine(source, tmp_path / "out", **zero, **OWN)  # the same run, which is left as it is
+    assert again.manifest == plain.manifest
+    assert "missing" not in again.schema.names
+    assert not again.has_holes
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_rows(source: Path, mined: Path, tmp_path: Path) -> None:
+    asked = {"missing_pairs": 2, "min_left": 4, "min_right": 3}
+    results = bq.mine(source, tmp_path / "out", max_results=3, **asked, **OWN)
+    for most in (4, 9, None):
+        assert not results.complete
+        results = bq.resume(tmp_path / "out", max_results=most, **OWN)
+    assert results.manifest.fingerprint == bq.open_run(mined).manifest.fingerprint
+
+
+def changed(mined: Path, out: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
+    """A copy of the run with one part, in which rows were changed, as a wrong engine would."""
+    shutil.copytree(mined, out)
+    (part,) = (out / "bicliques").iterdir()
+    table = pq.read_table(part)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(table.from_pylist(rows, table.schema), part)
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["parts"][0] |= {"bytes": part.stat().st_size}
+    (ledger,) = (out / "ledger").iterdir()
+    rewrite_record(ledger, parts=manifest["parts"])
+    rewrite_record(out / "manifest.json", **manifest)
+    return out
+
+
+def test_a_wrong_number_of_missing_pairs_is_refused(mined: Path, tmp_path: Path) -> None:
+    def one_more(rows: list[dict[str, Any]]) -> None:
+        rows[2]["missing"] += 1
+
+    with pytest.raises(IncompleteError, match=r"states \d missing pairs, and the input has \d; delete the file"):
+        bq.verify(changed(mined, tmp_path / "out", one_more))
+
+
+@pytest.mark.parametrize(("asked", "says"), [({"missing_pairs": 1}, "more than its run allows")])
+def test_more_missing_pairs_than_were_allowed_are_refused(
+    asked: dict[str, int], says: str, mined: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(mined, tmp_path / "out")
+    options = json.loads((tmp_path / "out" / "options.json").read_text())
+    options["options"]["search"] |= asked
+    rewrite_record(tmp_path / "out" / "options.json", **options)
+    with pytest.raises(IncompleteError, match=says):
+        bq.verify(tmp_path / "out")
+
+
+def test_rows_without_the_number_of_missing_pairs_are_refused(source: Path, mined: Path, tmp_path: Path) -> None:
+    def without(rows: list[dict[str, Any]]) -> None:
+        pass
+
+    out = changed(mined, tmp_path / "out", without)
+    (part,) = (out / "bicliques").iterdir()
+    table = pq.read_table(part)
+    pq.write_table(table.drop_columns(["missing"]), part)
+    manifest = json.loads((out / "manifest.json").read_text())
+    manifest["parts"][0] |= {"bytes": part.stat().st_size}
+    (ledger,) = (out / "ledger").iterdir()
+    rewrite_record(ledger, parts=manifest["parts"])
+    rewrite_record(out / "manifest.json", **manifest)
+    with pytest.raises(IncompleteError, match="lacks the column missing"):
+        bq.verify(out)
+
+
+@pytest.mark.parametrize("asked", QUESTIONS, ids=str)
+def test_exactly_the_groups_that_cannot_grow_have_no_objection(asked: dict[str, int]) -> None:
+    """Every group that is allowed is looked at: it is maximal, or the sentence says that a vertex can be added."""
+    search = Search(**asked | {"max_left": None})  # type: ignore[arg-type]
+    n_left, n_right = (EDGES.max(axis=0) + 1).tolist()
+    adjacency, seen = Adjacency(*np.ascontiguousarray(EDGES.T), n_left, n_right), set()
+    for pair in near_pairs(EDGES, search):
+        left, right = (np.array(side, np.int32) for side in pair)
+        assert adjacency.objection(left, right, search.near) is None
+        for k in range(2):
+            smaller = [left, right]
+            smaller[k] = smaller[k][1:]
+            reason = adjacency.objection(*smaller, search.near)
+            assert reason is not None
+            seen.add(reason.partition(":")[2][3:])
+    assert seen >= {"left vertex can be added", "right vertex can be added"}
+
+
+@pytest.mark.parametrize(
+    "untaught",
+    [
+        lambda results, out: results.cover(2),
+        lambda results, out: bq.verify(results.path, complete=(4, 4)),
+        lambda results, out: results.top(2, by="surprise"),
+        lambda results, out: results.top(2, distinct=0.8),
+        lambda results, out: results.communities(3, 3),
+        lambda results, out: results.explain(results.top(1)["id"][0].as_py()),
+        lambda results, out: results.plot(results.top(1)["id"][0].as_py()),
+        lambda results, out: results.export("csv", out / "rows.csv"),
+        lambda results, out: results.to_networkx(),
+        lambda results, out: bq.report(results.path),
+        lambda results, out: bq.diff(results.path, results.path, out / "changes", progress=False),
+    ],
+    ids=[
+        "cover",
+        "complete",
+        "surprise",
+        "distinct",
+        "communities",
+        "explain",
+        "plot",
+        "export",
+        "networkx",
+        "report",
+        "diff",
+    ],
+)
+def test_what_takes_every_pair_for_an_edge_refuses_the_run(
+    untaught: Callable[[bq.Results, Path], Any], mined: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match="near-bicliques, of which a few pairs are no edges, and this does not know"):
+        untaught(bq.open_run(mined), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_reads_rows_knows_of_missing_pairs(mined: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from bicliques.pipeline.cli.main import main
+
+    results = bq.open_run(mined)
+    assert results.has_holes
+    assert repr(results).startswith(f"<{len(results)} maximal near-bicliques in ")
+    assert results.top(3).column_names[-1] == results.sample(3).column_names[-1] == "missing"
+    row = results[0]
+    assert results.members(row.id) == row
+    assert results.to_sparse("left").shape == (len(results), 10)
+    assert "pairs" in results._repr_html_()
+    assert results.describe().columns.tolist() == ["n_left", "n_right", "pairs"]
+    assert results.filter(min_left=5).column_names == results.schema.names
+    assert main(["show", str(mined), "-n", "2"]) == 0
+    assert capsys.readouterr().out.split()[:5] == ["#", "left", "right", "pairs", "missing"]
+    assert not (mined / "report.html").exists()
+    assert bq.status(mined).state == "complete"
