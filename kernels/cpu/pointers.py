@@ -70,6 +70,8 @@ def word_at(a):
         int32s(a[13]),
         uint64s(a[14]),
         int32s(a[15]),
+        int64s(a[16]),
+        int64s(a[17]),
     )
 
 
@@ -107,6 +109,12 @@ def sieve_at(a):
         int32s(a[6]),
         int64s(a[7]),
         uint64s(a[8]),
+        int32s(a[9]),
+        int32s(a[10]),
+        int32s(a[11]),
+        uint64s(a[12]),
+        int32s(a[13]),
+        uint64s(a[14]),
     )
 
 
@@ -125,4 +133,8 @@ def output_at(a):
         int32s(a[8]),
         int64s(a[9]),
         int32s(a[10]),
+        int64s(a[11]),
+        uint64s(a[12]),
+        int64s(a[13]),
+        int32s(a[14]),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.constants import EMPTY, FULL, MAX_ROWS, PADDING, PAUSED
 from bicliques.kernels.cpu.leaf import MAX_BITS, SOLVED_AT_ONCE, closed_subsets, intersections
-from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, deliver_size, end_aside
+from bicliques.kernels.cpu.output import aside_is_full, base_members, begin_aside, deliver, deliver_size, end_aside
 from bicliques.kernels.cpu.pointers import word_frame
 from bicliques.kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
 from bicliques.kernels.cpu.simd import extract_bits, popcount, trailing_zeros
@@ -25,6 +25,7 @@ WIDE_Q = 128
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
+_BYTE, _EIGHT = np.uint64(255), np.uint64(8)
 
 
 @compiled
@@ -65,7 +66,7 @@ def _visit(g, word, out):
         found(word, out, t)
         m = restrict(stack, first + j, free, t, free)
         if s.min_base > 1:
-            m = _drop_small(g, word, out, free, m)
+            m = _drop_small(word, out, free, m)
         if m == 0 or solve_leaf(word, out, t, f.q0, first + j - 1, free, m):
             continue
         m = distinct_by_size(stack, free, m)
@@ -92,19 +93,19 @@ def found(word, out, t):
 
 
 @compiled
-def is_small(g, word, out, t):
+def is_small(word, out, t):
     """Whether the base side `t` has fewer members than are wanted."""
     s = out.state
-    return s.min_base > 1 and _weight(g, word, s.unit, t) < s.min_base
+    return s.min_base > 1 and _weight(word, t) < s.min_base
 
 
 @compiled
-def _drop_small(g, word, out, at, n):
+def _drop_small(word, out, at, n):
     """R1: keep those of ``stack[at:at + n]`` that have enough base members. Returns their number."""
     stack, m = word.stack, at
     for i in range(at, at + n):
         stack[m] = stack[i]
-        m += not is_small(g, word, out, stack[i])
+        m += not is_small(word, out, stack[i])
     return m - at
 
 
@@ -126,6 +127,8 @@ def solve_leaf(word, out, t, q0, q1, at, m):
     for i in range(q0, q1):
         excluded |= _ONE << extract_bits(stack[i], t)
     closed = closed_subsets(excluded, candidates, k)
+    if out.state.min_base > 1 and closed != _ZERO:
+        closed &= _large_subsets(word, t, out.state.min_base)
     if out.state.plain:
         out.state.count += popcount(closed)
         return True
@@ -159,12 +162,12 @@ def solve_few(word, out, q0, q1, at, m):
         return
     if m == 2:
         x = stack[at] & stack[at + 1]
-        if x != _ZERO and x != stack[at] and not covered(stack, q0, q1, x):
+        if x != _ZERO and x != stack[at] and not is_small(word, out, x) and not covered(stack, q0, q1, x):
             found(word, out, x)
         return
     n = intersections(stack, at, m, word.leaf)
     for i in range(m, n):
-        if not covered(stack, q0, q1, word.leaf[i]):
+        if not is_small(word, out, word.leaf[i]) and not covered(stack, q0, q1, word.leaf[i]):
             found(word, out, word.leaf[i])
 
 
@@ -215,16 +218,49 @@ def _push_near(g, word, out, t):
 
 
 @compiled
-def _weight(g, word, unit, t):
+def weigh(g, word, out, k):
+    """Sum up the members of all sets of eight bits, if they matter and some of the `k` bits has not just one."""
+    w, s, sums = word.state, out.state, word.sums
+    weighted = False
+    if s.min_base > 1 or s.sizing:
+        weighted = not s.unit
+        for b in range(k):
+            weighted |= word.base[b] < 0
+    w.weighted = weighted
+    if weighted:
+        for b in range(k):
+            weight, first, half = base_members(g, out, word.base[b]), (b >> 3) << 8, 1 << (b & 7)
+            for i in range(half):
+                sums[first + half + i] = sums[first + i] + weight
+
+
+@compiled
+def _weight(word, t):
     """Base members of the base side `t`."""
-    if unit:
+    if not word.state.weighted:
         return popcount(t)
-    total = 0
+    total, first = 0, 0
     while t != _ZERO:
-        u = word.base[trailing_zeros(t)]
-        total += g.base_members_indptr[u + 1] - g.base_members_indptr[u]
-        t &= t - _ONE
+        total += word.sums[first + np.int64(t & _BYTE)]
+        t >>= _EIGHT
+        first += 256
     return total
+
+
+@compiled
+def _large_subsets(word, t, least):
+    """The subsets of `t`, six bits at most, with `least` members or more, as a family of `closed_subsets`."""
+    sums, family, half = word.subset_sums, _ZERO, 1
+    sums[0] = 0
+    while t != _ZERO:
+        weight = _weight(word, t & (~t + _ONE))
+        for i in range(half):
+            sums[half + i] = sums[i] + weight
+        half *= 2
+        t &= t - _ONE
+    for i in range(half):
+        family |= np.uint64(sums[i] >= least) << np.uint64(i)
+    return family
 
 
 @compiled
@@ -295,7 +331,7 @@ def _count_reports(g, word, out, lo, hi):
                 if word.near_mask[i] & t == t:
                     v = word.row[word.near[i]]
                     n += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
-        if not deliver_size(out, _weight(g, word, s.unit, t), n):
+        if not deliver_size(out, _weight(word, t), n):
             return False
         w.delivered += 1
     w.delivered = w.n_found = 0

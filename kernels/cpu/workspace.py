@@ -30,6 +30,8 @@ HUB_FRAMES = SIEVE_FRAMES = 256
 USUAL = 256
 #: Bits of the weight of a base vertex, which has a bit vector for each.
 _MAX_PLANES = 63
+#: Base vertices of classes of twins for which there is room, as a multiple of those of the graph.
+_LISTED = 4
 #: Bicliques that beat the bound are handed out when there are so many, as a fraction of those wanted, rounded up.
 _HANDED_OUT = 8
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
@@ -40,7 +42,7 @@ def _record(names: str) -> np.dtype:
     return np.dtype([(name, np.uint64 if name == "fingerprint" else OFFSET) for name in names.split()])
 
 
-WORD_STATE = _record("n_full n_rows depth n_found delivered found_depth max_stack max_near max_found")
+WORD_STATE = _record("n_full n_rows depth n_found delivered found_depth weighted max_stack max_near max_found")
 WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
 HUB_STATE = _record("n_base words n_rows first n_full depth wide fresh least max_bits max_list max_frame_bits n_sorter")
 HUB_FRAME = _record("list0 n_list next end")
@@ -48,14 +50,15 @@ SIEVE_STATE = _record("depth fresh least max_bits max_list")
 SIEVE_FRAME = _record(
     "words planes at rows stride top "  # where its bits are: L, then the rows, and the end of both
     "list0 n_rows next end "  # its rows: the first of those in use, how many, and those to be explored
-    "base0 n_base size n_closed members members_left"  # base vertices, their weight; closure, candidates, their members
+    "base0 n_base n_classes size "  # base vertices, the classes of all frames so far, the weight of L
+    "n_closed members members_left"  # closure, its members, and those of the candidates
 )
 OUTPUT_STATE = _record(
     "plain prove listing sizing sieving unit unit_roots root_is_left min_base max_base min_root max_root "  # options
     "measure most_weight bound n_better hand_out "  # the bound of `kernels.cpu.bound`
     "item keyed steps rows_left "  # where the search is, and how far it may go
     "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has found
-    "max_rows max_left max_right max_aside max_piece max_odd"  # capacities
+    "max_rows max_left max_right max_aside max_piece max_odd max_classes max_members"  # capacities
 )
 
 
@@ -89,7 +92,7 @@ class Word(NamedTuple):
     """A problem with at most 64 base vertices. Each row is a single word."""
 
     state: Any  # WORD_STATE
-    base: Any  # (64,) int32: base vertex of each bit
+    base: Any  # (64,) int32: base vertex of each bit, or its class of twins (`kernels.cpu.twins`)
     full: Any  # int32: the problem's closure R
     row: Any  # int32: root vertex of each candidate row, twins included, in candidate order
     mask: Any  # uint64: its base vertices
@@ -104,6 +107,8 @@ class Word(NamedTuple):
     slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
     leaf: Any  # uint64: scratch of `leaf.intersections`
     listed: Any  # (64,) int32: base vertices of the biclique being delivered
+    sums: Any  # (8 * 256,) int64: members of each set of the first eight bits, of the next eight, ...
+    subset_sums: Any  # (64,) int64: members of each set of at most six bits
 
 
 class Hub(NamedTuple):
@@ -133,10 +138,16 @@ class Sieve(NamedTuple):
     bits: Any  # uint64: frame after frame: L as `planes` bit vectors, then word 0 of each row, word 1 of each row, ...
     row: Any  # int32: frame after frame, root vertex of each row: excluded ones, then candidates in order
     weight: Any  # int32: its members
-    base: Any  # int32: base vertex of each bit, once for all frames with the same bits
+    base: Any  # int32: base vertex or class of each bit, once for all frames with the same bits
     closed: Any  # (n_roots,) int32: closure of the last frame; those of earlier frames are its beginnings
     count: Any  # int64: weight of the overlap of each row with the child at hand
     mask: Any  # uint64: L of the node at hand
+    pick: Any  # (n_roots,) int32: rows of the last frame that the new frame has
+    twin: Any  # (n_base,) int32: class of each vertex of L
+    slot: Any  # int32: hash table of the classes
+    key: Any  # uint64: rows that have each class
+    part: Any  # int32: what each class was part of
+    square: Any  # (64,) uint64: the square of bits that is transposed
 
 
 class Output(NamedTuple):
@@ -153,6 +164,10 @@ class Output(NamedTuple):
     closure: Any  # (n_roots,) int32: R of the biclique at hand
     usual: Any  # (USUAL * USUAL,) int64: bicliques by (base size, root size), both below USUAL
     odd: Any  # int32: (base size, root size) of each of the others
+    class_size: Any  # int64: members of each class of twins
+    class_hash: Any  # uint64: the sum of their hashes
+    class_ptr: Any  # int64: where its base vertices are
+    class_member: Any  # int32: base vertices, if they are to be listed
 
 
 class Sizes(NamedTuple):
@@ -231,6 +246,8 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         slot=np.empty(n_roots, i32),
         leaf=np.zeros(2**MAX_ROWS + PADDING, u64),
         listed=np.empty(WORD_BITS, i32),
+        sums=np.zeros(WORD_BITS // 8 * 256, OFFSET),
+        subset_sums=np.zeros(2**6, OFFSET),
     )
     hub = Hub(
         state=np.zeros(1, HUB_STATE),
@@ -250,6 +267,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     )
     sieve = _sieve(graph, search, sizes)
     rows, members = (sizes.rows, sizes.members) if search.mode == "list" else (0, 0)
+    classes = n_base if search.prunes else 0
     out = Output(
         state=np.zeros(1, OUTPUT_STATE),
         left_indptr=np.zeros(rows + 1, OFFSET),
@@ -262,6 +280,10 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         closure=np.empty(n_roots, i32),
         usual=np.zeros(USUAL * USUAL if search.sizes else 0, OFFSET),
         odd=np.empty(2 * sizes.odd if search.sizes else 0, i32),
+        class_size=np.empty(classes, OFFSET),
+        class_hash=np.empty(classes, u64),
+        class_ptr=np.zeros(classes + 1, OFFSET),
+        class_member=np.empty(_LISTED * classes if rows else 0, i32),
     )
     _set_options(out.state[0], graph, search)
     word.state[0]["max_stack"], word.state[0]["max_near"] = len(word.stack) - COUNTERS, len(word.near)
@@ -270,6 +292,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
     out.state[0]["max_piece"] = 2 * n_roots + 3
     out.state[0]["max_odd"] = len(out.odd) // 2
+    out.state[0]["max_classes"], out.state[0]["max_members"] = len(out.class_size), len(out.class_member)
     set_capacities(out)
     return word, hub, sieve, out
 
@@ -290,6 +313,12 @@ def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
         closed=np.empty(n_roots, VERTEX),
         count=np.empty(2 * n_roots + 3 * PADDING, OFFSET),
         mask=np.empty(n_words + 1, WORD),
+        pick=np.empty(n_roots, VERTEX),
+        twin=np.empty(n_base, VERTEX),
+        slot=np.empty(4 * n_base + 128, VERTEX),
+        key=np.empty(n_base + WORD_BITS, WORD),
+        part=np.empty(n_base + WORD_BITS, VERTEX),
+        square=np.empty(WORD_BITS, WORD),
     )
     sieve.state[0]["max_bits"], sieve.state[0]["max_list"] = bits, rows
     return sieve
