@@ -136,28 +136,28 @@ def _list_members(out, sieve, f, d):
         for k in range(d):
             out.class_ptr[f.n_classes + k + 1] = top
         return True
-    for k in range(d + 1):
-        out.class_ptr[f.n_classes + k] = 0
+    for k in range(f.n_classes + 1, f.n_classes + d + 1):  # the entry before them ends the last class of `f`
+        out.class_ptr[k] = 0
     c = 0
     for w in range(f.words):
         x = sieve.mask[w]
         while x != _ZERO:
             u = sieve.base[f.base0 + (w << 6) + trailing_zeros(x)]
-            n = 1 if u >= 0 else out.class_ptr[-u] - out.class_ptr[-1 - u]
-            out.class_ptr[f.n_classes + sieve.twin[c] + 1] += n
+            out.class_ptr[f.n_classes + sieve.twin[c] + 1] += 1 if u >= 0 else out.class_ptr[-u] - out.class_ptr[-1 - u]
             c += 1
             x &= x - _ONE
-    out.class_ptr[f.n_classes] = top
-    for k in range(f.n_classes, f.n_classes + d):
-        out.class_ptr[k + 1] += out.class_ptr[k]
-    if out.class_ptr[f.n_classes + d] > out.state.max_members:
+    for k in range(f.n_classes + 1, f.n_classes + d + 1):
+        n = out.class_ptr[k]
+        out.class_ptr[k] = top  # where the class begins. It moves to the end while members are written.
+        top += n
+    if top > out.state.max_members:
         return False
     c = 0
     for w in range(f.words):
         x = sieve.mask[w]
         while x != _ZERO:
             u = sieve.base[f.base0 + (w << 6) + trailing_zeros(x)]
-            k = f.n_classes + sieve.twin[c]
+            k = f.n_classes + sieve.twin[c] + 1
             if u >= 0:
                 out.class_member[out.class_ptr[k]] = u
                 out.class_ptr[k] += 1
@@ -167,9 +167,6 @@ def _list_members(out, sieve, f, d):
                     out.class_ptr[k] += 1
             c += 1
             x &= x - _ONE
-    for k in range(f.n_classes + d - 1, f.n_classes, -1):  # each is where the next one begins now
-        out.class_ptr[k] = out.class_ptr[k - 1]
-    out.class_ptr[f.n_classes] = top
     return True
 
 

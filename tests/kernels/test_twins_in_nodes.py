@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.kernels.reference.tree import Node, Tree, classes_of
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
-from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.search import MEASURES, Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import SIDES
-from tests.kernels.suite_thresholds import with_twins
-from tests.support.oracles import deal, graph_of, random_edges, run
+from tests.kernels.suite_largest import Question, asked, first_of
+from tests.kernels.suite_largest import check as check_largest
+from tests.kernels.suite_thresholds import check, large_enough, with_twins
+from tests.support.oracles import all_pairs, deal, graph_of, random_edges, run
 
 
 def tall(rng: np.random.Generator) -> np.ndarray:
@@ -56,6 +62,69 @@ def test_merged_twins_change_no_biclique(seed):
     assert (dealt.count, dealt.fingerprint) == (expected.count, expected.fingerprint)
 
 
+def deep(seed: int) -> tuple[MiningGraph, list[tuple[tuple[int, ...], tuple[int, ...]]]]:
+    """A graph in which classes of twins are merged again, level after level, and all its bicliques.
+
+    Each right vertex that is left halves the number of distinct rows, and there are more left vertices than rows.
+    """
+    rng = np.random.default_rng(seed)
+    edges = random_edges(rng, int(rng.integers(1200, 2200)), int(rng.integers(8, 11)), float(rng.uniform(0.45, 0.6)))
+    rows = all_pairs(edges)
+    if rng.random() < 0.5:
+        edges = edges[:, ::-1][np.lexsort(edges.T)].copy()
+        rows = [row[::-1] for row in rows]
+    roots = "left" if edges[:, 0].max() < edges[:, 1].max() else "right"
+    return graph_of(edges, BuildOptions(root_side=roots)), rows  # type: ignore[arg-type]
+
+
+DEEP = [9, 23, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(40) if s not in (9, 23))]
+
+
+@pytest.mark.parametrize("seed", DEEP)
+@pytest.mark.parametrize("mode", ["list", "fingerprint", "count"])
+def test_classes_of_classes_have_all_their_members(mode, seed):
+    (graph, rows), (a, b) = deep(seed), ((2, 1), (5, 2), (2, 2), (3, 3))[seed % 4]
+    search = Search(mode, min_left=a, min_right=b)
+    check(run(CpuEngine(), graph, search), search, large_enough(rows, a, b))
+
+
+@pytest.mark.parametrize("seed", DEEP)
+@pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(rows=7)], ids=["short", "rows"])
+def test_classes_are_left_over_as_root_vertices(limits, seed):
+    """Other engines and workers continue what a slice leaves, with classes of their own or with none."""
+    graph, rows = deep(seed)
+    search, rng = Search("list", min_left=2, min_right=2), np.random.default_rng(seed)
+    tiny = Sizes(hub_bits=1 << 13, hub_list=256, rows=16, members=1 << 12)
+    engines = [CpuEngine(), CpuEngine(sizes=tiny), ReferenceEngine()]
+    check(deal(engines, graph, search, limits, rng), search, large_enough(rows, 2, 2))
+
+
+@pytest.mark.parametrize("seed", DEEP)
+@pytest.mark.parametrize("most", [(None, 3), (300, None), (90, 40)], ids=str)
+def test_classes_are_weighed_for_filters_and_sizes(most, seed):
+    graph, rows = deep(seed)
+    search = Search("list", min_left=2, max_left=most[0], max_right=most[1], sizes=True)
+    most_left, most_right = most[0] or graph.n_left, most[1] or graph.n_right
+    expected = {row for row in large_enough(rows, 2, 1) if len(row[0]) <= most_left and len(row[1]) <= most_right}
+    found = run(CpuEngine(), graph, search)
+    check(found, search, expected)
+    counted = run(CpuEngine(), graph, replace(search, mode="count"))
+    sizes = Counter((len(left), len(right)) for left, right in expected)
+    for one in (counted.sizes, found.sizes):
+        keys = zip(one.n_left.tolist(), one.n_right.tolist(), strict=True)
+        assert dict(zip(keys, one.count.tolist(), strict=True)) == sizes
+
+
+@pytest.mark.parametrize("seed", DEEP)
+@pytest.mark.parametrize("by", MEASURES)
+def test_classes_are_weighed_for_the_largest(by, seed):
+    graph, rows = deep(seed)
+    search = Search(largest=5, by=by, min_right=2)
+    question, rng = Question(graph, search, first_of(rows, search)), np.random.default_rng(seed)
+    check_largest(asked([CpuEngine()], question, Limits(), rng), question)
+    check_largest(asked([CpuEngine(), ReferenceEngine()], question, Limits(seconds=0.0), rng), question)
+
+
 @pytest.mark.parametrize("mode", ["fingerprint", "list"])
 def test_twins_that_only_early_candidates_tell_apart_stay_two(mode):
     """Of 100 candidates, 90 large ones have both or none of 8 pairs of patterns, and 10 small ones tell these apart.
@@ -76,15 +145,13 @@ def test_twins_that_only_early_candidates_tell_apart_stay_two(mode):
     )
 
 
-def test_twins_in_nodes_become_one_bit():
-    """Half a thousand base vertices have at most 2^8 distinct rows, so that a frame below the root has fewer words."""
-    edges = random_edges(np.random.default_rng(1), 500, 8, 0.8)
-    graph = graph_of(edges, BuildOptions(root_side="right"))
+def test_nodes_with_few_distinct_rows_get_classes():
+    """The frames that a search has used last tell how many classes there were up to each."""
+    graph, _ = deep(23)
     engine = CpuEngine()
-    run(engine, graph, Search("fingerprint", min_left=5))
+    run(engine, graph, Search("fingerprint", min_left=5, min_right=2))
     assert engine._memory is not None
-    classes = engine._memory[4].class_size
-    assert np.count_nonzero(classes) > 64 or classes[:1] > 1
+    assert engine._memory[3].frame["n_classes"].max() > 0
 
 
 def sides_below(tree: Tree, node: Node) -> list[frozenset[int]]:
