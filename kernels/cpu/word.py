@@ -25,7 +25,7 @@ WIDE_Q = 128
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-_BYTE, _EIGHT = np.uint64(255), np.uint64(8)
+_NIBBLE, _FOUR = np.uint64(15), np.uint64(4)
 
 
 @compiled
@@ -127,15 +127,16 @@ def solve_leaf(word, out, t, q0, q1, at, m):
     for i in range(q0, q1):
         excluded |= _ONE << extract_bits(stack[i], t)
     closed = closed_subsets(excluded, candidates, k)
-    if out.state.min_base > 1 and closed != _ZERO:
-        closed &= _large_subsets(word, t, out.state.min_base)
     if out.state.plain:
+        if out.state.min_base > 1 and closed != _ZERO:
+            closed &= _large_subsets(word, t, out.state.min_base)
         out.state.count += popcount(closed)
         return True
     while closed != _ZERO:
-        subset = np.uint64(trailing_zeros(closed))
+        subset = _spread(np.uint64(trailing_zeros(closed)), t)
         closed &= closed - _ONE
-        found(word, out, _spread(subset, t))
+        if not is_small(word, out, subset):
+            found(word, out, subset)
     return True
 
 
@@ -219,19 +220,22 @@ def _push_near(g, word, out, t):
 
 @compiled
 def weigh(g, word, out, k):
-    """Sum up the members of all sets of eight bits, if they matter and some of the `k` bits has not just one."""
+    """Returns the members of all `k` bits, if they matter. Sums up those of all sets of four bits, if not all are 1."""
     w, s, sums = word.state, out.state, word.sums
-    weighted = False
-    if s.min_base > 1 or s.sizing:
-        weighted = not s.unit
-        for b in range(k):
-            weighted |= word.base[b] < 0
-    w.weighted = weighted
-    if weighted:
-        for b in range(k):
-            weight, first, half = base_members(g, out, word.base[b]), (b >> 3) << 8, 1 << (b & 7)
-            for i in range(half):
-                sums[first + half + i] = sums[first + i] + weight
+    w.weighted = 0
+    if s.min_base == 1 and not s.sizing:
+        return k
+    members = 0
+    for b in range(k):
+        members += base_members(g, out, word.base[b])
+    if members == k or members < s.min_base:
+        return members
+    w.weighted = 1
+    for b in range(k):
+        weight, first, half = base_members(g, out, word.base[b]), (b >> 2) << 4, 1 << (b & 3)
+        for i in range(half):
+            sums[first + half + i] = sums[first + i] + weight
+    return members
 
 
 @compiled
@@ -241,9 +245,9 @@ def _weight(word, t):
         return popcount(t)
     total, first = 0, 0
     while t != _ZERO:
-        total += word.sums[first + np.int64(t & _BYTE)]
-        t >>= _EIGHT
-        first += 256
+        total += word.sums[first + np.int64(t & _NIBBLE)]
+        t >>= _FOUR
+        first += 16
     return total
 
 

@@ -107,7 +107,7 @@ class Word(NamedTuple):
     slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
     leaf: Any  # uint64: scratch of `leaf.intersections`
     listed: Any  # (64,) int32: base vertices of the biclique being delivered
-    sums: Any  # (8 * 256,) int64: members of each set of the first eight bits, of the next eight, ...
+    sums: Any  # (16 * 16,) int64: members of each set of the first four bits, of the next four, ...
     subset_sums: Any  # (64,) int64: members of each set of at most six bits
 
 
@@ -246,7 +246,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         slot=np.empty(n_roots, i32),
         leaf=np.zeros(2**MAX_ROWS + PADDING, u64),
         listed=np.empty(WORD_BITS, i32),
-        sums=np.zeros(WORD_BITS // 8 * 256, OFFSET),
+        sums=np.zeros(WORD_BITS // 4 * 16, OFFSET),
         subset_sums=np.zeros(2**6, OFFSET),
     )
     hub = Hub(
