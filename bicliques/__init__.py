@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
     from bicliques.pipeline.api.counting import count
     from bicliques.pipeline.api.cross_tables import from_table
+    from bicliques.pipeline.api.diffing import diff
     from bicliques.pipeline.api.dry_running import dry_run
     from bicliques.pipeline.api.estimator import MaximalBicliques as MaximalBicliques
     from bicliques.pipeline.api.iterating import maximal_bicliques
     from bicliques.pipeline.api.looking import Look, look
     from bicliques.pipeline.api.runs import largest, mine, open_run, resume, verify
     from bicliques.pipeline.compare.difference import Difference
-    from bicliques.pipeline.compare.diffing import diff
     from bicliques.pipeline.publishing.publish_run import Published, publish
     from bicliques.pipeline.results.counted import Count
     from bicliques.pipeline.results.report.make import report
@@ -80,7 +80,7 @@ _HOMES = {
     "Results": "pipeline.results.results",
     "__version__": "pipeline.run.version",
     "count": "pipeline.api.counting",
-    "diff": "pipeline.compare.diffing",
+    "diff": "pipeline.api.diffing",
     "dry_run": "pipeline.api.dry_running",
     "from_table": "pipeline.api.cross_tables",
     "generate": "pipeline.synthetic.generating",

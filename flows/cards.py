@@ -81,12 +81,12 @@ def publish_changes(found: Difference, keys: Keys) -> None:
     """Publish what changed since the run before: numbers, the largest new bicliques, the vertices that changed most."""
     where = plain(" since ".join(shown_address(run.folder) for run in (found.new_run, found.old_run)))
     numbers = {
-        "before": found.old_run.found.count,
+        "before": found.old_run.found and found.old_run.found.count,
         "gone": len(found.gone),
         "new": len(found.new),
         "unchanged": found.unchanged,
-        "after": found.new_run.found.count,
-        "share that changed": round(found.share, 6),
+        "after": found.new_run.found and found.new_run.found.count,
+        "share that changed": None if found.share is None else round(found.share, 6),
     }
     rows = [{"name": name, "value": value} for name, value in numbers.items()]
     create_table_artifact(rows, key=keys.key("changes"), description=f"What changed in {where}")

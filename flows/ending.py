@@ -65,7 +65,7 @@ def find_new_doubts(path: Path, problems: list[str]) -> None:
 
 def much(found: Difference | None, above: float | None) -> str | None:
     """A clause that says how much has changed, if that is more than was asked to be told of."""
-    if found is None or above is None or found.share <= above:
+    if found is None or above is None or found.share is None or found.share <= above:
         return None
     words = f"{number(len(found.gone), 'is', 'are')} gone and {number(len(found.new), 'is', 'are')} new since "
     words += shown_address(found.old_run.folder)
@@ -83,7 +83,8 @@ def refusal(found: Difference | None, above: float | None, problems: list[str]) 
         return None
     if problems:
         return "it could not be compared, and refuse_above is set"
-    return f"more than refuse_above ({above}) has changed" if found is not None and found.share > above else None
+    is_much = found is not None and (found.share is None or found.share > above)
+    return f"more than refuse_above ({above}) has changed" if is_much else None
 
 
 def finish(

@@ -65,7 +65,7 @@ def emit_complete(
     facts |= {} if found is None else _changes(found)
     facts |= {} if url is None else {"published": url}
     first = emit_event(COMPLETE, resource, payload=facts) if is_new else None
-    if is_new and found is not None and found.share > (above or 0.0):
+    if is_new and found is not None and (found.share is None or found.share > (above or 0.0)):
         emit_event(CHANGED, resource, payload=facts, follows=first)
     if url is not None:
         emit_event(PUBLISHED, resource, payload=facts, follows=first)
@@ -77,5 +77,5 @@ def _changes(found: Difference) -> dict[str, Any]:
         "gone": len(found.gone),
         "new": len(found.new),
         "unchanged": found.unchanged,
-        "share": round(found.share, 6),
+        "share": None if found.share is None else round(found.share, 6),
     }

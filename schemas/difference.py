@@ -42,8 +42,8 @@ class ComparedRun:
         Of the input.
     left, right : str
         What the input calls the sides.
-    found : Counted
-        All its bicliques.
+    found : Counted or None
+        All its bicliques. None if it is an edge list that was not mined, and nothing tells their number.
     """
 
     folder: str
@@ -53,7 +53,7 @@ class ComparedRun:
     digest: str
     left: str
     right: str
-    found: Counted
+    found: Counted | None
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,8 @@ class Record:
     old_run, new_run : ComparedRun
     gone, new : Counted
         The bicliques that only the old run has, and those that only the new run has.
-    unchanged : int
-        Number of bicliques that both runs have.
+    unchanged : int or None
+        Number of bicliques that both runs have. None if neither was mined.
     vertices_left, vertices_right : int
         Number of vertices that are in a biclique that is gone or new.
     notes : tuple of str
@@ -88,7 +88,7 @@ class Record:
     new_run: ComparedRun
     gone: Counted
     new: Counted
-    unchanged: int
+    unchanged: int | None
     vertices_left: int
     vertices_right: int
     notes: tuple[str, ...]
@@ -96,8 +96,13 @@ class Record:
     seconds: float
 
     @property
-    def share(self) -> float:
-        """Of the bicliques that are in any of the two runs, the share that is in one of them only, 0 to 1."""
+    def share(self) -> float | None:
+        """Of the bicliques that are in any of the two runs, the share that is in one of them only, 0 to 1.
+
+        None if neither was mined.
+        """
+        if self.unchanged is None:
+            return None
         changed = self.gone.count + self.new.count
         return changed / max(changed + self.unchanged, 1)
 
@@ -105,7 +110,8 @@ class Record:
         """A dictionary for JSON."""
         data: dict[str, Any] = asdict(self)
         for counted in (data["gone"], data["new"], data["old_run"]["found"], data["new_run"]["found"]):
-            counted["fingerprint"] = str(counted["fingerprint"])
+            if counted is not None:
+                counted["fingerprint"] = str(counted["fingerprint"])
         return data
 
     @classmethod
@@ -125,5 +131,5 @@ class Record:
         return read_as(cls, data | sets | runs, "the comparison")
 
 
-def _counted(data: dict[str, Any]) -> dict[str, Any]:
-    return data | {"fingerprint": fingerprint_from(data["fingerprint"])}
+def _counted(data: dict[str, Any] | None) -> dict[str, Any] | None:
+    return None if data is None else data | {"fingerprint": fingerprint_from(data["fingerprint"])}

@@ -53,6 +53,9 @@ class MiningGraph:
         Sum modulo 2**64 of the hashes (`schemas.hashes.vertex_hashes`) of the members of each root vertex.
     base_hash : ndarray, shape (n_base,), uint64
         The same for base vertices.
+    marks : ndarray of int64, or None
+        The marked edges (`schemas.jobs.Marked`), ascending: ``base << 32 | rank``. Roots with a marked edge have the
+        lowest ranks. None: the job asks for no marks.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class MiningGraph:
     base_members: np.ndarray
     root_hash: np.ndarray
     base_hash: np.ndarray
+    marks: np.ndarray | None = None
 
     @classmethod
     def of(cls, known: VertexHashes, *, root_side: Side, **fields: Any) -> MiningGraph:
@@ -108,7 +112,16 @@ class MiningGraph:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
-        return sum(getattr(self, name).nbytes for name in _ARRAYS)
+        return sum(getattr(self, name).nbytes for name in self._arrays)
+
+    @property
+    def roots_to_search(self) -> int:
+        """How many first-level subtrees hold a result, the first ones: with marks, every result has a marked root."""
+        return self.n_roots if self.marks is None else int((self.marks & 0xFFFFFFFF).max(initial=-1)) + 1
+
+    @property
+    def _arrays(self) -> tuple[str, ...]:
+        return (*_ARRAYS, *(() if self.marks is None else ("marks",)))
 
     def validate(self, threads: int = 1) -> None:
         """Check every invariant that can be checked in linear time.
@@ -137,6 +150,10 @@ class MiningGraph:
                 raise IncompleteError(
                     f"{side}_hash has {len(hashes)} entries of {hashes.dtype}, expected {n} of uint64"
                 )
+        if self.marks is not None and len(self.marks):
+            base, root = self.marks[[0, -1]] >> 32, self.marks & 0xFFFFFFFF
+            if base[0] < 0 or base[1] >= self.n_base or root.max() >= self.n_roots or (np.diff(self.marks) <= 0).any():
+                raise IncompleteError("marks holds what is no edge, or is not strictly ascending")
         if len(self.root_indices) != len(self.base_indices):
             raise IncompleteError("the two directions of the graph have different numbers of edges")
 
@@ -161,7 +178,7 @@ class MiningGraph:
         """Write the graph into an existing, empty `folder`."""
         with ThreadPoolExecutor(_FILES_AT_A_TIME) as pool:  # threads start when they get work
             at_a_time = pool.map if self.n_edges > _PIECE else map
-            list(at_a_time(lambda name: np.save(folder / f"{name}.npy", getattr(self, name)), _ARRAYS))
+            list(at_a_time(lambda name: np.save(folder / f"{name}.npy", getattr(self, name)), self._arrays))
         scalars = {name: getattr(self, name) for name in _SCALARS}
         (folder / "graph.json").write_text(json.dumps(scalars))
 
@@ -176,7 +193,8 @@ class MiningGraph:
         """
         try:
             scalars = _scalars_of(json.loads(read_regular(folder / "graph.json")))
-            arrays: dict[str, Any] = {name: map_array(folder / f"{name}.npy", kind) for name, kind in _ARRAYS.items()}
+            kinds = _ARRAYS | ({"marks": OFFSET} if (folder / "marks.npy").exists() else {})
+            arrays: dict[str, Any] = {name: map_array(folder / f"{name}.npy", kind) for name, kind in kinds.items()}
         except _UNREADABLE as error:
             raise IncompleteError(f"the graph in {folder} cannot be read ({error}); start the run again") from error
         return cls(**scalars, **arrays)
@@ -224,7 +242,7 @@ _UNREADABLE = (IncompleteError, KeyError, OSError, RecursionError, TypeError, Va
 _ARRAYS = {
     field.name: WORD if field.name.endswith("hash") else OFFSET if field.name.endswith("indptr") else VERTEX
     for field in fields(MiningGraph)
-    if field.name not in _SCALARS
+    if field.name not in (*_SCALARS, "marks")
 }
 _PLURAL = {"root": "roots", "base": "base"}
 _OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left"}

@@ -179,6 +179,16 @@ class EveryVertex(AllMaximal):
         return PerVertex.from_json(data)
 
 
+class Marked(AllMaximal):
+    """The maximal bicliques that have a marked edge. `schemas.graph.MiningGraph.marks` says which edges are marked.
+
+    A vertex stands for its twins, and an edge of the graph is marked if one of the edges that it stands for is. A
+    biclique has all twins of a vertex or none, so it has the one edge or none of the others, too.
+    """
+
+    name = "marked"
+
+
 class LargestFew(Job):
     """The `Search.largest` largest maximal bicliques by `Search.by`, found by branch and bound."""
 
@@ -257,11 +267,13 @@ class _Keeper:
 
 
 #: All jobs by name.
-JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, EveryVertex, LargestFew)}
+JOBS: dict[str, type[Job]] = {job.name: job for job in (AllMaximal, EveryVertex, LargestFew, Marked)}
 
 
 def job_of(search: Search) -> Job:
     """The job of a search."""
     if search.largest is not None:
         return LargestFew(search)
+    if search.marked:
+        return Marked(search)
     return EveryVertex(search) if search.per_vertex else AllMaximal(search)

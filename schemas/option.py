@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 #: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
 #: and the flow `mine`.
-Call = Literal["mine", "largest", "count", "resume", "dry_run", "look", "demo", "flow"]
+Call = Literal["mine", "largest", "count", "diff", "resume", "dry_run", "look", "demo", "flow"]
 
 #: The calls that start with an input.
-NEW: tuple[Call, ...] = ("mine", "largest", "count", "dry_run", "flow")
+NEW: tuple[Call, ...] = ("mine", "largest", "count", "diff", "dry_run", "flow")
 
 
 @dataclass(frozen=True, kw_only=True)

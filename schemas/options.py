@@ -315,9 +315,26 @@ class CallOptions:
         None,
         help="folder of the graph while it is counted; workers of --scheduler must see it",
         group="result",
-        on=("count",),
+        on=("count", "diff"),
+        words={"diff": "folder of both graphs while they are compared; workers of --scheduler must see it"},
         metavar="DIR",
         otherwise="the temporary folder",
+    )
+    added: str | os.PathLike[str] | object = option(
+        None,
+        help="in place of NEW: an edge list of the edges that come to OLD",
+        group="result",
+        on=("diff",),
+        metavar="FILE",
+        otherwise="none",
+    )
+    removed: str | os.PathLike[str] | object = option(
+        None,
+        help="in place of NEW: an edge list of the edges that OLD loses",
+        group="result",
+        on=("diff",),
+        metavar="FILE",
+        otherwise="none",
     )
     per_vertex_folder: str | os.PathLike[str] | None = option(
         None,

@@ -5,7 +5,7 @@ Imports no library, because the command line reads it before it knows whether an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from bicliques.schemas.members import Labels, label_words
@@ -21,7 +21,7 @@ By = Literal["edges", "vertices", "balance", "left", "right"]
 MEASURES: tuple[By, ...] = get_args(By)
 
 #: What may be asked of the search tree: see `schemas.jobs`.
-JobName = Literal["all", "largest", "vertices"]
+JobName = Literal["all", "largest", "marked", "vertices"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,9 @@ class Search:
         Whether to find for every vertex the number of bicliques with it and the largest of them, in any mode.
     by : By
         Measure of `largest`: see `schemas.totals.keys_of`.
+    marked : bool
+        Whether only bicliques with a marked edge are the result. The graph that an engine gets says which edges are
+        marked. Users cannot ask for it: `pipeline.api.diffing` does.
     """
 
     mode: Mode = "list"
@@ -103,6 +106,7 @@ class Search:
         on=("mine", "flow"),
     )
     by: By = option("edges", help="what the largest have most of", group="result", on=("largest", "flow"))
+    marked: bool = field(default=False, kw_only=True)
 
     @property
     def has_thresholds(self) -> bool:

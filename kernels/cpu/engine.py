@@ -138,7 +138,8 @@ class CpuEngine:
             self._graph, self._search = graph, search
         job = job_of(search)
         state = self._memory[4].state[0]
-        wants_all = search.largest is None and not search.has_filters  # of the nodes that thresholds leave
+        # of the nodes that thresholds leave
+        wants_all = search.largest is None and not search.has_filters and not search.marked
         state["plain"] = wants_all and search.mode == "count" and not search.sizes and limits.rows is None
         take = job.taker(emit, limits)
         run = _Run(graph, *self._memory, subtrees, limits, take, job, lambda: self._is_asked_to_stop)

@@ -14,6 +14,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.constants import EMPTY, FULL, PAUSED
+from bicliques.kernels.cpu.marks import has_mark, is_live_in_hub
 from bicliques.kernels.cpu.open_hub import forget
 from bicliques.kernels.cpu.open_word import open_word
 from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
@@ -43,6 +44,8 @@ def search_hub(g, word, hub, out):
         r = hub.list[f.list0 + f.next]
         n = _child_of_wide(g, hub, r) if h.wide else _child(hub, r)
         s.steps -= 1 + (h.words >> 3)
+        if s.marking and not h.wide and not is_live_in_hub(hub, r):
+            n = 0
         if n > WORD_BITS or (s.sieving and n > 0):
             if h.wide:
                 _put_aside(hub, out, r)
@@ -167,7 +170,10 @@ def _deliver_node(g, hub, out, base, n_base):
     if out.state.plain:
         out.state.count += 1
         return True
-    return deliver(g, out, base, n_base, _closure(hub, out))
+    n_roots = _closure(hub, out)
+    if out.state.marking and not has_mark(g, out, base, n_base, n_roots):
+        return True
+    return deliver(g, out, base, n_base, n_roots)
 
 
 @compiled

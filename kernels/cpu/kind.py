@@ -39,5 +39,5 @@ KIND = EngineKind(
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     will_compile=_will_compile,
-    jobs=frozenset({"all", "largest", "vertices"}),
+    jobs=frozenset({"all", "largest", "marked", "vertices"}),
 )

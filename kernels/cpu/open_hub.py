@@ -12,6 +12,7 @@ import numpy as np
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.compiled.searching import sort
 from bicliques.kernels.cpu.bound import fewest_base, fewest_roots
+from bicliques.kernels.cpu.marks import note_in_hub
 from bicliques.kernels.cpu.pointers import hub_frame, sieve_frame
 from bicliques.kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 
@@ -57,6 +58,11 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     n_excluded, n_candidates = _sort_rows(hub, out, n, size, keyed, root, todo)
     n_explored = _number_rows(hub, n_excluded, n_candidates)
     _number_base(hub, n_base)
+    if s.marking:
+        note_in_hub(g, hub)
+        if h.n_marked == 0:
+            forget(hub, h.n_rows, n_base)
+            return
     h.words, h.fresh, h.depth = (h.n_base + 63) >> 6, fresh and members >= s.min_root, 1
     if sieve is not None:
         if _fits(g, hub, sieve, out):

@@ -9,6 +9,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.constants import MAX_ROWS
+from bicliques.kernels.cpu.marks import note_in_word
 from bicliques.kernels.cpu.pointers import word_frame
 from bicliques.kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
 from bicliques.kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf, weigh
@@ -45,6 +46,9 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
         return
     n = _walk(g, word, out, k)
     n_q, dead = _classify(word, hub, out, n, full, keyed, bound)
+    if not dead and out.state.marking:
+        note_in_word(g, word, k)
+        dead = w.n_marked == 0
     if not dead:
         if fresh:
             found(word, out, full)

@@ -41,6 +41,8 @@ def graph_at(a):
         int32s(a[7]),
         uint64s(a[8]),
         uint64s(a[9]),
+        int64s(a[10]),
+        int32s(a[11]),
     )
 
 
@@ -72,6 +74,7 @@ def word_at(a):
         int32s(a[15]),
         int64s(a[16]),
         int64s(a[17]),
+        uint64s(a[18]),
     )
 
 
@@ -93,6 +96,7 @@ def hub_at(a):
         a[11],
         uint64s(a[12]),
         int32s(a[13]),
+        int32s(a[14]),
     )
 
 

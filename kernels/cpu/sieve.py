@@ -15,6 +15,7 @@ import numpy as np
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.bound import fewest_base, fewest_roots
 from bicliques.kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
+from bicliques.kernels.cpu.marks import has_mark, is_live_in_sieve, note_in_word
 from bicliques.kernels.cpu.open_word import begin_word
 from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
 from bicliques.kernels.cpu.overlaps import base_of, count_overlaps, pack_row
@@ -79,7 +80,7 @@ def _child(g, word, hub, sieve, out, f, child, j):
         for w in range(f.words):
             bits[at + k * f.words + w] = bits[f.at + k * f.words + w] & bits[f.rows + w * f.stride + j]
     size = _reduce(sieve, out, f, at, j)
-    if size == 0:
+    if size == 0 or (s.marking and not is_live_in_sieve(g, sieve, f, at, j)):
         return _NOTHING
     aside = f.n_rows + PADDING  # where the counts of the excluded rows are
     count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, 0, j, count, aside)
@@ -274,6 +275,8 @@ def _deliver(g, hub, sieve, out, base0, words, n_closed):
     for i in range(n_closed):
         out.closure[i] = sieve.closed[i]
     n = base_of(sieve.base, base0, sieve.mask, words, hub.child, 0)
+    if out.state.marking and not has_mark(g, out, hub.child, n, n_closed):
+        return True
     return deliver(g, out, hub.child, n, n_closed)
 
 
@@ -293,6 +296,8 @@ def _hand_over(g, word, hub, sieve, out, f):
         word.mask[i - f.next] = sieve.bits[f.rows + i]
     _load_mask(sieve, f.at, 1, f.planes)
     weigh(g, word, out, f.n_base)
+    if out.state.marking:
+        note_in_word(g, word, f.n_base)
     begin_word(word, hub, out, sieve.mask[0], f.next, False, 0)
 
 

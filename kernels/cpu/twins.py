@@ -26,6 +26,8 @@ def merge_twins(g, sieve, out, f, child, n_excluded):
     Its L is `sieve.mask`, in the bits of the frame `f`, and its rows are ``sieve.pick[:child.n_rows]`` of `f`, excluded
     ones first. Returns whether L and rows of `child` have been written.
     """
+    if out.state.max_classes == 0:  # marked edges are those of base vertices, not of classes
+        return False
     n = 0
     for w in range(f.words):
         n += popcount(sieve.mask[w])

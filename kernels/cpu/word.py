@@ -15,6 +15,7 @@ import numpy as np
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.constants import EMPTY, FULL, MAX_ROWS, PADDING, PAUSED
 from bicliques.kernels.cpu.leaf import MAX_BITS, SOLVED_AT_ONCE, closed_subsets, intersections
+from bicliques.kernels.cpu.marks import keep_marked, keep_touching, live_in_word
 from bicliques.kernels.cpu.output import aside_is_full, base_members, begin_aside, deliver, deliver_size, end_aside
 from bicliques.kernels.cpu.pointers import word_frame
 from bicliques.kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
@@ -39,13 +40,16 @@ def search_word(g, word, out):
             return EMPTY
         if out.state.steps <= 0 or aside_is_full(out):
             return PAUSED
-        if not _visit(g, word, out):
+        more = _visit(g, word, out, True) if out.state.marking else _visit(g, word, out, None)
+        if not more:
             w.depth -= 1
 
 
 @compiled
-def _visit(g, word, out):
+def _visit(g, word, out, marking):
     """Visit children of the top frame until one gets a frame of its own, or `word.found` is nearly full.
+
+    `marking` is None unless only bicliques with a marked edge are wanted. Then Numba leaves out what is only for these.
 
     Returns False when the frame has no children left.
     """
@@ -63,10 +67,16 @@ def _visit(g, word, out):
         t = stack[first + j]
         j += 1
         s.steps -= 1
+        if marking is not None:
+            live = live_in_word(word, t, word.frame_mask[w.depth - 1], first + j, free)
+            if live == _ZERO:
+                continue
         found(word, out, t)
         m = restrict(stack, first + j, free, t, free)
         if s.min_base > 1:
             m = _drop_small(word, out, free, m)
+        if marking is not None:
+            m = keep_touching(stack, free, m, live)
         if m == 0 or solve_leaf(word, out, t, f.q0, first + j - 1, free, m):
             continue
         m = distinct_by_size(stack, free, m)
@@ -298,8 +308,10 @@ def _deliver_found(g, word, out):
     """Deliver what was found at the top frame. Returns False when the output is full."""
     w = word.state
     f = word_frame(word.frame, w.found_depth - 1)
-    if out.state.sizing and not out.state.prove:
+    if out.state.sizing and not out.state.prove and not out.state.marking:
         return _count_reports(g, word, out, f.near0, f.near0 + f.n_near)
+    if out.state.marking:
+        keep_marked(word)
     while w.delivered < w.n_found:
         t = word.found[w.delivered]
         n_roots = _closure(word, out, t, f.near0, f.near0 + f.n_near, False)

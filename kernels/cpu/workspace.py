@@ -42,9 +42,11 @@ def _record(names: str) -> np.dtype:
     return np.dtype([(name, np.uint64 if name == "fingerprint" else OFFSET) for name in names.split()])
 
 
-WORD_STATE = _record("n_full n_rows depth n_found delivered found_depth weighted max_stack max_near max_found")
+WORD_STATE = _record("n_full n_rows n_marked depth n_found delivered found_depth weighted max_stack max_near max_found")
 WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
-HUB_STATE = _record("n_base words n_rows first n_full depth wide fresh least max_bits max_list max_frame_bits n_sorter")
+HUB_STATE = _record(
+    "n_base words n_rows first n_full n_marked depth wide fresh least max_bits max_list max_frame_bits n_sorter"
+)
 HUB_FRAME = _record("list0 n_list next end")
 SIEVE_STATE = _record("depth fresh least max_bits max_list")
 SIEVE_FRAME = _record(
@@ -54,7 +56,8 @@ SIEVE_FRAME = _record(
     "n_closed members members_left"  # closure, its members, and those of the candidates
 )
 OUTPUT_STATE = _record(
-    "plain prove listing sizing sieving unit unit_roots root_is_left min_base max_base min_root max_root "  # options
+    "plain prove listing sizing sieving marking unit unit_roots root_is_left "  # options
+    "min_base max_base min_root max_root "
     "measure most_weight bound n_better hand_out "  # the bound of `kernels.cpu.bound`
     "item keyed steps rows_left "  # where the search is, and how far it may go
     "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has found
@@ -75,6 +78,8 @@ class Graph(NamedTuple):
     base_members: Any
     root_hash: Any  # (n_roots,) uint64
     base_hash: Any
+    marks_indptr: Any  # (n_base + 1,) int64, empty without marks
+    marks: Any  # int32: root vertices that each base vertex has a marked edge to
 
 
 class Pieces(NamedTuple):
@@ -109,6 +114,9 @@ class Word(NamedTuple):
     listed: Any  # (64,) int32: base vertices of the biclique being delivered
     sums: Any  # (16 * 16,) int64: members of each set of the first four bits, of the next four, ...
     subset_sums: Any  # (64,) int64: members of each set of at most six bits
+    marked: (
+        Any  # uint64: base vertices of a row, and the one among them with a marked edge to it: two for each such edge
+    )
 
 
 class Hub(NamedTuple):
@@ -128,6 +136,7 @@ class Hub(NamedTuple):
     frame: Any  # (HUB_FRAMES,) HUB_FRAME
     frame_bits: Any  # uint64: L of each frame, and of the child at hand behind them
     child: Any  # (n_base,) int32: base vertices of the node being delivered
+    marked: Any  # int32: key of a row, and place in `base`: two for each marked edge between them
 
 
 class Sieve(NamedTuple):
@@ -202,7 +211,15 @@ def graph_arrays(graph: MiningGraph) -> Graph:
         np.asarray(graph.base_members),
         np.asarray(graph.root_hash),
         np.asarray(graph.base_hash),
+        *_marks(graph),
     )
+
+
+def _marks(graph: MiningGraph) -> tuple[np.ndarray, np.ndarray]:
+    if graph.marks is None:
+        return np.empty(0, OFFSET), np.empty(0, VERTEX)
+    ends = np.searchsorted(graph.marks, np.arange(graph.n_base + 1) << 32)
+    return ends.astype(OFFSET), (graph.marks & 0xFFFFFFFF).astype(VERTEX)
 
 
 def pieces_of(subtrees: Subtrees) -> Pieces:
@@ -228,6 +245,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     touch = int(min(n_roots, degrees[:WORD_BITS].sum())) + PADDING
     # a frame of a word problem has its rows, and those of its child, behind those of the frames before it
     word_stack = min(sizes.word_stack, 3 * (WORD_BITS + 2) * touch)
+    n_marks = 0 if graph.marks is None else len(graph.marks)
     i32, u64 = VERTEX, WORD
     word = Word(
         state=np.zeros(1, WORD_STATE),
@@ -248,6 +266,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         listed=np.empty(WORD_BITS, i32),
         sums=np.zeros(WORD_BITS // 4 * 16, OFFSET),
         subset_sums=np.zeros(2**6, OFFSET),
+        marked=np.empty(2 * n_marks, u64),
     )
     hub = Hub(
         state=np.zeros(1, HUB_STATE),
@@ -264,10 +283,11 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         frame=np.zeros(HUB_FRAMES, HUB_FRAME),
         frame_bits=np.zeros(2 * n_words + min(sizes.hub_frame_bits, HUB_FRAMES * n_words), u64),
         child=np.empty(n_base, i32),
+        marked=np.empty(2 * n_marks, i32),
     )
     sieve = _sieve(graph, search, sizes)
     rows, members = (sizes.rows, sizes.members) if search.mode == "list" else (0, 0)
-    classes = n_base if search.prunes else 0
+    classes = n_base if search.prunes and not search.marked else 0
     out = Output(
         state=np.zeros(1, OUTPUT_STATE),
         left_indptr=np.zeros(rows + 1, OFFSET),
@@ -374,6 +394,7 @@ def _set_options(state: np.void, graph: MiningGraph, search: Search) -> None:
     state["listing"] = search.mode == "list"
     state["sizing"] = search.sizes
     state["sieving"] = search.prunes
+    state["marking"] = search.marked
     state["unit"] = len(graph.base_members) == graph.n_base
     state["unit_roots"] = len(graph.root_members) == graph.n_roots
     state["root_is_left"] = graph.root_side == "left"

@@ -65,6 +65,10 @@ candidate still excludes others, because it may extend a biclique that the filte
    and is maximal. A piece may be opened again with a lower bound than it was cut with, as when a ledger entry is
    lost. Then a candidate p that R1 had dropped looks excluded, and nothing forgets it. But what p could exclude has a
    base side in N(p) & L, which was too small for that higher bound.
+
+If only bicliques with a marked edge are wanted (`schemas.jobs.Marked`), a node also ends when no edge between L and the
+vertices of C and P is marked: a biclique below has its edges among these. What is left out has no marked edge, and a
+piece that is rebuilt has the same L, C and P, so arguments 1 to 4 hold as they are.
 """
 
 from __future__ import annotations
@@ -119,6 +123,10 @@ class Tree:
         self.b, self.a = least if graph.root_side == "left" else least[::-1]
         self.most_roots, self.most_base = most if graph.root_side == "left" else most[::-1]
         self.bound = 0
+        marks: list[set[int]] = [set() for _ in range(graph.n_base)]
+        for word in () if graph.marks is None else graph.marks.tolist():
+            marks[word >> 32].add(word & 0xFFFFFFFF)
+        self.marks = marks if search.marked else None
 
     def piece(self, subtrees: Subtrees, i: int) -> Node | None:
         """Node `i` of `subtrees`. None when it is dead or leads nowhere."""
@@ -161,6 +169,8 @@ class Tree:
         closure = self._closure(reduced)
         if not closure <= {*closed, *moved}:
             return None  # R6; what contains `reduced` holds at least `a`, so R3 would not have forgotten it
+        if not self._has_mark(reduced, {*closed, *alive}):
+            return None
         explored = set(candidates[:todo])
         if len(reduced) < len(base):
             fresh = False
@@ -168,6 +178,10 @@ class Tree:
             fresh, explored = True, set(candidates)
         left = [p for p in alive if p not in moved]
         return Node(reduced, sorted(closure), left, sum(p in explored for p in left), fresh)
+
+    def _has_mark(self, base: Iterable[int], roots: Iterable[int]) -> bool:
+        """Whether an edge between these vertices is marked, if only bicliques with a marked edge are wanted."""
+        return self.marks is None or any(not self.marks[u].isdisjoint(roots) for u in base)
 
     def _reduced(self, base: frozenset[int], closed: set[int], alive: list[int]) -> tuple[frozenset[int], list[int]]:
         """L and the candidates after R1 and R2."""
@@ -220,6 +234,8 @@ class Tree:
         if not (search.min_right <= len(right) <= (search.max_right or len(right))):
             return None
         if search.largest is not None and measure(search.by, len(left), len(right)) < self.bound:
+            return None
+        if not self._has_mark(node.base, node.path):
             return None
         first = min(node.path)
         sums = [_sum(graph.root_hash, node.path), _sum(graph.base_hash, node.base)]

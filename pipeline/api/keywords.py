@@ -94,6 +94,14 @@ class Count(_Search, _Session, total=False):
     time_limit: float | None
 
 
+class Diff(_Search, _Session, total=False):
+    """Those of `bicliques.diff`."""
+
+    added: str | os.PathLike[str] | object
+    removed: str | os.PathLike[str] | object
+    folder: str | os.PathLike[str] | None
+
+
 class DryRun(_Search, _Workers, total=False):
     """Those of `bicliques.dry_run`."""
 

@@ -1,4 +1,4 @@
-"""The command ``diff``, which compares two runs."""
+"""The command ``diff``, which compares two runs or edge lists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
-from bicliques.pipeline.cli.options import add_quiet
+from bicliques.pipeline.cli.options import add_options, chosen
 from bicliques.schemas.errors import in_one_line
 from bicliques.schemas.values import local_path
 
@@ -21,8 +21,10 @@ _SHOWN = 5
 
 
 def _add_diff(command: argparse.ArgumentParser) -> None:
-    command.add_argument("old", metavar="OLD", type=local_path, help="folder of the run before")
-    command.add_argument("new", metavar="NEW", type=local_path, help="folder of the run after")
+    command.add_argument("old", metavar="OLD", type=local_path, help="folder of the run before, or an edge list")
+    command.add_argument(
+        "new", metavar="NEW", type=local_path, nargs="?", help="folder of the run after, or an edge list"
+    )
     command.add_argument(
         "-o",
         "--output",
@@ -34,19 +36,31 @@ def _add_diff(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--full", action="store_true", help="show all members, in long lines (default: as many as fit the terminal)"
     )
-    add_quiet(command)
+    add_options(command, "diff")
 
 
 def _diff(arguments: argparse.Namespace) -> int:
-    from bicliques.pipeline.compare.diffing import diff
+    from bicliques.pipeline.api.diffing import diff
     from bicliques.pipeline.results import listing
 
     with _place(arguments.output) as place:
-        found = diff(arguments.old, arguments.new, place, progress=progress(arguments))
+        found = diff(arguments.old, arguments.new, place, progress=progress(arguments), **_options(arguments))
         width = None if arguments.full else listing.width()
         kept = arguments.output is not None
         say(arguments, lambda: difference_json(found), lambda: difference_card(found, width, kept))
     return COMPLETE
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The options. A run has thresholds of its own, so those that come from elsewhere are not for it."""
+    from bicliques.pipeline.api.diffing import is_run
+    from bicliques.pipeline.api.table import entries_of
+
+    options = chosen(arguments, "diff")
+    for entry in entries_of("diff") if any(map(is_run, (arguments.old, arguments.new))) else ():
+        if entry.name in arguments.settings and entry.told.group in ("thresholds", "reading"):
+            del options[entry.name], arguments.settings[entry.name]
+    return options
 
 
 @contextmanager
@@ -63,27 +77,34 @@ def _place(output: Path | None) -> Iterator[Path]:
 
 def difference_card(found: Difference, width: int | None, is_kept: bool = True) -> str:
     """The numbers of a comparison, the largest new bicliques, and the vertices that changed most."""
+    from bicliques.pipeline.compare.diffing import PROVEN
     from bicliques.pipeline.results.listing import aligned, top_table
 
     record = found.record
-    counts = {
-        "old": (record.old_run.found.count, record.old_run.folder),
-        "gone": (record.gone.count, f"{share_of(record.gone.count, record.old_run.found.count)} of old"),
-        "new ones": (record.new.count, f"{share_of(record.new.count, record.new_run.found.count)} of new"),
+    was, now = (each.found.count if each.found else None for each in (record.old_run, record.new_run))
+    counts: dict[str, tuple[int | None, str]] = {
+        "old": (was, record.old_run.folder),
+        "gone": (record.gone.count, "" if was is None else f"{share_of(record.gone.count, was)} of old"),
+        "new ones": (record.new.count, "" if now is None else f"{share_of(record.new.count, now)} of new"),
         "unchanged": (record.unchanged, ""),
-        "new": (record.new_run.found.count, record.new_run.folder),
+        "new": (now, record.new_run.folder),
     }
-    lines = aligned([(name, f"{n:,}", words) for name, (n, words) in counts.items()], "<><")
-    lines += [
-        *map(in_one_line, record.notes),
-        "proven: old - gone + new ones = new, in number and fingerprint, and for every vertex",
-    ]
+    lines = aligned([(name, _or_unknown(n), words) for name, (n, words) in counts.items()], "<><")
+    lines += map(in_one_line, record.notes)
+    words = "each has a changed edge, or is what one with a changed edge leaves"
+    if record.proven == PROVEN:
+        words = "old - gone + new ones = new, in number and fingerprint, and for every vertex"
+    lines += [f"proven: {words}"]
     lines += [f"files: {found.path}"] if is_kept else []
     if record.new.count:
         lines += ["", "the largest new ones:", top_table(found.new.top(_SHOWN), width)]
     if changed := found.most_changed(_SHOWN):
         lines += ["", "the vertices that changed most:", *_vertices(changed, width)]
     return "\n".join(lines)
+
+
+def _or_unknown(n: int | None) -> str:
+    return "not counted" if n is None else f"{n:,}"
 
 
 def share_of(part: int, whole: int) -> str:
@@ -99,7 +120,14 @@ def _vertices(changed: list[dict[str, Any]], width: int | None) -> list[str]:
 
     names = ("before", "after", "gone", "new")
     rows: list[tuple[str, ...]] = [(*names, "side", "vertex")]
-    rows += [(*(f"{row[name]:,}" for name in names), row["side"], shortened(row["label"], width)) for row in changed]
+    rows += [
+        (
+            *("" if row[name] is None else f"{row[name]:,}" for name in names),
+            row["side"],
+            shortened(row["label"], width),
+        )
+        for row in changed
+    ]
     return aligned(rows, ">>>><<")
 
 
@@ -114,9 +142,10 @@ def difference_json(found: Difference) -> dict[str, Any]:
 COMMANDS = (
     Command(
         name="diff",
-        help="compare two runs: which bicliques are gone, and which are new",
+        help="compare two runs or edge lists: which bicliques are gone, and which are new",
         add_arguments=_add_diff,
         run=_diff,
-        imports=("compare.diffing", "results.listing"),
+        imports=("api.diffing", "results.listing"),
+        gets_ready=True,
     ),
 )

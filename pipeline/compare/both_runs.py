@@ -18,6 +18,9 @@ from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.search import Search
 
+#: Labels of both sides by dense id.
+Labels = tuple[pa.Array, pa.Array]
+
 _THRESHOLDS = ("min_left", "min_right", "max_left", "max_right", "containing_left", "containing_right")
 
 
@@ -35,7 +38,7 @@ class CompleteRun:
 
     run: Run
     manifest: Manifest
-    labels: tuple[pa.Array, pa.Array]
+    labels: Labels
 
     @property
     def path(self) -> Path:
@@ -99,27 +102,47 @@ def open_both(old: Path, new: Path) -> BothRuns:
         If one is not complete, or a part of it is missing.
     """
     runs = [_complete(path) for path in (old, new)]
-    names = [run.names for run, _ in runs]
+    labels = fitting(
+        [run for run, _ in runs], [run.labels for run, _ in runs], (str(old), str(new)), "mine one of them"
+    )
+    opened = [CompleteRun(run, manifest, own) for (run, manifest), own in zip(runs, labels, strict=True)]
+    return BothRuns(opened[0], opened[1], tuple(notes(runs[0][0], runs[1][0])))
+
+
+def fitting(runs: list[Run], labels: list[Labels], where: tuple[str, str], again: str) -> list[Labels]:
+    """The labels of two runs, of types that both can have.
+
+    Parameters
+    ----------
+    runs : list of Run
+    labels : list of (Array, Array)
+    where : (str, str)
+        What a sentence calls them.
+    again : str
+        How one of them can be had in another way, as "mine one of them".
+
+    Raises
+    ------
+    InputError
+        If their labels or their sides do not fit together.
+    """
+    old, new = where
+    names = [run.names for run in runs]
     if names[0] == names[1][::-1] != names[1]:
         left, right = names[0]
         raise InputError(
-            f"left is {left} and right is {right} in {old}, and the other way round in {new}; mine one of them again, "
-            f"with --left {left} --right {right}"
+            f"left is {left} and right is {right} in {old}, and the other way round in {new}; {again} again, with "
+            f"--left {left} --right {right}"
         )
-    labels = [run.labels for run, _ in runs]
     common = [_common(labels[0][k].type, labels[1][k].type) for k in (0, 1)]
     for side, kind, types in zip(("left", "right"), common, zip(*labels, strict=True), strict=True):
         if kind is None:
             first, second = ("integers" if pa.types.is_integer(own.type) else "text" for own in types)
             raise InputError(
-                f"the {side} labels are {first} in {old} and {second} in {new}; mine one of them again, with "
+                f"the {side} labels are {first} in {old} and {second} in {new}; {again} again, with "
                 "--label-type string or with labels as in the other"
             )
-    opened = []
-    for (run, manifest), own in zip(runs, labels, strict=True):
-        left, right = (table.cast(kind) for table, kind in zip(own, common, strict=True))
-        opened.append(CompleteRun(run, manifest, (left, right)))
-    return BothRuns(opened[0], opened[1], tuple(_notes(runs[0][0], runs[1][0])))
+    return [(own[0].cast(common[0]), own[1].cast(common[1])) for own in labels]
 
 
 def _complete(path: Path) -> tuple[Run, Manifest]:
@@ -149,7 +172,7 @@ def _common(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
     return first if pa.types.is_large_string(first) else second
 
 
-def _notes(old: Run, new: Run) -> Iterator[str]:
+def notes(old: Run, new: Run) -> Iterator[str]:
     """One sentence for each way in which the questions of the two runs differ."""
     for side, before, after in zip(("left", "right"), old.names, new.names, strict=True):
         if before != after:

@@ -22,14 +22,14 @@ from bicliques.pipeline.run.tables import LOCAL, open_part, read_table
 from bicliques.schemas.difference import ComparedRun, Record
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.regular_files import regular
-from bicliques.schemas.search import By
+from bicliques.schemas.search import By, Side
 from bicliques.schemas.values import as_path, whole
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 GONE_FILE, NEW_FILE, _LEFT_FILE, _RIGHT_FILE, RECORD_FILE = CHANGES_FILES
-VERTEX_FILES = {"left": _LEFT_FILE, "right": _RIGHT_FILE}
+VERTEX_FILES: dict[Side, str] = {"left": _LEFT_FILE, "right": _RIGHT_FILE}
 
 
 def is_of_difference(name: str) -> bool:
@@ -160,7 +160,8 @@ class Difference:
         return Difference, (self.path.absolute(),)
 
     def __repr__(self) -> str:
-        return f"<{len(self.gone):,} gone, {len(self.new):,} new, {self.unchanged:,} unchanged, in {self.path}>"
+        unchanged = "" if self.unchanged is None else f", {self.unchanged:,} unchanged"
+        return f"<{len(self.gone):,} gone, {len(self.new):,} new{unchanged}, in {self.path}>"
 
     @property
     def old_run(self) -> ComparedRun:
@@ -173,13 +174,16 @@ class Difference:
         return self.record.new_run
 
     @property
-    def unchanged(self) -> int:
-        """Number of bicliques that both runs have."""
+    def unchanged(self) -> int | None:
+        """Number of bicliques that both runs have. None if neither was mined."""
         return self.record.unchanged
 
     @property
-    def share(self) -> float:
-        """Of the bicliques that are in any of the two runs, the share that is in one of them only, 0 to 1."""
+    def share(self) -> float | None:
+        """Of the bicliques that are in any of the two runs, the share that is in one of them only, 0 to 1.
+
+        None if neither was mined.
+        """
         return self.record.share
 
     @cached_property
@@ -189,7 +193,7 @@ class Difference:
         Columns ``label``; ``before`` and ``after``, in how many bicliques it was and is; ``gone`` and ``new``, in how
         many of these. ``before - gone + new`` is ``after``.
         """
-        found = {}
+        found: dict[str, pa.Table] = {}
         for side, name in VERTEX_FILES.items():
             with _reading(self.path / name):
                 found[side] = read_table(self.path / name)

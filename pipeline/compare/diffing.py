@@ -49,7 +49,7 @@ from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.search import Side
 from bicliques.schemas.values import as_path
 
-_PROVEN = (
+PROVEN = (
     "the rows of both runs have the count and the fingerprint of their manifests",
     "old - gone + new has the count and the fingerprint of the new run",
     "for every vertex, the bicliques that it was in, less those that are gone, and those that are new, are the ones "
@@ -103,7 +103,7 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     started = time.perf_counter()
     both = open_both(as_path(old, "the old run"), as_path(new, "the new run"))
     place = as_path(output, "the output folder")
-    _refuse(place, both.new.run.folder.path)
+    refuse_place(place, both.new.run.folder.path)
     with fill_folder(place, remove_difference), temporary_folder() as temporary:
         comparison = _Comparison(both, temporary, to_callback(progress))
         marked = comparison.mark()
@@ -112,10 +112,10 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     return Difference(place)
 
 
-def _refuse(place: Path, new: Path) -> None:
+def refuse_place(place: Path, new: Path | None = None) -> None:
     """Refuse a folder that has a comparison or anything else, or lies in a run, but for the new run's own one."""
     refuse_url(place)
-    if place.resolve() != (new / CHANGES).resolve():
+    if new is None or place.resolve() != (new / CHANGES).resolve():
         refuse_inside_run(place)
     there = names_in(place)
     if RECORD_FILE in there:
@@ -200,7 +200,7 @@ class _Comparison:
             were, are = (getattr(summary, side) for summary in self._summaries)
             gone, new = (found.picked.members[k] for found in marked)
             table = vertex_table(side, self._numbers[k], were, are, gone, new)
-            _write_table(place / VERTEX_FILES[side], table)
+            write_table(place / VERTEX_FILES[side], table)
             found_vertices.append(len(table))
         self._tell(1.0, sum(self._rows), sum(self._rows))
         return found_vertices[0], found_vertices[1]
@@ -231,7 +231,7 @@ class _Comparison:
             vertices_left=vertices[0],
             vertices_right=vertices[1],
             notes=self._both.notes,
-            proven=_PROVEN,
+            proven=PROVEN,
             seconds=time.perf_counter() - started,
         )
 
@@ -251,6 +251,7 @@ def _read(
     return k, int(ids.sum()) % 2**64, divide(ids, found, piece.first, k == 1, n_buckets)
 
 
-def _write_table(target: Path, table: pa.Table) -> None:
+def write_table(target: Path, table: pa.Table) -> None:
+    """Write a table of vertices."""
     with whole_file(target) as file:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True)

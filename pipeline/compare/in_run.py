@@ -55,7 +55,9 @@ def known_changes(before: RunFolder, folder: RunFolder) -> Difference | None:
         found = Difference(folder.store.local(folder.path / CHANGES))
         for own, told in ((before, found.old_run), (folder, found.new_run)):
             manifest = own.manifest()
-            if own.run_id() != told.run or manifest is None or manifest.fingerprint != told.found.fingerprint:
+            if own.run_id() != told.run or manifest is None or told.found is None:
+                return None
+            if manifest.fingerprint != told.found.fingerprint:
                 return None
     except BicliqueError:  # there is none, or it is damaged
         return None

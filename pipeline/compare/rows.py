@@ -198,16 +198,22 @@ class CommonNumbers:
 
 def common_numbers(both: BothRuns) -> tuple[CommonNumbers, CommonNumbers]:
     """Number the vertices of the left and of the right side. It takes some 30 bytes per vertex."""
-    left, right = (_numbered(was, now) for was, now in zip(both.old.labels, both.new.labels, strict=True))
+    left, right = (numbered(was, now) for was, now in zip(both.old.labels, both.new.labels, strict=True))
     return left, right
 
 
-def _numbered(was: pa.Array, now: pa.Array) -> CommonNumbers:
+def numbered(was: pa.Array, now: pa.Array) -> CommonNumbers:
+    """Number the vertices of a side. Labels ascend in both runs, and so do the numbers."""
     found = _places(was, now)
-    missing = found < 0
-    found[missing] = len(now) + np.arange(int(missing.sum()))
-    labels = pa.concat_arrays([now, was.filter(pa.array(missing))])
-    return CommonNumbers(labels, found, np.arange(len(now), dtype=np.int64))
+    missing = np.flatnonzero(found < 0)
+    labels = pa.concat_arrays([now, was.take(pa.array(missing))])
+    if len(missing) == 0:
+        return CommonNumbers(labels, found, np.arange(len(now), dtype=np.int64))
+    order = pc.array_sort_indices(labels).to_numpy()
+    number = np.empty(len(labels), np.int64)
+    number[order] = np.arange(len(labels))
+    found[missing] = len(now) + np.arange(len(missing))
+    return CommonNumbers(labels.take(pa.array(order)), number[found], number[: len(now)])
 
 
 def _places(values: pa.Array, among: pa.Array) -> np.ndarray:
@@ -224,8 +230,8 @@ def _places(values: pa.Array, among: pa.Array) -> np.ndarray:
 def vertex_table(
     side: Side,
     numbers: CommonNumbers,
-    were: np.ndarray,
-    are: np.ndarray,
+    were: np.ndarray | None,
+    are: np.ndarray | None,
     gone: np.ndarray,
     new: np.ndarray,
 ) -> pa.Table:
@@ -235,8 +241,9 @@ def vertex_table(
     ----------
     side : "left" or "right"
     numbers : CommonNumbers
-    were, are : ndarray of int64
-        By dense id of the old and of the new run: in how many bicliques the vertex is, as its summary says.
+    were, are : ndarray of int64, or None
+        By dense id of the old and of the new run: in how many bicliques the vertex is, as its summary says. None if no
+        run says that. If one does, the other follows. If none does, both columns are null.
     gone, new : ndarray of int64
         By dense id of the old and of the new run: in how many bicliques that are gone, or new, the vertex is.
 
@@ -258,8 +265,15 @@ def vertex_table(
         ("new", numbers.new, new),
     ):
         columns[name] = np.zeros(len(numbers.labels), COUNT)
-        columns[name][own] = counts
-    wrong = np.flatnonzero(columns["before"] - columns["gone"] + columns["new"] != columns["after"])
+        columns[name][own] = 0 if counts is None else counts
+    more = columns["new"] - columns["gone"]
+    if were is None and are is not None:
+        columns["before"] = columns["after"] - more
+    elif are is None:
+        columns["after"] = columns["before"] + more
+    known = were is not None or are is not None
+    is_wrong = (columns["before"] + more != columns["after"]) | (columns["before"] < 0) | (columns["after"] < 0)
+    wrong = np.flatnonzero(is_wrong & known)
     if len(wrong):
         at = int(wrong[0])
         told = ", ".join(f"{name} {int(column[at])}" for name, column in columns.items())
@@ -271,4 +285,7 @@ def vertex_table(
     labels = numbers.labels.take(pa.array(changed))
     order = pc.array_sort_indices(labels)
     rows = changed[order.to_numpy()]
-    return pa.table({"label": labels.take(order), **{name: column[rows] for name, column in columns.items()}})
+    found = {name: pa.array(column[rows]) for name, column in columns.items()}
+    if not known:
+        found |= dict.fromkeys(("before", "after"), pa.nulls(len(rows), pa.int64()))
+    return pa.table({"label": labels.take(order), **found})

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from bicliques.kernels import engines
 from bicliques.kernels.graph.greedy import Found
+from bicliques.kernels.graph.marks import around_marks, with_marks
 from bicliques.kernels.graph.members import Restricted
 from bicliques.pipeline.prepare.bands import Bands, Bounded, make_bands, reach_of, what_a_bound_leaves
 from bicliques.pipeline.prepare.members import restricted, why_nothing
@@ -92,7 +93,7 @@ def build(run: Run) -> dict[str, Any]:
         labels = [beside.submit(_copy_labels, folder, side) for side in LABEL_FILES]
         made: Any = None
         bands = nothing = None
-        if search.is_containing or run.job.in_bands:
+        if search.is_containing or search.marked or run.job.in_bands:
             run.take_edges()  # and let them go
         elif sizes.get("read_on") == "gpu":
             _finish(labels)
@@ -103,12 +104,15 @@ def build(run: Run) -> dict[str, Any]:
             _finish(labels)
             kept = restricted(run, *edges)
             nothing = why_nothing(run, kept)
+            if search.marked:
+                kept = around_marks(kept, sizes["n_left"], sizes["n_right"], run.marks)
             is_compiled = compiles(run, len(kept.left))
             of_input = beside.submit(_degrees, *edges, sizes["n_right"], threads if is_compiled else None)
             if run.job.in_bands:
                 graph, prepared, bands = _in_bands(run, kept, is_compiled, threads)
             else:
                 graph, prepared = _prepared(run, kept, search, is_compiled)
+                graph = with_marks(graph, run.marks) if search.marked else graph
             made = graph, prepared, of_input.result()
         graph, prepared, degrees = made[:3]
         profiles = [beside.submit(degree_profile, of_side) for of_side in degrees]

@@ -18,7 +18,7 @@ from bicliques.pipeline.run.tables import read_table
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.members import Label, Labels, label_words
-from bicliques.schemas.search import Side
+from bicliques.schemas.search import Search, Side
 
 #: From so many labels on, an unknown label is compared only with those that share a part with it.
 MANY = 20_000
@@ -36,15 +36,15 @@ class Members(NamedTuple):
     right: np.ndarray
 
 
-def find_members(run: Run) -> Members:
-    """The vertices that the options of a run name. The input of the run has been read.
+def find_members(run: Run, search: Search | None = None) -> Members:
+    """The vertices that a search names, or that of the options of a run. The input of the run has been read.
 
     Raises
     ------
     InputError
         If a label is none of its side. The sentence says what is near it, or that it is on the other side.
     """
-    search = run.options.search
+    search = search or run.options.search
     return Members(_Side(run, "left").ids(search.containing_left), _Side(run, "right").ids(search.containing_right))
 
 

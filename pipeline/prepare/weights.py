@@ -223,7 +223,8 @@ def plan(run: Run) -> dict[str, Any]:
     weights = [weights_of(run.job, graph).by_rank for _, graph in run.bands]
     # light bands first: what they find is a bound for the heavy ones
     bands = sorted(range(len(weights)), key=lambda band: float(weights[band].sum()))
-    orders = [heaviest_first(weights[band], count_cores()) for band in bands]
+    to_search = [graph.roots_to_search for _, graph in run.bands]
+    orders = [heaviest_first(weights[band][: to_search[band]], count_cores()) for band in bands]
     order = _joined(orders)
     ordered = _joined([weights[band][own] for band, own in zip(bands, orders, strict=True)])
     target = folder.fresh(folder.plan)

@@ -91,7 +91,7 @@ class ByCommunity(ById):
         if a is None and b is None:
             if (kept := kept_communities(run, self._manifest)) is not None:
                 return kept
-            raise InputError(f"{self.path} keeps no communities; find them: bicliques communities {self.path} --at 3x3")
+            raise InputError(f"{self.path} keeps no communities; find those of one setting first, as of 3x3")
         a, b = (whole(n, f"the number of {side} members to share", 1) for n, side in ((a, "left"), (b, "right")))
         self._refuse_count_only()
         search, manifest = run.options.search, self.manifest

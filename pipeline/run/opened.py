@@ -58,6 +58,7 @@ class Run:
         self._hashes: VertexHashes | None = None
         self._hashing = Lock()
         self._edges: Any = None
+        self._marks: Any = None
 
     @classmethod
     def at(cls, path: Path) -> Run:
@@ -241,6 +242,17 @@ class Run:
         """The edges that ingest left on a device, or None. Whoever takes them decides when they go."""
         words, self._edges = self._edges, None
         return words
+
+    def mark(self, left: Any, right: Any) -> None:
+        """Mark edges by the dense ids of their ends, for the step ``build`` of the job `schemas.jobs.Marked`."""
+        self._marks = left, right
+
+    @property
+    def marks(self) -> tuple[Any, Any]:
+        """The marked edges. They are only known to the caller that has marked them."""
+        if self._marks is None:
+            raise IncompleteError(f"{self.path} was made to find what changed, and its graph is lost; compare again")
+        return self._marks
 
     def sessions(self) -> list[Session]:
         """The record of each call of mining, oldest first. The record of a killed call says only how the call began."""

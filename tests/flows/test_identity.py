@@ -122,7 +122,8 @@ def test_only_the_last_run_of_the_day_is_gone_on_with(day: Path) -> None:
 
 
 def test_numbers_are_not_given_twice(day: Path) -> None:
-    day.with_name("2026-11-23.3").write_text("a note")
+    for number in (2, 3):
+        day.with_name(f"2026-11-23.{number}").write_text("a note")
     day.with_name("2026-11-23.old").mkdir()
     wish = asked(day, search=Search(min_left=2))
     assert folder_for(day, wish, True) == day.with_name("2026-11-23.4")

@@ -15,9 +15,10 @@ from bicliques.schemas.search import MEASURES, By, Limits, Mode, Search
 from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
+from tests.kernels.suite_marked import MarkedSuite, marked_graph
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.emulated import everything
-from tests.support.oracles import graph_of, random_edges
+from tests.support.oracles import graph_of, random_edges, run
 
 #: Workspaces that are so small that bit rows, frames, stacks and output buffers all overflow.
 TIGHT = (
@@ -27,7 +28,7 @@ TIGHT = (
 
 
 @pytest.mark.values(3)
-class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite):
+class TestCpuEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(TIGHT[0]), lambda: CpuEngine(TIGHT[1])))
 
 
@@ -36,6 +37,13 @@ class TestLargestOfTheReferenceEngine(LargestSuite):
     subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
 
     questions = 20
+
+
+@pytest.mark.values
+class TestMarksOfTheReferenceEngine(MarkedSuite):
+    subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True, short_s=0.02)
+
+    marked_cases = 100
 
 
 @pytest.mark.values
@@ -106,3 +114,19 @@ def test_a_slice_of_no_time_explores_a_child_of_a_hub_that_takes_long_to_open(le
         work = cpu.mine(graph, work, search, Limits(0.0), nowhere).left_over
         todo.append(int(work.todo[[len(path) == 1 for path in map(work.path_of, range(len(work)))]].sum()))
     assert todo == sorted({*todo}, reverse=True)
+
+
+@pytest.mark.parametrize("seed", [10, 16, 24, 26])
+def test_hubs_give_exactly_the_bicliques_with_a_marked_edge(seed: int) -> None:
+    """Each root has more base vertices than a word has bits. From the other side there are only words."""
+    rng = np.random.default_rng(seed)
+    n_left, n_right, density = int(rng.integers(90, 260)), int(rng.integers(8, 15)), float(rng.uniform(0.4, 0.8))
+    edges = random_edges(rng, n_left, n_right, density)
+    marks = edges[rng.random(len(edges)) < 12 / len(edges)]
+    pairs = {(int(u), int(v)) for u, v in marks}
+    graph = marked_graph(edges, marks, "right", (1, 1))
+    found = run(CpuEngine(), graph, Search("list", marked=True), Limits(rows=50), shuffle=rng).rows
+    every = run(CpuEngine(), graph_of(edges, BuildOptions(root_side="left")), Search("list")).rows
+    expected = {(left, right) for left, right in every if any((u, v) in pairs for u in left for v in right)}
+    assert set(found) == expected
+    assert len(found) == len(expected) > 100

@@ -20,7 +20,7 @@ from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import emit_to
 from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, job_of
+from bicliques.schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, Marked, job_of
 from bicliques.schemas.measures import measure
 from bicliques.schemas.options import BuildOptions, RunOptions
 from bicliques.schemas.search import MEASURES, By, Limits, Search
@@ -111,9 +111,11 @@ def test_statistics_add_up_and_ratios_stay_ratios(calls: list[tuple[float, float
 
 
 def test_the_job_of_a_search() -> None:
-    assert {name: job.name for name, job in JOBS.items()} == {name: name for name in ("all", "vertices", "largest")}
+    names = ("all", "vertices", "largest", "marked")
+    assert {name: job.name for name, job in JOBS.items()} == {name: name for name in names}
     assert isinstance(job_of(Search()), AllMaximal)
     assert isinstance(job_of(Search(largest=3)), LargestFew)
+    assert isinstance(job_of(Search(marked=True)), Marked)
     assert isinstance(job_of(Search("count", per_vertex=True)), EveryVertex)
     with pytest.raises(InputError, match="leave one of both out"):
         job_of(Search(largest=3, per_vertex=True))
@@ -130,6 +132,9 @@ def test_engines_say_which_jobs_they_can_do() -> None:
     able = {kind.name for kind in engines.kinds() if kind.lacks(Search(largest=3)) is None}
     assert able == {"bitmatrix", "cpu", "reference"}
     assert engines.kind("cumbe").lacks(Search(largest=3)) == "it cannot do the job 'largest'"
+    able = {kind.name for kind in engines.kinds() if kind.lacks(Search(marked=True)) is None}
+    assert able == {"cpu", "reference"}
+    assert engines.kind("bitmatrix").lacks(Search(marked=True)) == "it cannot do the job 'marked'"
     assert all(kind.lacks(Search()) is None for kind in engines.kinds())
 
 

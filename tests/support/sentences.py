@@ -67,10 +67,14 @@ WRONG: dict[str, list[dict[str, Any]]] = {
     "largest": [*_ANY, {"top": 0}, {"by": "size"}, {"time_limit": -1.0}],
     "count": [*_ANY, {"folder": "no/folder"}, {"per_vertex": "FULL"}, {"max_results": -1}],
     "dry_run": [*_ANY, {"sample_time": 0.0}],
+    "diff": [{"added": "no.csv"}, {"removed": "no.csv"}],
 }
 
 #: A command and a call that are refused alike. "": there is none.
 CALLS = [
+    ("diff g.parquet -o C", "bq.diff('g.parquet', None, 'C', progress=False)"),
+    ("diff RUN g.parquet -o C --min-left 2", "bq.diff('RUN', 'g.parquet', 'C', min_left=2, progress=False)"),
+    ("diff RUN RUN -o C --max-left 2", "bq.diff('RUN', 'RUN', 'C', max_left=2, progress=False)"),
     ("mine g.parquet -o RUN --min-left 2", "bq.mine('g.parquet', 'RUN', min_left=2, progress=False)"),
     ("mine g.parquet -o RUN --per-vertex", "bq.mine('g.parquet', 'RUN', per_vertex=True, progress=False)"),
     ("mine g.parquet -o RUN --count-only", "bq.mine('g.parquet', 'RUN', count_only=True, progress=False)"),

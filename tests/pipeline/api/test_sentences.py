@@ -34,6 +34,7 @@ DOORS = {
     "largest": ("largest g.parquet", "bq.largest('g.parquet', 'OUT', "),
     "count": ("count g.parquet", "bq.count('g.parquet', "),
     "dry_run": ("mine g.parquet --dry-run", "bq.dry_run('g.parquet', "),
+    "diff": ("diff g.parquet -o C", "bq.diff('g.parquet', None, 'C', "),
 }
 OWN = "workers=0, progress=False"
 

@@ -32,7 +32,7 @@ CALLS: dict[str, type] = {
 #: Of every call, behind the options.
 OF_A_CALL = ["progress", "stop"]
 #: Fields that nobody chooses by name: records of options, the source, and what the calls have words of their own for.
-NOT_CHOSEN = {"RunOptions": {"source", "search", "build", "ingest"}, "Search": {"mode"}}
+NOT_CHOSEN = {"RunOptions": {"source", "search", "build", "ingest"}, "Search": {"marked", "mode"}}
 
 
 @pytest.mark.parametrize("call", CALLS)

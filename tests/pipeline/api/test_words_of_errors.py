@@ -75,8 +75,8 @@ WRONG: list[dict[str, Any]] = [
     {"by": "size"},
     {"folder": "no/folder"},
 ]
-#: Options that only say what is written, and have no wrong value.
-NEVER_WRONG = {"all", "overwrite", "report", "fingerprint", "skip_bad_lines", "strict"}
+#: Options that only say what is written, and have no wrong value; and edge lists, of whose sentences others take care.
+NEVER_WRONG = {"all", "overwrite", "report", "fingerprint", "skip_bad_lines", "strict", "added", "removed"}
 CALLS: dict[Call, Callable[..., Any]] = {
     "mine": lambda source, **options: bq.mine(source, "OUT", **options),
     "largest": lambda source, **options: bq.largest(source, "OUT", **options),

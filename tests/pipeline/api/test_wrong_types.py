@@ -79,8 +79,9 @@ def calls(results: bq.Results, wrong: Any) -> dict[str, tuple[Callable[[], Any],
         "resume": (lambda: bq.resume(wrong, progress=False), "the folder of a run"),
         "report": (lambda: bq.report(wrong), "the folder of a run"),
         "status": (lambda: bq.status(wrong), "the folder of a run"),
-        "diff old": (lambda: bq.diff(wrong, results.path, "x"), "the old run"),
-        "diff new": (lambda: bq.diff(results.path, wrong, "x"), "the new run"),
+        "diff old": (lambda: bq.diff(wrong, results.path, "x"), "is not a graph|is no edge"),
+        "diff new": (lambda: bq.diff(results.path, wrong, "x"), "is not a graph|is no edge"),
+        "communities": (lambda: results.communities(wrong, 2), "the number of left members to share"),
         "diff output": (lambda: bq.diff(results.path, results.path, wrong), "the output folder"),
         "publish": (lambda: bq.publish(wrong, "x"), "the folder of a run"),
         "publish to": (lambda: bq.publish(results.path, wrong), "the place to publish to"),
@@ -184,5 +185,5 @@ def test_every_method_of_results_is_looked_at() -> None:
     }
     assert taking == {
         *("top", "cover", "sample", "explain", "plot", "head", "members", "to_arrow", "to_pandas", "batches"),
-        *("labels", "memberships", "to_sparse", "to_networkx", "export"),
+        *("labels", "memberships", "to_sparse", "to_networkx", "export", "communities"),
     }

@@ -16,7 +16,7 @@ from bicliques.pipeline.cli.completion import SHELLS, script
 
 #: Words up to where the key is pressed, and what has to be offered.
 CASES = {
-    ("co",): {"count", "completion", "cover"},
+    ("co",): {"communities", "completion", "count", "cover"},
     ("mine", "--min-l"): {"--min-left"},
     ("largest", "--by", "e"): {"edges"},
     ("count", "--engine", "cu"): {"cumbe"},

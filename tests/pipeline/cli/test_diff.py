@@ -94,7 +94,8 @@ def test_nothing_has_changed(nights: tuple[Path, Path], capsys: pytest.CaptureFi
 
 def test_errors_are_one_sentence(nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["diff", str(nights[0]), str(tmp_path), "--quiet"]) == 2
-    assert capsys.readouterr().err == f"bicliques: {tmp_path} is not the folder of a run: it has no options.json\n"
+    words = "holds no files to read (names that begin with _ or . do not count); name another"
+    assert capsys.readouterr().err == f"bicliques: the folder {tmp_path} {words}\n"
 
 
 @pytest.mark.parametrize(
@@ -103,3 +104,23 @@ def test_errors_are_one_sentence(nights: tuple[Path, Path], tmp_path: Path, caps
 )
 def test_shares(part: int, of: int, words: str) -> None:
     assert share_of(part, of) == words
+
+
+def test_of_two_edge_lists_nothing_says_how_many_bicliques_they_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / "old.csv", tmp_path / "new.csv"
+    old.write_text("user,film\nann,up\nann,her\nbob,up\nbob,her\n")
+    new.write_text(old.read_text() + "bob,jaws\n")
+    (tmp_path / "added.csv").write_text("user,film\nbob,jaws\n")
+    assert main(["diff", str(old), str(new), "--quiet", "--min-right", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    words = [line.split()[:-1] for line in lines[:5]]
+    assert lines[0].startswith("old        not counted")
+    assert lines[3] == "unchanged  not counted"
+    assert ["new", "ones"] in words
+    assert lines[5] == "proven: each has a changed edge, or is what one with a changed edge leaves"
+    assert any("{bob} x {her, jaws, up}" in line for line in lines)
+    assert main(["diff", str(old), "--added", str(tmp_path / "added.csv"), "--quiet", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["new"]["count"], told["gone"]["count"], told["unchanged"], told["share"]) == (1, 0, None, None)

@@ -97,6 +97,7 @@ def test_commands_read_and_write_below_the_home_folder(home: Path, capsys: pytes
         "sizes": ("~/runs/1",),
         "report": ("~/runs/1",),
         "cover": ("~/runs/1", "-o", "~/cover.parquet"),
+        "communities": ("~/runs/1", "--at=1x1"),
         "explain": ("~/runs/1",),
         "plot": ("~/runs/1", "-o", "~/one.svg"),
         "export": ("~/runs/1", "-o", "~/rows.csv"),
@@ -314,4 +315,13 @@ def test_a_run_has_no_name_that_arrow_takes_for_another(home: Path) -> None:
 def test_no_other_field_of_the_options_is_a_path() -> None:
     """One that is added goes through `local_path` or `as_path`, and into the tests above."""
     paths = {each.name for kind in RECORDS for each in fields(kind) if "PathLike" in str(each.type)}
-    assert paths == {"folder", "per_vertex_folder", *(each.name for each in fields(LabelFiles))}
+    sources = {"added", "removed"}
+    assert paths == {"folder", "per_vertex_folder", *sources, *(each.name for each in fields(LabelFiles))}
+
+
+def test_edge_lists_that_are_compared_lie_below_the_home_folder(home: Path) -> None:
+    csv(home / "g.csv", NEW)
+    how: dict[str, Any] = {"workers": 0, "progress": False}
+    assert len(bq.diff("~/g.csv", None, "~/changes", added="~/g.csv", **how).new) == 0
+    assert len(bq.diff("~/g.csv", "~/g.csv", "~/same", **how).gone) == 0
+    assert {path.name for path in home.iterdir() if path.name[0] != "."} == {"g.csv", "changes", "same"}

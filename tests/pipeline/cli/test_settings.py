@@ -18,7 +18,7 @@ from bicliques.schemas.errors import InputError
 from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 
-COMMANDS = ("mine", "largest", "count", "look", "resume", "demo")
+COMMANDS = ("mine", "largest", "count", "diff", "look", "resume", "demo")
 #: What a file that came with the data may not say.
 SCHEDULER = (
     "scheduler is not taken from a file, because whoever has the scheduler can run code here; take it out, and give "

@@ -50,8 +50,8 @@ def refused(old: Path, new: Path, place: Path, error: type[BicliqueError], *word
 
 
 def test_runs_that_are_no_runs(nights: tuple[Path, Path], tmp_path: Path) -> None:
-    refused(nights[0], tmp_path / "nowhere", tmp_path / "diff", InputError, "nowhere", "is not the folder of a run")
-    refused(tmp_path / "nowhere", nights[0], tmp_path / "diff", InputError, "nowhere", "is not the folder of a run")
+    refused(nights[0], tmp_path / "nowhere", tmp_path / "diff", InputError, "nowhere", "does not exist")
+    refused(tmp_path / "nowhere", nights[0], tmp_path / "diff", InputError, "nowhere", "does not exist")
 
 
 def test_runs_that_do_not_hold_all_bicliques(nights: tuple[Path, Path], tmp_path: Path) -> None:

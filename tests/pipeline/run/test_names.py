@@ -67,8 +67,13 @@ def test_every_file_of_a_run_has_a_name_that_is_known(stopped: Path, complete: P
     assert names.stranger_in(stopped) is None
     mark_complete(complete)
     assert names.stranger_in(complete) is None
-    assert {path.name for path in complete.iterdir() if path.is_dir()} == set(names.FOLDERS) - {"pending", "changes"}
+    assert {path.name for path in complete.iterdir() if path.is_dir()} == set(names.FOLDERS) - {
+        "pending",
+        "changes",
+        "communities",
+    }
     assert all(names.is_ours(Path("graph") / name) for name in LABEL_FILES.values())
+    (complete / ".ingest-0a_b1c2d").mkdir()  # of a process that was killed while it read the input
     names.remove_ours(complete)
     assert list(complete.iterdir()) == []
 

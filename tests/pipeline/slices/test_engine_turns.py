@@ -95,6 +95,7 @@ def test_the_next_slice_is_searched_while_one_is_written(
     folder = prepared(tmp_path)
     closing, searching = threading.Event(), threading.Event()
     in_time: list[bool] = []
+    begun: list[int] = []
     whole: dict[int, float] = {}
     close, mine = ParallelWriter.close, worker.mine_alone
 
@@ -106,7 +107,9 @@ def test_the_next_slice_is_searched_while_one_is_written(
         return close(self)
 
     def seen(engine: FakeGpuEngine, work: Subtrees) -> None:
-        if closing.is_set():
+        begun.append(len(work))
+        if len(begun) > 2:  # neither a slice that warms up nor the first one
+            closing.wait(60)
             searching.set()
 
     def timed(task: worker.SliceTask) -> worker.SliceResult:

@@ -1,0 +1,256 @@
+"""What changed between two edge lists, from the edges that only one of them has. Neither is mined whole.
+
+Maximal bicliques with an edge that only their own graph has are mined (`schemas.jobs.Marked`), in a run for each graph.
+All others that changed are what these leave in the other graph (`kernels.graph.remains`), so they are made of the rows
+of the other run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+
+from bicliques.kernels.compiled.lists import count_members
+from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
+from bicliques.kernels.graph.remains import Changed, Lists, remains_of
+from bicliques.pipeline.compare.both_runs import Labels, fitting, notes
+from bicliques.pipeline.compare.difference import GONE_FILE, NEW_FILE, VERTEX_FILES
+from bicliques.pipeline.compare.diffing import write_table
+from bicliques.pipeline.compare.rows import CommonNumbers, numbered, vertex_table
+from bicliques.pipeline.compare.rows_file import write_rows
+from bicliques.pipeline.prepare.build import read_edges
+from bicliques.pipeline.prepare.members import Members
+from bicliques.pipeline.process.cores import count_cores
+from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.proof.read_back import read_part
+from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.run.labels import hashes_of
+from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
+from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.tables import open_part, read_table
+from bicliques.pipeline.run.version import __version__
+from bicliques.schemas.bicliques import ID, SCHEMA_VERSION, Bicliques, row_hashes
+from bicliques.schemas.difference import ComparedRun, Counted, Record
+from bicliques.schemas.dtypes import COUNT, VERTEX
+from bicliques.schemas.search import Search
+
+#: Rows whose remains are looked for together.
+_ROWS = 1 << 14
+_PROVEN = (
+    "the bicliques with an edge that only their own edge list has have the count and the fingerprint of their search",
+    "every other one is what one of these leaves in the other edge list, and is maximal there",
+)
+#: By graph: in how many of its bicliques each vertex is, if a run tells.
+Summaries = tuple[Summary | None, Summary | None]
+
+
+def labels_of(run: Run) -> Labels:
+    """The labels of both sides of a run that has read its input."""
+    left, right = (read_table(run.path / file)["label"] for file in (LEFT_LABELS_FILE, RIGHT_LABELS_FILE))
+    return left.combine_chunks(), right.combine_chunks()
+
+
+class TwoGraphs:
+    """The edge tables of two runs that have read their inputs, and the rows of the runs once they are mined.
+
+    Parameters
+    ----------
+    runs : (Run, Run)
+        The old and the new one. Their rows have dense ids.
+    where : (str, str)
+        What a sentence calls them.
+    search : Search
+        Which bicliques are wanted.
+
+    Raises
+    ------
+    InputError
+        If their labels or their sides do not fit together.
+
+    Notes
+    -----
+    It takes 40 bytes per edge of both, and some 60 per vertex.
+    """
+
+    def __init__(self, runs: tuple[Run, Run], where: tuple[str, str], search: Search) -> None:
+        self.runs, self._search = runs, search
+        old, new = fitting(list(runs), [labels_of(run) for run in runs], where, "read one of them")
+        self.labels = old, new
+        self.numbers: tuple[CommonNumbers, CommonNumbers] = numbered(old[0], new[0]), numbered(old[1], new[1])
+        words = [self._words(k) for k in (0, 1)]
+        #: By graph: where in its edge table the edges are that only it has.
+        self.only = [np.flatnonzero(~_is_among(words[k], words[1 - k])) for k in (0, 1)]
+        self._own = [words[k][self.only[k]] for k in (0, 1)]
+        self._edges = words
+        #: By graph: the dense ids that every biclique has to contain. None: it lacks one, so it has no such biclique.
+        self.given: list[Members | None] = [None, None]
+
+    def _words(self, k: int) -> np.ndarray:
+        """The edges as ascending words: the common number of the left vertex, then that of the right one."""
+        left, right = read_edges(self.runs[k].folder)
+        return self._common(k, 0)[left] << 32 | self._common(k, 1)[right]
+
+    def _common(self, k: int, side: int) -> np.ndarray:
+        """The common number of every dense id of a graph."""
+        numbers = self.numbers[side]
+        return (numbers.old, numbers.new)[k]
+
+    def mark(self, k: int) -> bool:
+        """Mark the edges that only one of the graphs has in its run. Returns whether there are any."""
+        left, right = read_edges(self.runs[k].folder)
+        self.runs[k].mark(left[self.only[k]], right[self.only[k]])
+        return len(self.only[k]) > 0
+
+    def rows(self, k: int) -> Iterator[Bicliques]:
+        """The bicliques that only one of the graphs has, by its dense ids."""
+        for own in (self._with_own_edge(k), self._remains(k)):
+            for batch in own:
+                wanted = batch.pick(np.flatnonzero(self._is_wanted(k, batch)))
+                if len(wanted):
+                    yield wanted
+
+    def _with_own_edge(self, k: int) -> Iterator[Bicliques]:
+        for path, group in self._groups(k):
+            yield from read_part(path, None, (group, group + 1))
+
+    def _remains(self, k: int) -> Iterator[Bicliques]:
+        """What the bicliques of the other graph with an edge of its own leave in this one."""
+        _ = self._changed, self._hashes  # now, because several threads would each make them
+        pieces = (
+            batch.rows(start, min(start + _ROWS, len(batch)))
+            for batch in self._with_own_edge(1 - k)
+            for start in range(0, len(batch), _ROWS)
+        )
+        return in_order(partial(self._remains_of, k), pieces, count_cores())
+
+    def _remains_of(self, k: int, batch: Bicliques) -> Bicliques:
+        rows = (
+            (batch.left_indptr, self._common(1 - k, 0)[batch.left].astype(VERTEX)),
+            (batch.right_indptr, self._common(1 - k, 1)[batch.right].astype(VERTEX)),
+        )
+        found = remains_of(rows, self._changed[k], self._search.min_left, self._search.min_right)
+        (left_indptr, left), (right_indptr, right) = found
+        left, right = (np.searchsorted(self._common(k, side), found[side][1]).astype(VERTEX) for side in (0, 1))
+        n = len(left_indptr) - 1
+        is_left = not self.runs[k].has("build") or self.runs[k].built["root_side"] == "left"
+        root = left[left_indptr[:-1]] if is_left else right[right_indptr[:-1]]
+        made = Bicliques(left_indptr, left, right_indptr, right, root, np.empty(n, ID))
+        made.ids[:] = row_hashes(made, self._hashes[k]).view(ID)
+        return made
+
+    def _groups(self, k: int) -> Iterator[tuple[Path, int]]:
+        """The row groups of a run. One without marked edges was not mined, and has none."""
+        manifest = self.runs[k].folder.manifest()
+        for part in manifest.parts if manifest is not None else ():
+            path = self.runs[k].folder.bicliques / part.name
+            with open_part(path) as file:
+                n = file.num_row_groups
+            for group in range(n):
+                yield path, group
+
+    def _is_wanted(self, k: int, batch: Bicliques) -> np.ndarray:
+        """Which rows have the sizes and the members that are asked for."""
+        search, given = self._search, self.given[k]
+        wanted = np.full(len(batch), given is not None)
+        for indptr, ids, most, members in (
+            (batch.left_indptr, batch.left, search.max_left, given.left if given is not None else ()),
+            (batch.right_indptr, batch.right, search.max_right, given.right if given is not None else ()),
+        ):
+            if most is not None:
+                wanted &= np.diff(indptr) <= most
+            if len(members):
+                wanted &= np.add.reduceat(np.isin(ids, members), indptr[:-1], dtype=np.int64) == len(members)
+        return wanted
+
+    @cached_property
+    def _hashes(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [(hashes_of(left, "left"), hashes_of(right, "right")) for left, right in self.labels]
+
+    @cached_property
+    def _changed(self) -> list[Changed]:
+        """By graph: what came before it, and what became of that in it."""
+        own, all_edges = [self._lists(words) for words in self._own], [self._lists(words) for words in self._edges]
+        self._edges = []  # the lists take their place
+        return [Changed(all_edges[1 - k][1], *all_edges[k], *own[1 - k], *own[k]) for k in (0, 1)]
+
+    def _lists(self, words: np.ndarray) -> tuple[Lists, Lists]:
+        n_left, n_right = (len(numbers.labels) for numbers in self.numbers)
+        left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
+        by_left = from_sorted_pairs(left, right, n_left, count_cores())
+        return by_left, transpose(*by_left, n_right, count_cores())
+
+
+def _is_among(words: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Which words of an ascending array are in another one."""
+    if len(others) == 0:
+        return np.zeros(len(words), np.bool_)
+    return others[np.minimum(np.searchsorted(others, words), len(others) - 1)] == words
+
+
+def write_changes(
+    place: Path, two: TwoGraphs, compared: tuple[ComparedRun, ComparedRun], summaries: Summaries
+) -> Record:
+    """Write the rows and the vertices that changed into a folder.
+
+    Parameters
+    ----------
+    place : Path
+    two : TwoGraphs
+        Its runs are mined.
+    compared : (ComparedRun, ComparedRun)
+        What the record says of the two. At most one tells how many bicliques it has, and the other follows.
+    summaries : (Summary or None, Summary or None)
+        In how many bicliques each vertex of it is.
+    """
+    started = time.perf_counter()
+    members = [tuple(np.zeros(len(own), COUNT) for own in labels) for labels in two.labels]
+    gone, new = (
+        write_rows(place / name, _counting(two.rows(k), members[k]), two.labels[k], two.runs[k].provenance)
+        for k, name in enumerate((GONE_FILE, NEW_FILE))
+    )
+    vertices = []
+    for s, (side, file) in enumerate(VERTEX_FILES.items()):
+        were, are = (None if own is None else (own.left, own.right)[s] for own in summaries)
+        table = vertex_table(side, two.numbers[s], were, are, members[0][s], members[1][s])
+        write_table(place / file, table)
+        vertices.append(len(table))
+    old_run, new_run = compared
+    if old_run.found is not None:
+        new_run = replace(new_run, found=_moved(old_run.found, gone, new))
+    elif new_run.found is not None:
+        old_run = replace(old_run, found=_moved(new_run.found, new, gone))
+    return Record(
+        schema_version=SCHEMA_VERSION,
+        version=__version__,
+        created=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        old_run=old_run,
+        new_run=new_run,
+        gone=gone,
+        new=new,
+        unchanged=None if old_run.found is None else old_run.found.count - gone.count,
+        vertices_left=vertices[0],
+        vertices_right=vertices[1],
+        notes=tuple(notes(*two.runs)),
+        proven=_PROVEN,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _moved(found: Counted, less: Counted, more: Counted) -> Counted:
+    """The bicliques of one graph from those of the other."""
+    total = (found.fingerprint - less.fingerprint + more.fingerprint) % 2**64
+    return Counted(found.count - less.count + more.count, total)
+
+
+def _counting(batches: Iterator[Bicliques], members: tuple[np.ndarray, ...]) -> Iterator[Bicliques]:
+    """The batches. In how many of their rows each vertex is, by dense id, is added to `members`."""
+    for batch in batches:
+        for ids, total in zip((batch.left, batch.right), members, strict=True):
+            count_members(ids, total)
+        yield batch
