@@ -19,6 +19,7 @@ from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import SIDES
 from tests.kernels.suite_largest import Question, asked, first_of
 from tests.kernels.suite_largest import check as check_largest
+from tests.kernels.suite_marked import marked_graph, wanted
 from tests.kernels.suite_thresholds import check, large_enough, with_twins
 from tests.support.oracles import all_pairs, deal, graph_of, random_edges, run
 
@@ -123,6 +124,19 @@ def test_classes_are_weighed_for_the_largest(by, seed):
     question, rng = Question(graph, search, first_of(rows, search)), np.random.default_rng(seed)
     check_largest(asked([CpuEngine()], question, Limits(), rng), question)
     check_largest(asked([CpuEngine(), ReferenceEngine()], question, Limits(seconds=0.0), rng), question)
+
+
+@pytest.mark.parametrize("seed", DEEP)
+def test_a_search_for_marked_edges_merges_no_twins(seed):
+    """A mark belongs to a base vertex. A class of twins would hide it, and its number would point elsewhere."""
+    graph, rows = deep(seed)
+    edges = np.array(sorted({(u, v) for left, right in rows for u in left for v in right}), dtype=np.int32)
+    marks, least = edges[np.random.default_rng(seed).choice(len(edges), 3)], (5, 2)
+    marked = marked_graph(edges, marks, graph.root_side, least)
+    engine, search = CpuEngine(), Search("list", min_left=least[0], min_right=least[1], marked=True)
+    check(run(engine, marked, search), search, wanted(edges, marks, least))
+    assert engine._memory is not None
+    assert engine._memory[3].frame["n_classes"].max() == 0
 
 
 @pytest.mark.parametrize("mode", ["fingerprint", "list"])
