@@ -93,7 +93,7 @@ def _take(g, pieces, i, word, hub, sieve, out):
         open_hub(g, hub, sieve, out, n, keyed, root, todo, fresh)
         if sieve is not None:
             if sieve.state.depth > 0:
-                begin_with_classes(g, sieve, out)
+                begin_with_classes(sieve, out)
     elif n > 0:
         for k in range(n):
             word.base[k] = hub.base[k] if keyed else g.root_indices[g.root_indptr[root] + k]

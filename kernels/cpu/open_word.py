@@ -42,7 +42,7 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     full = ~_ZERO >> np.uint64(64 - k)
     w = word.state
     w.n_full = w.n_rows = w.depth = w.n_found = w.delivered = 0
-    if weigh(g, word, out, k) < out.state.min_base:
+    if weigh(word, out, k) < out.state.min_base:
         return
     n = _walk(g, word, out, k)
     n_q, dead = _classify(word, hub, out, n, full, keyed, bound)

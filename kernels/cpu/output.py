@@ -10,14 +10,20 @@ from bicliques.kernels.compiled.measures import value
 from bicliques.kernels.compiled.mixing import mixed
 from bicliques.kernels.cpu.workspace import USUAL
 
-_ZERO = np.uint64(0)
-
 
 @compiled
 def _size(indptr, vertices, n):
     total = 0
     for i in range(n):
         total += indptr[vertices[i] + 1] - indptr[vertices[i]]
+    return total
+
+
+@compiled
+def _base_size(out, base, n):
+    total = 0
+    for i in range(n):
+        total += out.base_size[base[i]]
     return total
 
 
@@ -30,16 +36,11 @@ def _hash(hashes, vertices, n):
 
 
 @compiled
-def base_members(g, out, u):
-    """Members of a base vertex, or of the class of twins with a negative entry (`kernels.cpu.twins`)."""
-    return g.base_members_indptr[u + 1] - g.base_members_indptr[u] if u >= 0 else out.class_size[-1 - u]
-
-
-@compiled
 def _write_base(g, out, base, n, target, at):
     for i in range(n):
-        if base[i] < 0:
-            for e in range(out.class_ptr[-1 - base[i]], out.class_ptr[-base[i]]):
+        k = base[i] - out.state.first_class
+        if k >= 0:
+            for e in range(out.class_ptr[k], out.class_ptr[k + 1]):
                 at = _write_one(g.base_members_indptr, g.base_members, out.class_member[e], target, at)
         else:
             at = _write_one(g.base_members_indptr, g.base_members, base[i], target, at)
@@ -71,9 +72,7 @@ def deliver(g, out, base, n_base, n_roots):
         delivers the same biclique again later.
     """
     s = out.state
-    base_size = 0
-    for i in range(n_base):
-        base_size += base_members(g, out, base[i])
+    base_size = _base_size(out, base, n_base)
     root_size = _size(g.root_members_indptr, out.closure, n_roots)
     if _is_left_out(out, base_size, root_size):
         return True
@@ -90,9 +89,7 @@ def deliver(g, out, base, n_base, n_roots):
     if s.sizing:
         _count_size(out, base_size, root_size)
     if s.prove:
-        left = _ZERO
-        for i in range(n_base):
-            left += g.base_hash[base[i]] if base[i] >= 0 else out.class_hash[-1 - base[i]]
+        left = _hash(out.base_hash, base, n_base)
         right = _hash(g.root_hash, out.closure, n_roots)
         if s.root_is_left:
             left, right = right, left

@@ -72,7 +72,7 @@ def word_at(a):
         int32s(a[13]),
         uint64s(a[14]),
         int32s(a[15]),
-        int64s(a[16]),
+        uint64s(a[16]),
         int64s(a[17]),
         uint64s(a[18]),
     )

@@ -113,7 +113,7 @@ def _child(g, word, hub, sieve, out, f, child, j):
     child.next, child.end = n_excluded, n_rows
     child.base0, child.n_base, child.n_classes = f.base0, f.n_base, f.n_classes
     _pick_rows(hub, sieve, f, j, n_excluded, first, n_candidates)
-    if n_base <= WORD_BITS or not merge_twins(g, sieve, out, f, child, n_excluded):
+    if n_base <= WORD_BITS or not merge_twins(sieve, out, f, child, n_excluded):
         _copy_rows(sieve, f, child)
     _describe_rows(sieve, f, child)
     if s.measure == 0 and child.members >= s.min_root and child.n_base <= WORD_BITS:
@@ -236,7 +236,7 @@ def _describe_rows(sieve, f, child):
 
 
 @compiled
-def begin_with_classes(g, sieve, out):
+def begin_with_classes(sieve, out):
     """Let a second frame with classes of twins take the place of the first one, of which only the biclique is left."""
     f, child = sieve_frame(sieve.frame, 0), sieve_frame(sieve.frame, 1)
     if f.next == f.end or f.n_base <= WORD_BITS or 2 * f.n_rows > sieve.state.max_list:
@@ -247,7 +247,7 @@ def begin_with_classes(g, sieve, out):
     child.at, child.stride, child.list0, child.n_rows = f.top, f.n_rows, f.n_rows, f.n_rows
     child.next, child.end, child.size = f.next, f.end, f.size
     child.n_closed, child.members, child.members_left = f.n_closed, f.members, f.members_left
-    if merge_twins(g, sieve, out, f, child, f.next):
+    if merge_twins(sieve, out, f, child, f.next):
         _describe_rows(sieve, f, child)
         f.next = f.end = f.n_rows
         sieve.state.depth = 2
@@ -295,7 +295,12 @@ def _hand_over(g, word, hub, sieve, out, f):
         word.row[i - f.next] = sieve.row[f.list0 + i]
         word.mask[i - f.next] = sieve.bits[f.rows + i]
     _load_mask(sieve, f.at, 1, f.planes)
-    weigh(g, word, out, f.n_base)
+    if out.state.sizing:
+        weigh(word, out, f.n_base)
+    else:
+        w.n_planes = f.planes  # which count more than `most_weight` members as so many
+        for k in range(f.planes):
+            word.planes[k] = sieve.bits[f.at + k]
     if out.state.marking:
         note_in_word(g, word, f.n_base)
     begin_word(word, hub, out, sieve.mask[0], f.next, False, 0)

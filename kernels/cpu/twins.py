@@ -1,8 +1,8 @@
 """Merges twins inside a node of the sieve: base vertices that no candidate tells apart become one bit with a weight.
 
 `kernels.reference.tree` says why this is exact (R7). The rows of the candidates are split 64 at a time. So a class of
-twins is found by comparing words, and a hash only says where to look. A bit that stands for a class has a negative
-entry in `Sieve.base`, and `Output` has what the class is made of.
+twins is found by comparing words, and a hash only says where to look. A bit that stands for a class has
+an entry in `Sieve.base` that is no base vertex, and `Output` has what the class is made of.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.cpu.output import base_members
 from bicliques.kernels.cpu.simd import popcount, trailing_zeros
 
 _ZERO = np.uint64(0)
@@ -20,7 +19,7 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled
-def merge_twins(g, sieve, out, f, child, n_excluded):
+def merge_twins(sieve, out, f, child, n_excluded):
     """Make the bits of the new frame `child` classes of twins, if they need at most half as many words.
 
     Its L is `sieve.mask`, in the bits of the frame `f`, and its rows are ``sieve.pick[:child.n_rows]`` of `f`, excluded
@@ -34,10 +33,10 @@ def merge_twins(g, sieve, out, f, child, n_excluded):
     d = _classes(sieve, f, n_excluded, child.n_rows, n)
     if d == 0 or f.n_classes + d > out.state.max_classes or not _list_members(out, sieve, f, d):
         return False
-    _add_up(g, sieve, out, f, d)
-    words, planes = (d + 63) >> 6, 1
-    for k in range(d):
-        while min(out.class_size[f.n_classes + k], out.state.most_weight) >> planes:
+    _add_up(sieve, out, f, d)
+    words, planes, first_class = (d + 63) >> 6, 1, out.state.first_class + f.n_classes
+    for k in range(first_class, first_class + d):
+        while min(out.base_size[k], out.state.most_weight) >> planes:
             planes += 1
     if child.at + words * (planes + child.n_rows) > sieve.state.max_bits:
         return False
@@ -46,8 +45,8 @@ def merge_twins(g, sieve, out, f, child, n_excluded):
     for i in range(words * planes):
         sieve.bits[child.at + i] = _ZERO
     for k in range(d):
-        sieve.base[child.base0 + k] = -1 - (f.n_classes + k)
-        weight = min(out.class_size[f.n_classes + k], out.state.most_weight)
+        sieve.base[child.base0 + k] = first_class + k
+        weight = min(out.base_size[first_class + k], out.state.most_weight)
         for p in range(planes):
             if (weight >> p) & 1:
                 sieve.bits[child.at + p * words + (k >> 6)] |= _ONE << np.uint64(k & 63)
@@ -145,7 +144,8 @@ def _list_members(out, sieve, f, d):
         x = sieve.mask[w]
         while x != _ZERO:
             u = sieve.base[f.base0 + (w << 6) + trailing_zeros(x)]
-            out.class_ptr[f.n_classes + sieve.twin[c] + 1] += 1 if u >= 0 else out.class_ptr[-u] - out.class_ptr[-1 - u]
+            k = u - out.state.first_class
+            out.class_ptr[f.n_classes + sieve.twin[c] + 1] += 1 if k < 0 else out.class_ptr[k + 1] - out.class_ptr[k]
             c += 1
             x &= x - _ONE
     for k in range(f.n_classes + 1, f.n_classes + d + 1):
@@ -160,11 +160,12 @@ def _list_members(out, sieve, f, d):
         while x != _ZERO:
             u = sieve.base[f.base0 + (w << 6) + trailing_zeros(x)]
             k = f.n_classes + sieve.twin[c] + 1
-            if u >= 0:
+            old = u - out.state.first_class
+            if old < 0:
                 out.class_member[out.class_ptr[k]] = u
                 out.class_ptr[k] += 1
             else:
-                for i in range(out.class_ptr[-1 - u], out.class_ptr[-u]):
+                for i in range(out.class_ptr[old], out.class_ptr[old + 1]):
                     out.class_member[out.class_ptr[k]] = out.class_member[i]
                     out.class_ptr[k] += 1
             c += 1
@@ -173,19 +174,19 @@ def _list_members(out, sieve, f, d):
 
 
 @compiled
-def _add_up(g, sieve, out, f, d):
+def _add_up(sieve, out, f, d):
     """Add up members and hashes of each class."""
-    for k in range(f.n_classes, f.n_classes + d):
-        out.class_size[k], out.class_hash[k] = 0, _ZERO
+    first_class = out.state.first_class + f.n_classes
+    for k in range(first_class, first_class + d):
+        out.base_size[k], out.base_hash[k] = 0, _ZERO
     c = 0
     for w in range(f.words):
         x = sieve.mask[w]
         while x != _ZERO:
             u = sieve.base[f.base0 + (w << 6) + trailing_zeros(x)]
-            k = f.n_classes + sieve.twin[c]
-            out.class_size[k] += base_members(g, out, u)
-            if out.state.prove:
-                out.class_hash[k] += g.base_hash[u] if u >= 0 else out.class_hash[-1 - u]
+            k = first_class + sieve.twin[c]
+            out.base_size[k] += out.base_size[u]
+            out.base_hash[k] += out.base_hash[u]
             c += 1
             x &= x - _ONE
 

@@ -16,7 +16,7 @@ from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.constants import EMPTY, FULL, MAX_ROWS, PADDING, PAUSED
 from bicliques.kernels.cpu.leaf import MAX_BITS, SOLVED_AT_ONCE, closed_subsets, intersections
 from bicliques.kernels.cpu.marks import keep_marked, keep_touching, live_in_word
-from bicliques.kernels.cpu.output import aside_is_full, base_members, begin_aside, deliver, deliver_size, end_aside
+from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, deliver_size, end_aside
 from bicliques.kernels.cpu.pointers import word_frame
 from bicliques.kernels.cpu.rows import covered, distinct_by_size, drop_covered, keep_widest, restrict
 from bicliques.kernels.cpu.simd import extract_bits, popcount, trailing_zeros
@@ -26,7 +26,6 @@ WIDE_Q = 128
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
-_NIBBLE, _FOUR = np.uint64(15), np.uint64(4)
 
 
 @compiled
@@ -229,35 +228,31 @@ def _push_near(g, word, out, t):
 
 
 @compiled
-def weigh(g, word, out, k):
-    """Returns the members of all `k` bits, if they matter. Sums up those of all sets of four bits, if not all are 1."""
-    w, s, sums = word.state, out.state, word.sums
-    w.weighted = 0
+def weigh(word, out, k):
+    """Returns the members of all `k` bits, and notes those of each bit, if they matter."""
+    w, s, most = word.state, out.state, np.int64(1)
     if s.min_base == 1 and not s.sizing:
         return k
-    members = 0
+    total = 0
     for b in range(k):
-        members += base_members(g, out, word.base[b])
-    if members == k or members < s.min_base:
-        return members
-    w.weighted = 1
-    for b in range(k):
-        weight, first, half = base_members(g, out, word.base[b]), (b >> 2) << 4, 1 << (b & 3)
-        for i in range(half):
-            sums[first + half + i] = sums[first + i] + weight
-    return members
+        total += out.base_size[word.base[b]]
+        most |= out.base_size[word.base[b]]
+    w.n_planes = 0
+    while most >> w.n_planes:
+        word.planes[w.n_planes] = _ZERO
+        for b in range(k):
+            bit = np.uint64(out.base_size[word.base[b]] >> w.n_planes) & _ONE
+            word.planes[w.n_planes] |= bit << np.uint64(b)
+        w.n_planes += 1
+    return total
 
 
 @compiled
 def _weight(word, t):
     """Base members of the base side `t`."""
-    if not word.state.weighted:
-        return popcount(t)
-    total, first = 0, 0
-    while t != _ZERO:
-        total += word.sums[first + np.int64(t & _NIBBLE)]
-        t >>= _FOUR
-        first += 16
+    total = 0
+    for p in range(word.state.n_planes):
+        total += popcount(word.planes[p] & t) << p
     return total
 
 

@@ -42,7 +42,7 @@ def _record(names: str) -> np.dtype:
     return np.dtype([(name, np.uint64 if name == "fingerprint" else OFFSET) for name in names.split()])
 
 
-WORD_STATE = _record("n_full n_rows n_marked depth n_found delivered found_depth weighted max_stack max_near max_found")
+WORD_STATE = _record("n_full n_rows n_marked depth n_found delivered found_depth n_planes max_stack max_near max_found")
 WORD_FRAME = _record("q0 n_q n_c next end near0 n_near")
 HUB_STATE = _record(
     "n_base words n_rows first n_full n_marked depth wide fresh least max_bits max_list max_frame_bits n_sorter"
@@ -61,7 +61,7 @@ OUTPUT_STATE = _record(
     "measure most_weight bound n_better hand_out "  # the bound of `kernels.cpu.bound`
     "item keyed steps rows_left "  # where the search is, and how far it may go
     "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has found
-    "max_rows max_left max_right max_aside max_piece max_odd max_classes max_members"  # capacities
+    "max_rows max_left max_right max_aside max_piece max_odd first_class max_classes max_members"  # capacities
 )
 
 
@@ -112,7 +112,7 @@ class Word(NamedTuple):
     slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
     leaf: Any  # uint64: scratch of `leaf.intersections`
     listed: Any  # (64,) int32: base vertices of the biclique being delivered
-    sums: Any  # (16 * 16,) int64: members of each set of the first four bits, of the next four, ...
+    planes: Any  # (63,) uint64: the bits whose number of members is odd, those with 2 in it, with 4, ...
     subset_sums: Any  # (64,) int64: members of each set of at most six bits
     marked: (
         Any  # uint64: base vertices of a row, and the one among them with a marked edge to it: two for each such edge
@@ -173,9 +173,9 @@ class Output(NamedTuple):
     closure: Any  # (n_roots,) int32: R of the biclique at hand
     usual: Any  # (USUAL * USUAL,) int64: bicliques by (base size, root size), both below USUAL
     odd: Any  # int32: (base size, root size) of each of the others
-    class_size: Any  # int64: members of each class of twins
-    class_hash: Any  # uint64: the sum of their hashes
-    class_ptr: Any  # int64: where its base vertices are
+    base_size: Any  # int64: members of each base vertex, and of each class of twins behind them
+    base_hash: Any  # uint64: the sum of their hashes
+    class_ptr: Any  # int64: where the base vertices of each class are
     class_member: Any  # int32: base vertices, if they are to be listed
 
 
@@ -264,7 +264,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         slot=np.empty(n_roots, i32),
         leaf=np.zeros(2**MAX_ROWS + PADDING, u64),
         listed=np.empty(WORD_BITS, i32),
-        sums=np.zeros(WORD_BITS // 4 * 16, OFFSET),
+        planes=np.zeros(_MAX_PLANES, u64),
         subset_sums=np.zeros(2**6, OFFSET),
         marked=np.empty(2 * n_marks, u64),
     )
@@ -300,8 +300,8 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         closure=np.empty(n_roots, i32),
         usual=np.zeros(USUAL * USUAL if search.sizes else 0, OFFSET),
         odd=np.empty(2 * sizes.odd if search.sizes else 0, i32),
-        class_size=np.empty(classes, OFFSET),
-        class_hash=np.empty(classes, u64),
+        base_size=np.concatenate([np.diff(graph.base_members_indptr), np.empty(classes, OFFSET)], dtype=OFFSET),
+        base_hash=np.concatenate([graph.base_hash, np.empty(classes, u64)]),
         class_ptr=np.zeros(classes + 1, OFFSET),
         class_member=np.empty(_LISTED * classes if rows else 0, i32),
     )
@@ -312,7 +312,11 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     hub.state[0]["max_frame_bits"], hub.state[0]["n_sorter"] = len(hub.frame_bits), n_roots
     out.state[0]["max_piece"] = 2 * n_roots + 3
     out.state[0]["max_odd"] = len(out.odd) // 2
-    out.state[0]["max_classes"], out.state[0]["max_members"] = len(out.class_size), len(out.class_member)
+    out.state[0]["first_class"], out.state[0]["max_classes"], out.state[0]["max_members"] = (
+        n_base,
+        classes,
+        len(out.class_member),
+    )
     set_capacities(out)
     return word, hub, sieve, out
 
