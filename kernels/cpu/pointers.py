@@ -115,10 +115,9 @@ def sieve_at(a):
         uint64s(a[8]),
         int32s(a[9]),
         int32s(a[10]),
-        int32s(a[11]),
-        uint64s(a[12]),
-        int32s(a[13]),
-        uint64s(a[14]),
+        uint64s(a[11]),
+        int32s(a[12]),
+        uint64s(a[13]),
     )
 
 

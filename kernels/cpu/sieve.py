@@ -111,11 +111,11 @@ def _child(g, word, hub, sieve, out, f, child, j):
     child.at, child.words, child.planes, child.size = at, words, f.planes, size
     child.rows, child.stride, child.list0, child.n_rows = at + f.planes * words, n_rows, list0, n_rows
     child.next, child.end = n_excluded, n_rows
+    child.top = child.rows + words * n_rows
     child.base0, child.n_base, child.n_classes = f.base0, f.n_base, f.n_classes
-    _pick_rows(hub, sieve, f, j, n_excluded, first, n_candidates)
-    if n_base <= WORD_BITS or not merge_twins(sieve, out, f, child, n_excluded):
-        _copy_rows(sieve, f, child)
-    _describe_rows(sieve, f, child)
+    _copy_rows(hub, sieve, f, child, j, n_excluded, first, n_candidates)
+    if n_base > WORD_BITS:
+        merge_twins(sieve, out, child, _load_mask(sieve, at, words, f.planes))
     if s.measure == 0 and child.members >= s.min_root and child.n_base <= WORD_BITS:
         _hand_over(g, word, hub, sieve, out, child)
         return _WORD
@@ -195,62 +195,43 @@ def _join_closure(hub, sieve, f, child, j, size):
 
 
 @compiled
-def _pick_rows(hub, sieve, f, j, n_excluded, first, n_candidates):
-    """Write the rows of the child to `sieve.pick`: the excluded ones, then candidates as in ``hub.sorter[first:]``."""
-    r = 0
-    for i in range(0, j, PADDING):
-        alive = at_least(sieve.count, f.n_rows + PADDING + i, j - i, sieve.state.least)
-        while alive != _ZERO:
-            sieve.pick[r] = i + trailing_zeros(alive)
-            alive &= alive - _ONE
-            r += 1
-    for i in range(n_candidates):
-        sieve.pick[n_excluded + i] = hub.sorter[first + i] & 0x7FFFFFFF
-
-
-@compiled
-def _copy_rows(sieve, f, child):
-    """Write the bits of L and of the rows of the new frame `child`."""
+def _copy_rows(hub, sieve, f, child, j, n_excluded, first, n_candidates):
+    """Write L and the rows of the new frame `child`, candidates in the order of ``hub.sorter[first:]``."""
     bits, mask = sieve.bits, sieve.mask
     if child.words < f.words:
         for k in range(f.planes):
             pack_row(bits, child.at + k * f.words, 1, mask, f.words, child.at + k * child.words, 1)
         child.base0 = f.base0 + f.n_base
         child.n_base = base_of(sieve.base, f.base0, mask, f.words, sieve.base, child.base0)
-    for r in range(child.n_rows):
-        i = sieve.pick[r]
-        if child.words < f.words:
-            pack_row(bits, f.rows + i, f.stride, mask, f.words, child.rows + r, child.stride)
-        else:
-            for w in range(f.words):
-                bits[child.rows + w * child.stride + r] = bits[f.rows + w * f.stride + i] & mask[w]
+    r = 0
+    for i in range(0, j, PADDING):
+        alive = at_least(sieve.count, f.n_rows + PADDING + i, j - i, sieve.state.least)
+        while alive != _ZERO:
+            _copy_row(sieve, f, child, i + trailing_zeros(alive), r)
+            alive &= alive - _ONE
+            r += 1
+    for i in range(n_candidates):
+        _copy_row(sieve, f, child, hub.sorter[first + i] & 0x7FFFFFFF, n_excluded + i)
 
 
 @compiled
-def _describe_rows(sieve, f, child):
-    """Write which rows the new frame `child` has, and where they end."""
-    for r in range(child.n_rows):
-        sieve.row[child.list0 + r] = sieve.row[f.list0 + sieve.pick[r]]
-        sieve.weight[child.list0 + r] = sieve.weight[f.list0 + sieve.pick[r]]
-    child.top = child.rows + child.words * child.n_rows
+def _copy_row(sieve, f, child, i, r):
+    bits, mask = sieve.bits, sieve.mask
+    sieve.row[child.list0 + r] = sieve.row[f.list0 + i]
+    sieve.weight[child.list0 + r] = sieve.weight[f.list0 + i]
+    if child.words < f.words:
+        pack_row(bits, f.rows + i, f.stride, mask, f.words, child.rows + r, child.stride)
+    else:
+        for w in range(f.words):
+            bits[child.rows + w * child.stride + r] = bits[f.rows + w * f.stride + i] & mask[w]
 
 
 @compiled
-def begin_with_classes(sieve, out):
-    """Let a second frame with classes of twins take the place of the first one, of which only the biclique is left."""
-    f, child = sieve_frame(sieve.frame, 0), sieve_frame(sieve.frame, 1)
-    if f.next == f.end or f.n_base <= WORD_BITS or 2 * f.n_rows > sieve.state.max_list:
-        return
-    for r in range(f.n_rows):
-        sieve.pick[r] = r
-    _load_mask(sieve, f.at, f.words, f.planes)
-    child.at, child.stride, child.list0, child.n_rows = f.top, f.n_rows, f.n_rows, f.n_rows
-    child.next, child.end, child.size = f.next, f.end, f.size
-    child.n_closed, child.members, child.members_left = f.n_closed, f.members, f.members_left
-    if merge_twins(sieve, out, f, child, f.next):
-        _describe_rows(sieve, f, child)
-        f.next = f.end = f.n_rows
-        sieve.state.depth = 2
+def merge_in_top(sieve, out):
+    """Merge the twins in the top frame, if there are candidates to tell them apart and more than 64 base vertices."""
+    f = sieve_frame(sieve.frame, sieve.state.depth - 1)
+    if f.next < f.end and f.n_base > WORD_BITS:
+        merge_twins(sieve, out, f, _load_mask(sieve, f.at, f.words, f.planes))
 
 
 @compiled

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.cpu.simd import popcount, trailing_zeros
+from bicliques.kernels.cpu.simd import trailing_zeros
 
 _ZERO = np.uint64(0)
 _ONE = np.uint64(1)
@@ -19,47 +19,43 @@ _HASH = np.uint64(0x9E3779B97F4A7C15)
 
 
 @compiled
-def merge_twins(sieve, out, f, child, n_excluded):
-    """Make the bits of the new frame `child` classes of twins, if they need at most half as many words.
+def merge_twins(sieve, out, f, n):
+    """Make the bits of the frame `f` classes of twins, if they need at most half as many words.
 
-    Its L is `sieve.mask`, in the bits of the frame `f`, and its rows are ``sieve.pick[:child.n_rows]`` of `f`, excluded
-    ones first. Returns whether L and rows of `child` have been written.
+    Its L is `sieve.mask`, with `n` base vertices. The new bits are behind the old ones.
     """
     if out.state.max_classes == 0:  # marked edges are those of base vertices, not of classes
-        return False
-    n = 0
-    for w in range(f.words):
-        n += popcount(sieve.mask[w])
-    d = _classes(sieve, f, n_excluded, child.n_rows, n)
+        return
+    d = _classes(sieve, f, n)
     if d == 0 or f.n_classes + d > out.state.max_classes or not _list_members(out, sieve, f, d):
-        return False
+        return
     _add_up(sieve, out, f, d)
     words, planes, first_class = (d + 63) >> 6, 1, out.state.first_class + f.n_classes
     for k in range(first_class, first_class + d):
         while min(out.base_size[k], out.state.most_weight) >> planes:
             planes += 1
-    if child.at + words * (planes + child.n_rows) > sieve.state.max_bits:
-        return False
-    child.words, child.planes, child.rows = words, planes, child.at + words * planes
-    child.base0, child.n_base, child.n_classes = f.base0 + f.n_base, d, f.n_classes + d
+    at, rows = f.top, f.top + words * planes
+    if rows + words * f.n_rows > sieve.state.max_bits:
+        return
     for i in range(words * planes):
-        sieve.bits[child.at + i] = _ZERO
+        sieve.bits[at + i] = _ZERO
     for k in range(d):
-        sieve.base[child.base0 + k] = first_class + k
+        sieve.base[f.base0 + f.n_base + k] = first_class + k
         weight = min(out.base_size[first_class + k], out.state.most_weight)
         for p in range(planes):
             if (weight >> p) & 1:
-                sieve.bits[child.at + p * words + (k >> 6)] |= _ONE << np.uint64(k & 63)
-    for first in range(0, child.n_rows, 64):
-        _write_rows(sieve, f, child, first, min(first + 64, child.n_rows))
-    return True
+                sieve.bits[at + p * words + (k >> 6)] |= _ONE << np.uint64(k & 63)
+    for first in range(0, f.n_rows, 64):
+        _write_rows(sieve, f, d, rows, first, min(first + 64, f.n_rows))
+    f.at, f.rows, f.stride, f.words, f.planes, f.top = at, rows, f.n_rows, words, planes, rows + words * f.n_rows
+    f.base0, f.n_base, f.n_classes = f.base0 + f.n_base, d, f.n_classes + d
 
 
 @compiled
-def _classes(sieve, f, lo, hi, n):
+def _classes(sieve, f, n):
     """Number the classes of the `n` vertices by their first vertices, in `sieve.twin`. Returns how many, 0 if too many.
 
-    Two vertices are in a class if the same rows of ``pick[lo:hi]`` have them.
+    Two vertices are in a class if the same candidates have them.
     """
     limit, size = (f.words >> 1) << 6, 128
     while size < 2 * limit:
@@ -67,7 +63,7 @@ def _classes(sieve, f, lo, hi, n):
     for c in range(n):
         sieve.twin[c] = 0
     found = 0
-    for first in range(lo, hi, 64):
+    for first in range(f.next, f.n_rows, 64):
         for i in range(size):
             sieve.slot[i] = -1
         found = c = 0
@@ -75,7 +71,7 @@ def _classes(sieve, f, lo, hi, n):
             x = sieve.mask[w]
             if x == _ZERO:
                 continue
-            _columns(sieve, f, w, first, min(first + 64, hi))
+            _columns(sieve, f, w, first, min(first + 64, f.n_rows))
             while x != _ZERO:
                 key, part = sieve.square[trailing_zeros(x)], sieve.twin[c]
                 k = _place(sieve, found, key, part, size)
@@ -106,11 +102,11 @@ def _place(sieve, found, key, part, size):
 
 @compiled
 def _columns(sieve, f, w, first, end):
-    """Write which rows of ``pick[first:end]`` have each bit of word `w` to `sieve.square`: a word for each bit."""
+    """Write which of the rows `first` to `end` have each bit of word `w` to `sieve.square`: a word for each bit."""
     for r in range(64):
         sieve.square[r] = _ZERO
     for r in range(first, end):
-        sieve.square[r - first] = sieve.bits[f.rows + w * f.stride + sieve.pick[r]]
+        sieve.square[r - first] = sieve.bits[f.rows + w * f.stride + r]
     _transpose(sieve.square)
 
 
@@ -192,9 +188,9 @@ def _add_up(sieve, out, f, d):
 
 
 @compiled
-def _write_rows(sieve, f, child, first, end):
-    """Write rows `first` to `end` of `child`: a row has a class if it has all of its vertices."""
-    for k in range(child.n_base):
+def _write_rows(sieve, f, d, rows, first, end):
+    """Write rows `first` to `end` of `d` classes behind `rows`: a row has a class if it has all of its vertices."""
+    for k in range(d):
         sieve.key[k] = _FULL
     c = 0
     for w in range(f.words):
@@ -206,10 +202,10 @@ def _write_rows(sieve, f, child, first, end):
             sieve.key[sieve.twin[c]] &= sieve.square[trailing_zeros(x)]
             c += 1
             x &= x - _ONE
-    for w in range(child.words):
+    for w in range((d + 63) >> 6):
         for b in range(64):
             k = (w << 6) + b
-            sieve.square[b] = sieve.key[k] if k < child.n_base else _ZERO
+            sieve.square[b] = sieve.key[k] if k < d else _ZERO
         _transpose(sieve.square)
         for r in range(first, end):
-            sieve.bits[child.rows + w * child.stride + r] = sieve.square[r - first]
+            sieve.bits[rows + w * f.n_rows + r] = sieve.square[r - first]

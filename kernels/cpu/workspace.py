@@ -151,7 +151,6 @@ class Sieve(NamedTuple):
     closed: Any  # (n_roots,) int32: closure of the last frame; those of earlier frames are its beginnings
     count: Any  # int64: weight of the overlap of each row with the child at hand
     mask: Any  # uint64: L of the node at hand
-    pick: Any  # (n_roots,) int32: rows of the last frame that the new frame has
     twin: Any  # (n_base,) int32: class of each vertex of L
     slot: Any  # int32: hash table of the classes
     key: Any  # uint64: rows that have each class
@@ -337,7 +336,6 @@ def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
         closed=np.empty(n_roots, VERTEX),
         count=np.empty(2 * n_roots + 3 * PADDING, OFFSET),
         mask=np.empty(n_words + 1, WORD),
-        pick=np.empty(n_roots, VERTEX),
         twin=np.empty(n_base, VERTEX),
         slot=np.empty(4 * n_base + 128, VERTEX),
         key=np.empty(n_base + WORD_BITS, WORD),
