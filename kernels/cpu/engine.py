@@ -158,9 +158,8 @@ class CpuEngine:
             self._graph, self._search = graph, search
         job = job_of(search)
         state = self._memory[1].state[0]
-        wants_all = (
-            state["min_base"] <= 1 and not search.has_filters and not search.marked
-        )  # of the nodes with enough root members
+        # of the nodes that thresholds leave
+        wants_all = search.largest is None and not (search.has_filters or search.marked or search.near is not None)
         state["plain"] = wants_all and search.mode == "count" and not search.sizes and limits.rows is None
         take = job.taker(emit, limits)
         kind = _Run if search.near is None else _NearRun

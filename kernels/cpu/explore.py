@@ -11,7 +11,7 @@ from bicliques.kernels.cpu.open_hub import open_hub
 from bicliques.kernels.cpu.open_word import open_word
 from bicliques.kernels.cpu.output import aside_is_full
 from bicliques.kernels.cpu.pointers import graph_at, hub_at, output_at, pieces_at, sieve_at, word_at
-from bicliques.kernels.cpu.sieve import search_sieve
+from bicliques.kernels.cpu.sieve import merge_in_top, search_sieve
 from bicliques.kernels.cpu.word import search_word
 from bicliques.kernels.cpu.workspace import CLOSED, OUTSIDE, WORD_BITS
 from bicliques.schemas.work import EVERYTHING
@@ -91,6 +91,9 @@ def _take(g, pieces, i, word, hub, sieve, out):
             for k in range(n):
                 hub.base[k] = g.root_indices[g.root_indptr[root] + k]
         open_hub(g, hub, sieve, out, n, keyed, root, todo, fresh)
+        if sieve is not None:
+            if sieve.state.depth > 0:
+                merge_in_top(sieve, out)
     elif n > 0:
         for k in range(n):
             word.base[k] = hub.base[k] if keyed else g.root_indices[g.root_indptr[root] + k]

@@ -326,7 +326,8 @@ def _begin_sieve(g, hub, sieve, out, size, n_explored, members):
     f = sieve_frame(sieve.frame, 0)
     f.at, f.rows, f.stride, f.list0 = 0, f.planes * f.words, h.n_rows, 0
     f.next, f.end, f.n_rows = h.first, h.first + n_explored, h.n_rows
-    f.base0, f.n_base, f.size, f.n_closed, f.members, f.members_left = 0, h.n_base, size, h.n_full, members, 0
+    f.base0, f.n_base, f.n_classes, f.size = 0, h.n_base, 0, size
+    f.n_closed, f.members, f.members_left = h.n_full, members, 0
     f.top = f.rows + f.words * f.stride
     for i in range(h.n_full):
         sieve.closed[i] = hub.full[i]

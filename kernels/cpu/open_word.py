@@ -12,7 +12,7 @@ from bicliques.kernels.cpu.constants import MAX_ROWS
 from bicliques.kernels.cpu.marks import note_in_word
 from bicliques.kernels.cpu.pointers import word_frame
 from bicliques.kernels.cpu.rows import distinct_by_size, drop_covered, keep_widest
-from bicliques.kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf
+from bicliques.kernels.cpu.word import WIDE_Q, found, is_small, solve_few, solve_leaf, weigh
 from bicliques.kernels.cpu.workspace import OUTSIDE
 
 _ZERO = np.uint64(0)
@@ -42,10 +42,10 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     full = ~_ZERO >> np.uint64(64 - k)
     w = word.state
     w.n_full = w.n_rows = w.depth = w.n_found = w.delivered = 0
-    if is_small(g, word, out, full):
+    if weigh(word, out, k) < out.state.min_base:
         return
     n = _walk(g, word, out, k)
-    n_q, dead = _classify(g, word, hub, out, n, full, keyed, bound)
+    n_q, dead = _classify(word, hub, out, n, full, keyed, bound)
     if not dead and out.state.marking:
         note_in_word(g, word, k)
         dead = w.n_marked == 0
@@ -100,7 +100,7 @@ def _walk(g, word, out, k):
 
 
 @compiled
-def _classify(g, word, hub, out, n, full, keyed, bound):
+def _classify(word, hub, out, n, full, keyed, bound):
     """Sort the rows into closure, candidates and, on the stack, excluded rows. Rows with too few base members are left.
 
     Returns the number of excluded rows, and whether the node is dead.
@@ -117,7 +117,7 @@ def _classify(g, word, hub, out, n, full, keyed, bound):
                     return 0, True
             word.full[w.n_full] = v
             w.n_full += 1
-        elif with_threshold and is_small(g, word, out, mask):
+        elif with_threshold and is_small(word, out, mask):
             continue
         elif rank > bound:
             word.row[w.n_rows] = v

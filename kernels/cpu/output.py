@@ -20,6 +20,14 @@ def _size(indptr, vertices, n):
 
 
 @compiled
+def _base_size(out, base, n):
+    total = 0
+    for i in range(n):
+        total += out.base_size[base[i]]
+    return total
+
+
+@compiled
 def _hash(hashes, vertices, n):
     total = np.uint64(0)
     for i in range(n):
@@ -28,11 +36,28 @@ def _hash(hashes, vertices, n):
 
 
 @compiled
+def _write_base(g, out, base, n, target, at):
+    for i in range(n):
+        k = base[i] - out.state.first_class
+        if k >= 0:
+            for e in range(out.class_ptr[k], out.class_ptr[k + 1]):
+                at = _write_one(g.base_members_indptr, g.base_members, out.class_member[e], target, at)
+        else:
+            at = _write_one(g.base_members_indptr, g.base_members, base[i], target, at)
+
+
+@compiled
+def _write_one(indptr, members, v, target, at):
+    for e in range(indptr[v], indptr[v + 1]):
+        target[at] = members[e]
+        at += 1
+    return at
+
+
+@compiled
 def _write(indptr, members, vertices, n, target, at):
     for i in range(n):
-        for e in range(indptr[vertices[i]], indptr[vertices[i] + 1]):
-            target[at] = members[e]
-            at += 1
+        at = _write_one(indptr, members, vertices[i], target, at)
 
 
 @compiled
@@ -47,7 +72,7 @@ def deliver(g, out, base, n_base, n_roots):
         delivers the same biclique again later.
     """
     s = out.state
-    base_size = _size(g.base_members_indptr, base, n_base)
+    base_size = _base_size(out, base, n_base)
     root_size = _size(g.root_members_indptr, out.closure, n_roots)
     if _is_left_out(out, base_size, root_size):
         return True
@@ -64,7 +89,7 @@ def deliver(g, out, base, n_base, n_roots):
     if s.sizing:
         _count_size(out, base_size, root_size)
     if s.prove:
-        left = _hash(g.base_hash, base, n_base)
+        left = _hash(out.base_hash, base, n_base)
         right = _hash(g.root_hash, out.closure, n_roots)
         if s.root_is_left:
             left, right = right, left
@@ -118,9 +143,9 @@ def _list(g, out, base, n_base, n_roots, base_size, root_size):
         return False
     if s.root_is_left:
         _write(g.root_members_indptr, g.root_members, out.closure, n_roots, out.left, s.n_left)
-        _write(g.base_members_indptr, g.base_members, base, n_base, out.right, s.n_right)
+        _write_base(g, out, base, n_base, out.right, s.n_right)
     else:
-        _write(g.base_members_indptr, g.base_members, base, n_base, out.left, s.n_left)
+        _write_base(g, out, base, n_base, out.left, s.n_left)
         _write(g.root_members_indptr, g.root_members, out.closure, n_roots, out.right, s.n_right)
     sort_list(out.left, s.n_left, s.n_left + left_size)
     sort_list(out.right, s.n_right, s.n_right + right_size)

@@ -73,6 +73,8 @@ def word_at(a):
         uint64s(a[14]),
         int32s(a[15]),
         uint64s(a[16]),
+        int64s(a[17]),
+        uint64s(a[18]),
     )
 
 
@@ -111,6 +113,11 @@ def sieve_at(a):
         int32s(a[6]),
         int64s(a[7]),
         uint64s(a[8]),
+        int32s(a[9]),
+        int32s(a[10]),
+        uint64s(a[11]),
+        int32s(a[12]),
+        uint64s(a[13]),
     )
 
 
@@ -130,4 +137,8 @@ def output_at(a):
         int64s(a[9]),
         int32s(a[10]),
         int32s(a[11]),
+        int64s(a[12]),
+        uint64s(a[13]),
+        int64s(a[14]),
+        int32s(a[15]),
     )

@@ -3,7 +3,8 @@
 The reductions R1 to R6 of `kernels.reference.tree` are made at every child. The rows of a frame are those of its parent
 that are left, restricted to its L. First come the excluded rows, then the candidates, by ascending overlap. So the rows
 that are excluded at a candidate are those before it, and its own candidates are those behind it. When L fits half the
-words, the rows are packed. A child whose root side is large enough and that has at most 64 base vertices becomes a word
+words, the rows are packed. Where twins are merged (`kernels.cpu.twins`), that is mostly after a step or two. A
+child whose root side is large enough and that has at most 64 base vertices becomes a word
 problem: all that thresholds can do below it is R1.
 """
 
@@ -21,6 +22,8 @@ from bicliques.kernels.cpu.overlaps import base_of, count_overlaps, pack_row
 from bicliques.kernels.cpu.pointers import sieve_frame
 from bicliques.kernels.cpu.rows import sort_few
 from bicliques.kernels.cpu.simd import at_least, members_of, occurring, popcount, trailing_zeros
+from bicliques.kernels.cpu.twins import merge_twins
+from bicliques.kernels.cpu.word import weigh
 from bicliques.kernels.cpu.workspace import SIEVE_FRAMES, WORD_BITS
 
 _ZERO = np.uint64(0)
@@ -109,9 +112,11 @@ def _child(g, word, hub, sieve, out, f, child, j):
     child.rows, child.stride, child.list0, child.n_rows = at + f.planes * words, n_rows, list0, n_rows
     child.next, child.end = n_excluded, n_rows
     child.top = child.rows + words * n_rows
-    child.base0, child.n_base = f.base0, f.n_base
+    child.base0, child.n_base, child.n_classes = f.base0, f.n_base, f.n_classes
     _copy_rows(hub, sieve, f, child, j, n_excluded, first, n_candidates)
-    if s.measure == 0 and child.members >= s.min_root and n_base <= WORD_BITS:
+    if n_base > WORD_BITS:
+        merge_twins(sieve, out, child, _load_mask(sieve, at, words, f.planes))
+    if s.measure == 0 and child.members >= s.min_root and child.n_base <= WORD_BITS:
         _hand_over(g, word, hub, sieve, out, child)
         return _WORD
     sieve.state.depth += 1
@@ -222,6 +227,14 @@ def _copy_row(sieve, f, child, i, r):
 
 
 @compiled
+def merge_in_top(sieve, out):
+    """Merge the twins in the top frame, if there are candidates to tell them apart and more than 64 base vertices."""
+    f = sieve_frame(sieve.frame, sieve.state.depth - 1)
+    if f.next < f.end and f.n_base > WORD_BITS:
+        merge_twins(sieve, out, f, _load_mask(sieve, f.at, f.words, f.planes))
+
+
+@compiled
 def _load_mask(sieve, at, words, planes):
     """Write the L at `at` to `sieve.mask`. Returns the number of its vertices."""
     n = 0
@@ -263,6 +276,12 @@ def _hand_over(g, word, hub, sieve, out, f):
         word.row[i - f.next] = sieve.row[f.list0 + i]
         word.mask[i - f.next] = sieve.bits[f.rows + i]
     _load_mask(sieve, f.at, 1, f.planes)
+    if out.state.sizing:
+        weigh(word, out, f.n_base)
+    else:
+        w.n_planes = f.planes  # which count more than `most_weight` members as so many
+        for k in range(f.planes):
+            word.planes[k] = sieve.bits[f.at + k]
     if out.state.marking:
         note_in_word(g, word, f.n_base)
     begin_word(word, hub, out, sieve.mask[0], f.next, False, 0)

@@ -73,7 +73,7 @@ def _visit(g, word, out, marking):
         found(word, out, t)
         m = restrict(stack, first + j, free, t, free)
         if s.min_base > 1:
-            m = _drop_small(g, word, out, free, m)
+            m = _drop_small(word, out, free, m)
         if marking is not None:
             m = keep_touching(stack, free, m, live)
         if m == 0 or solve_leaf(word, out, t, f.q0, first + j - 1, free, m):
@@ -102,19 +102,19 @@ def found(word, out, t):
 
 
 @compiled
-def is_small(g, word, out, t):
+def is_small(word, out, t):
     """Whether the base side `t` has fewer members than are wanted."""
     s = out.state
-    return s.min_base > 1 and _weight(g, word, s.unit, t) < s.min_base
+    return s.min_base > 1 and _weight(word, t) < s.min_base
 
 
 @compiled
-def _drop_small(g, word, out, at, n):
+def _drop_small(word, out, at, n):
     """R1: keep those of ``stack[at:at + n]`` that have enough base members. Returns their number."""
     stack, m = word.stack, at
     for i in range(at, at + n):
         stack[m] = stack[i]
-        m += not is_small(g, word, out, stack[i])
+        m += not is_small(word, out, stack[i])
     return m - at
 
 
@@ -137,12 +137,15 @@ def solve_leaf(word, out, t, q0, q1, at, m):
         excluded |= _ONE << extract_bits(stack[i], t)
     closed = closed_subsets(excluded, candidates, k)
     if out.state.plain:
+        if out.state.min_base > 1 and closed != _ZERO:
+            closed &= _large_subsets(word, t, out.state.min_base)
         out.state.count += popcount(closed)
         return True
     while closed != _ZERO:
-        subset = np.uint64(trailing_zeros(closed))
+        subset = _spread(np.uint64(trailing_zeros(closed)), t)
         closed &= closed - _ONE
-        found(word, out, _spread(subset, t))
+        if not is_small(word, out, subset):
+            found(word, out, subset)
     return True
 
 
@@ -169,12 +172,12 @@ def solve_few(word, out, q0, q1, at, m):
         return
     if m == 2:
         x = stack[at] & stack[at + 1]
-        if x != _ZERO and x != stack[at] and not covered(stack, q0, q1, x):
+        if x != _ZERO and x != stack[at] and not is_small(word, out, x) and not covered(stack, q0, q1, x):
             found(word, out, x)
         return
     n = intersections(stack, at, m, word.leaf)
     for i in range(m, n):
-        if not covered(stack, q0, q1, word.leaf[i]):
+        if not is_small(word, out, word.leaf[i]) and not covered(stack, q0, q1, word.leaf[i]):
             found(word, out, word.leaf[i])
 
 
@@ -225,16 +228,48 @@ def _push_near(g, word, out, t):
 
 
 @compiled
-def _weight(g, word, unit, t):
-    """Base members of the base side `t`."""
-    if unit:
-        return popcount(t)
+def weigh(word, out, k):
+    """Returns the members of all `k` bits, and notes those of each bit, if they matter."""
+    w, s, most = word.state, out.state, np.int64(1)
+    if s.min_base == 1 and not s.sizing:
+        return k
     total = 0
-    while t != _ZERO:
-        u = word.base[trailing_zeros(t)]
-        total += g.base_members_indptr[u + 1] - g.base_members_indptr[u]
-        t &= t - _ONE
+    for b in range(k):
+        total += out.base_size[word.base[b]]
+        most |= out.base_size[word.base[b]]
+    w.n_planes = 0
+    while most >> w.n_planes:
+        word.planes[w.n_planes] = _ZERO
+        for b in range(k):
+            bit = np.uint64(out.base_size[word.base[b]] >> w.n_planes) & _ONE
+            word.planes[w.n_planes] |= bit << np.uint64(b)
+        w.n_planes += 1
     return total
+
+
+@compiled
+def _weight(word, t):
+    """Base members of the base side `t`."""
+    total = 0
+    for p in range(word.state.n_planes):
+        total += popcount(word.planes[p] & t) << p
+    return total
+
+
+@compiled
+def _large_subsets(word, t, least):
+    """The subsets of `t`, six bits at most, with `least` members or more, as a family of `closed_subsets`."""
+    sums, family, half = word.subset_sums, _ZERO, 1
+    sums[0] = 0
+    while t != _ZERO:
+        weight = _weight(word, t & (~t + _ONE))
+        for i in range(half):
+            sums[half + i] = sums[i] + weight
+        half *= 2
+        t &= t - _ONE
+    for i in range(half):
+        family |= np.uint64(sums[i] >= least) << np.uint64(i)
+    return family
 
 
 @compiled
@@ -307,7 +342,7 @@ def _count_reports(g, word, out, lo, hi):
                 if word.near_mask[i] & t == t:
                     v = word.row[word.near[i]]
                     n += g.root_members_indptr[v + 1] - g.root_members_indptr[v]
-        if not deliver_size(out, _weight(g, word, s.unit, t), n):
+        if not deliver_size(out, _weight(word, t), n):
             return False
         w.delivered += 1
     w.delivered = w.n_found = 0

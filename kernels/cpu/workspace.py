@@ -30,6 +30,8 @@ HUB_FRAMES = SIEVE_FRAMES = 256
 USUAL = 256
 #: Bits of the weight of a base vertex, which has a bit vector for each.
 _MAX_PLANES = 63
+#: Base vertices of classes of twins for which there is room, as a multiple of those of the graph.
+_LISTED = 4
 #: Bicliques that beat the bound are handed out when there are so many, as a fraction of those wanted, rounded up.
 _HANDED_OUT = 8
 #: `Hub.key` of a root vertex outside the problem, and of a member of its closure.
@@ -41,7 +43,7 @@ def record(names: str) -> np.dtype:
     return np.dtype([(name, np.uint64 if name == "fingerprint" else OFFSET) for name in names.split()])
 
 
-WORD_STATE = record("n_full n_rows n_marked depth n_found delivered found_depth max_stack max_near max_found")
+WORD_STATE = record("n_full n_rows n_marked depth n_found delivered found_depth n_planes max_stack max_near max_found")
 WORD_FRAME = record("q0 n_q n_c next end near0 n_near")
 HUB_STATE = record(
     "n_base words n_rows first n_full n_marked depth wide fresh least max_bits max_list max_frame_bits n_sorter"
@@ -51,7 +53,8 @@ SIEVE_STATE = record("depth fresh least max_bits max_list")
 SIEVE_FRAME = record(
     "words planes at rows stride top "  # where its bits are: L, then the rows, and the end of both
     "list0 n_rows next end "  # its rows: the first of those in use, how many, and those to be explored
-    "base0 n_base size n_closed members members_left"  # base vertices, their weight; closure, candidates, their members
+    "base0 n_base n_classes size "  # base vertices, the classes of all frames so far, the weight of L
+    "n_closed members members_left"  # closure, its members, and those of the candidates
 )
 OUTPUT_STATE = record(
     "plain prove listing sizing sieving marking unit unit_roots root_is_left "  # options
@@ -59,7 +62,7 @@ OUTPUT_STATE = record(
     "measure most_weight bound n_better hand_out "  # the bound of `kernels.cpu.bound`
     "item keyed steps rows_left "  # where the search is, and how far it may go
     "count fingerprint n_rows n_left n_right n_aside n_odd need_left need_right "  # what it has found
-    "max_rows max_left max_right max_aside max_piece max_odd"  # capacities
+    "max_rows max_left max_right max_aside max_piece max_odd first_class max_classes max_members"  # capacities
 )
 
 
@@ -95,7 +98,7 @@ class Word(NamedTuple):
     """A problem with at most 64 base vertices. Each row is a single word."""
 
     state: Any  # WORD_STATE
-    base: Any  # (64,) int32: base vertex of each bit
+    base: Any  # (64,) int32: base vertex of each bit, or its class of twins (`kernels.cpu.twins`)
     full: Any  # int32: the problem's closure R
     row: Any  # int32: root vertex of each candidate row, twins included, in candidate order
     mask: Any  # uint64: its base vertices
@@ -110,6 +113,8 @@ class Word(NamedTuple):
     slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
     leaf: Any  # uint64: scratch of `leaf.intersections`
     listed: Any  # (64,) int32: base vertices of the biclique being delivered
+    planes: Any  # (63,) uint64: the bits whose number of members is odd, those with 2 in it, with 4, ...
+    subset_sums: Any  # (64,) int64: members of each set of at most six bits
     marked: (
         Any  # uint64: base vertices of a row, and the one among them with a marked edge to it: two for each such edge
     )
@@ -143,10 +148,15 @@ class Sieve(NamedTuple):
     bits: Any  # uint64: frame after frame: L as `planes` bit vectors, then word 0 of each row, word 1 of each row, ...
     row: Any  # int32: frame after frame, root vertex of each row: excluded ones, then candidates in order
     weight: Any  # int32: its members
-    base: Any  # int32: base vertex of each bit, once for all frames with the same bits
+    base: Any  # int32: base vertex or class of each bit, once for all frames with the same bits
     closed: Any  # (n_roots,) int32: closure of the last frame; those of earlier frames are its beginnings
     count: Any  # int64: weight of the overlap of each row with the child at hand
     mask: Any  # uint64: L of the node at hand
+    twin: Any  # (n_base,) int32: class of each vertex of L
+    slot: Any  # int32: hash table of the classes
+    key: Any  # uint64: rows that have each class
+    part: Any  # int32: what each class was part of
+    square: Any  # (64,) uint64: the square of bits that is transposed
 
 
 class Output(NamedTuple):
@@ -164,6 +174,10 @@ class Output(NamedTuple):
     usual: Any  # (USUAL * USUAL,) int64: bicliques by (base size, root size), both below USUAL
     odd: Any  # int32: (base size, root size) of each of the others
     missing: Any  # (max_rows,) int32: pairs that are no edges, where these are looked for
+    base_size: Any  # int64: members of each base vertex, and of each class of twins behind them
+    base_hash: Any  # uint64: the sum of their hashes
+    class_ptr: Any  # int64: where the base vertices of each class are
+    class_member: Any  # int32: base vertices, if they are to be listed
 
 
 class Sizes(NamedTuple):
@@ -223,10 +237,10 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
 
     Notes
     -----
-    They take about ``60 n_roots + 12 n_base`` bytes, 60 bytes per row that 64 base vertices can touch, and
-    what `sizes` says, which is some 70 MB by default. A graph that cannot fill stacks and bit rows gets shorter ones,
-    because the system clears all of them, which takes longer than to search it. Nothing depends on the number of
-    bicliques.
+    They take about ``60 n_roots + 12 n_base`` bytes, 60 bytes per row that 64 base vertices can touch, and what
+    `sizes` says, which is some 70 MB by default. With thresholds, classes of twins take 56 bytes more per base vertex,
+    and 16 more if rows are listed. A graph that cannot fill stacks and bit rows gets shorter ones, because the system
+    clears all of them, which takes longer than to search it. Nothing depends on the number of bicliques.
     """
     n_roots, n_base = graph.n_roots, graph.n_base
     n_words = -(-n_base // WORD_BITS)
@@ -253,6 +267,8 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         slot=np.empty(n_roots, i32),
         leaf=np.zeros(2**MAX_ROWS + PADDING, u64),
         listed=np.empty(WORD_BITS, i32),
+        planes=np.zeros(_MAX_PLANES, u64),
+        subset_sums=np.zeros(2**6, OFFSET),
         marked=np.empty(2 * n_marks, u64),
     )
     hub = Hub(
@@ -282,8 +298,9 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
 
 def allocate_output(graph: MiningGraph, search: Search, sizes: Sizes) -> Output:
     """The arrays of the output of one search."""
-    n_roots, i32 = graph.n_roots, VERTEX
+    n_base, n_roots, i32, u64 = graph.n_base, graph.n_roots, VERTEX, WORD
     rows, members = (sizes.rows, sizes.members) if search.mode == "list" else (0, 0)
+    classes = n_base if search.prunes and not search.marked and search.near is None else 0
     out = Output(
         state=np.zeros(1, OUTPUT_STATE),
         left_indptr=np.zeros(rows + 1, OFFSET),
@@ -297,10 +314,19 @@ def allocate_output(graph: MiningGraph, search: Search, sizes: Sizes) -> Output:
         usual=np.zeros(USUAL * USUAL if search.sizes else 0, OFFSET),
         odd=np.empty(2 * sizes.odd if search.sizes else 0, i32),
         missing=np.empty(rows if search.near is not None else 0, i32),
+        base_size=np.concatenate([np.diff(graph.base_members_indptr), np.empty(classes, OFFSET)], dtype=OFFSET),
+        base_hash=np.concatenate([graph.base_hash, np.empty(classes, u64)]),
+        class_ptr=np.zeros(classes + 1, OFFSET),
+        class_member=np.empty(_LISTED * classes if rows else 0, i32),
     )
     _set_options(out.state[0], graph, search)
     out.state[0]["max_piece"] = 2 * n_roots + 3
     out.state[0]["max_odd"] = len(out.odd) // 2
+    out.state[0]["first_class"], out.state[0]["max_classes"], out.state[0]["max_members"] = (
+        n_base,
+        classes,
+        len(out.class_member),
+    )
     set_capacities(out)
     return out
 
@@ -321,6 +347,11 @@ def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
         closed=np.empty(n_roots, VERTEX),
         count=np.empty(2 * n_roots + 3 * PADDING, OFFSET),
         mask=np.empty(n_words + 1, WORD),
+        twin=np.empty(n_base, VERTEX),
+        slot=np.empty(4 * n_base + 128, VERTEX),
+        key=np.empty(n_base + WORD_BITS, WORD),
+        part=np.empty(n_base + WORD_BITS, VERTEX),
+        square=np.empty(WORD_BITS, WORD),
     )
     sieve.state[0]["max_bits"], sieve.state[0]["max_list"] = bits, rows
     return sieve

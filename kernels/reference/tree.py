@@ -5,8 +5,8 @@ with all of C, with further members from P only, and with their first member fro
 node's own biclique belongs to it, too, if it is fresh. Every other root vertex is excluded.
 
 `a` and `b` are the fewest members on the base side and on the root side. A vertex stands for twins, so w(S) counts
-the members of a set of vertices. A biclique *qualifies* if it has at least `a` and `b` members. Six reductions are
-repeated until nothing changes:
+the members of a set of vertices. A biclique *qualifies* if it has at least `a` and `b` members. Of seven
+reductions, the first six are repeated until nothing changes:
 
 - R1 drop a candidate p with w(N(p) & L) < a. A biclique below with p has its base side in N(p) & L.
 - R2 drop a base vertex u with w(C) + w(candidates joined to u) < b. A biclique below with u has its root side in
@@ -15,8 +15,11 @@ repeated until nothing changes:
 - R4 the node ends when w(L) < a or w(C) + w(P) < b.
 - R5 a candidate that contains all of L moves to C.
 - R6 the node is dead when an excluded vertex contains all of L: all bicliques below have that vertex.
+- R7 base vertices of L that the same candidates have are *twins inside the node*. They become one, with the sum of
+  their weights and hashes. An excluded vertex has it only if it has all of them. `classes_of` shows the classes,
+  and `kernels.cpu.twins` merges them.
 
-Four arguments say why the result is exact:
+Five arguments say why the result is exact:
 
 1. *Maximality.* Suppose that (L', C') qualifies after the reductions, and a dropped u is joined to all of C'. No
    member of C' is ever dropped, because it contains L', and w(L') >= a. So w(C') >= b was counted for u, and u was
@@ -29,6 +32,12 @@ Four arguments say why the result is exact:
    the piece, and so does (L', C'). Otherwise (L', C') belongs to another piece, and `todo` stays. If R5 moves none,
    then w(C) < b, and (L', C) does not qualify.
 4. *Order.* A smaller L or P only lets more be dropped. So the last state does not depend on the order of the steps.
+5. *Twins inside a node.* The base side of a node below is L, intersected with some candidates. Each of these has all
+   of a class of twins, or none. R2 drops or keeps a class as a whole, because it only asks for candidates. So
+   every base side below is a union of classes, and its weight, hash and members are those of its classes, added up. An
+   excluded vertex contains such a side if and only if it contains each of its classes, so nothing else of it matters.
+   Candidates of a child are fewer, so classes may be merged again there. Pieces name root vertices only, and are
+   the same as without R7.
 
 A node with w(C) >= b loses no base vertex by R2. Below it, every node with w(L) >= a is a result.
 
@@ -49,9 +58,9 @@ none is left. What is equal to the bound stays, because the order of the rows go
 A node is also over when w(C) is more than the filters allow, for C is in every root side below. Such a node's
 candidate still excludes others, because it may extend a biclique that the filters allow.
 
-5. *Exactness.* No bound that is ever used is more than T, because it comes from K bicliques of this graph. What is
+6. *Exactness.* No bound that is ever used is more than T, because it comes from K bicliques of this graph. What is
    lost by a bound is less than it, and less than T, whatever bounds other nodes, pieces and workers use. So all
-   bicliques with T or more are found, and the K largest are among them. Arguments 1 to 4 hold with "is wanted" for
+   bicliques with T or more are found, and the K largest are among them. Arguments 1 to 5 hold with "is wanted" for
    "qualifies". A bound only rises in the course of a slice, so whatever is emitted was wanted by all nodes above it,
    and is maximal. A piece may be opened again with a lower bound than it was cut with, as when a ledger entry is
    lost. Then a candidate p that R1 had dropped looks excluded, and nothing forgets it. But what p could exclude has a
@@ -232,6 +241,14 @@ class Tree:
         sums = [_sum(graph.root_hash, node.path), _sum(graph.base_hash, node.base)]
         ids = mixed(*(sums if graph.root_side == "left" else sums[::-1])).view(ID)
         return Bicliques.from_pairs([(left, right)], [int(graph.root_members[graph.root_members_indptr[first]])], ids)
+
+
+def classes_of(tree: Tree, node: Node) -> list[frozenset[int]]:
+    """The base vertices of a node, in classes of twins inside the node (R7)."""
+    classes: dict[tuple[bool, ...], set[int]] = {}
+    for u in node.base:
+        classes.setdefault(tuple(u in tree.neighbours[p] for p in node.candidates), set()).add(u)
+    return [frozenset(one) for one in classes.values()]
 
 
 def _sum(hashes: np.ndarray, vertices: Iterable[int]) -> np.ndarray:

@@ -103,8 +103,8 @@ def draw(
     search = run.options.search
     if search.has_filters or search.is_containing or run.job.name not in ("all", "vertices"):
         raise InputError(
-            f"{run.path} was not asked for all maximal bicliques above its thresholds; what is missing is looked for in runs "
-            "without most members, given members and largest ones"
+            f"{run.path} was not asked for all maximal bicliques above its thresholds; what is missing is looked for "
+            "in runs without most members, given members and largest ones"
         )
     known, nothing = run.hashes, frozenset[Reduction]()
     graph, _ = prepare(*edges, len(known[0]), len(known[1]), BuildOptions(), reductions=nothing, known=known)
