@@ -49,7 +49,7 @@ def tall_case(seed: int) -> tuple[MiningGraph, Search, np.random.Generator]:
     return graph_of(edges, options), Search(mode, min_left=a, min_right=b), rng  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(8, 200))])
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(8, 60))])
 def test_merged_twins_change_no_biclique(seed):
     graph, search, rng = tall_case(seed)
     expected = run(ReferenceEngine(), graph, search)
@@ -78,7 +78,7 @@ def deep(seed: int) -> tuple[MiningGraph, list[tuple[tuple[int, ...], tuple[int,
     return graph_of(edges, BuildOptions(root_side=roots)), rows  # type: ignore[arg-type]
 
 
-DEEP = [9, 23, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(40) if s not in (9, 23))]
+DEEP = [9, 23, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(10) if s != 9)]
 
 
 @pytest.mark.parametrize("seed", DEEP)
@@ -136,7 +136,7 @@ def test_a_search_for_marked_edges_merges_no_twins(seed):
     engine, search = CpuEngine(), Search("list", min_left=least[0], min_right=least[1], marked=True)
     check(run(engine, marked, search), search, wanted(edges, marks, least))
     assert engine._memory is not None
-    assert engine._memory[3].frame["n_classes"].max() == 0
+    assert engine._memory[4].frame["n_classes"].max() == 0
 
 
 @pytest.mark.parametrize("mode", ["fingerprint", "list"])
@@ -165,7 +165,7 @@ def test_nodes_with_few_distinct_rows_get_classes():
     engine = CpuEngine()
     run(engine, graph, Search("fingerprint", min_left=5, min_right=2))
     assert engine._memory is not None
-    assert engine._memory[3].frame["n_classes"].max() > 0
+    assert engine._memory[4].frame["n_classes"].max() > 0
 
 
 def sides_below(tree: Tree, node: Node) -> list[frozenset[int]]:
