@@ -168,6 +168,17 @@ def test_nodes_with_few_distinct_rows_get_classes():
     assert engine._memory[4].frame["n_classes"].max() > 0
 
 
+def test_small_base_sides_of_leaves_are_not_counted():
+    """A plain count finds the sides of small nodes at once, and weighs them together."""
+    rng = np.random.default_rng(46)
+    for _ in range(200):
+        edges = with_twins(rng, random_edges(rng, 10, 7, float(rng.uniform(0.4, 0.8))))
+        least = int(rng.integers(2, 6))
+        graph = graph_of(edges, BuildOptions(root_side="right"))
+        found = run(CpuEngine(), graph, Search("count", min_left=least))
+        assert found.count == sum(len(left) >= least for left, _ in all_pairs(edges))
+
+
 def sides_below(tree: Tree, node: Node) -> list[frozenset[int]]:
     """The base sides of all nodes below."""
     sides = []
