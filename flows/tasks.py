@@ -97,10 +97,12 @@ def prove(path: Path, workers: WorkerOptions, keys: Keys) -> Manifest:
 
 
 @task(cache_policy=NO_CACHE, retries=1, retry_delay_seconds=_DELAYS_S[0], retry_condition_fn=is_worth_retrying)
-def verify(path: Path, sample: int, seed: int, bound_time: float, keys: Keys) -> Verification:
+def verify(
+    path: Path, sample: int, seed: int, bound_time: float, complete: tuple[int, int] | None, keys: Keys
+) -> Verification:
     """Verify the run; see `pipeline.proof.verification.verify_run`."""
     with run_logs(), ProgressArtifact(keys.key("verifying")) as on_progress:
-        return verify_run(path, sample, seed, on_progress, bound_time)
+        return verify_run(path, sample, seed, on_progress, bound_time, complete)
 
 
 @task(cache_policy=NO_CACHE)

@@ -29,7 +29,12 @@ from bicliques.schemas.values import at_home
     on_crashed=[tell],
 )
 def verify(
-    output: str, sample: int = 1000, seed: int = 0, bound_time: float = 60.0, notify: str | None = None
+    output: str,
+    sample: int = 1000,
+    seed: int = 0,
+    bound_time: float = 60.0,
+    complete: tuple[int, int] | None = None,
+    notify: str | None = None,
 ) -> dict[str, Any]:
     """Check the results of a complete run from its files alone. The flow fails if a check fails.
 
@@ -40,6 +45,8 @@ def verify(
         sample: Number of rows to compare with the input. They are chosen at random.
         seed: Seed of that choice.
         bound_time: Of a run that found the largest: most seconds for a second search, which counts that none is larger.
+        complete: The size of bicliques of the input to draw, such as [1, 1]. All maximal bicliques around them must be
+            rows. None draws nothing.
         notify: A notification block, such as custom-webhook/on-call. It is told if the flow fails, crashes or is
             cancelled.
     """
@@ -48,7 +55,7 @@ def verify(
     folder = here(path)
     note(folder)
     keys = Keys.of(series_of(RunFolder(folder).origin()), output)
-    found = tasks.verify(path, sample, seed, bound_time, keys)
+    found = tasks.verify(path, sample, seed, bound_time, complete, keys)
     publish_verification(found, folder, keys)
     return {
         "folder": str(store_at(folder.absolute()).address),

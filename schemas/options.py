@@ -231,7 +231,15 @@ class RunOptions:
         """
         if isinstance(data, dict) and (missing := {each.name for each in fields(cls)} - data.keys()):
             raise IncompleteError(f"it is damaged: the options have no {min(missing)!r}")
-        return read_as(cls, data, "options")
+        found = read_as(cls, data, "options")
+        if found.search.pq is not None:  # a text, and not every text is one
+            from bicliques.schemas.leaves import bounds_of  # not before it is needed: it imports NumPy
+
+            try:
+                bounds_of(found.search.pq)
+            except InputError as error:
+                raise IncompleteError(f"it is damaged: {error}") from error
+        return found
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class Work:
             rows = None if limits.rows is None else limits.rows - (total.seen if total else 0)
             found = self._mine(engine, graph, work, search, Limits(-1.0, rows), emit)
             assert engine._memory is not None
-            self.now += (_STEPS - int(engine._memory[4].state[0]["steps"])) * _STEP_S
+            self.now += (_STEPS - int(engine._memory[1].state[0]["steps"])) * _STEP_S
             total, work = found.total if total is None else total + found.total, found.left_over
             late = limits.seconds is not None and self.now - began > limits.seconds
             if late or not len(work) or (rows is not None and found.count == rows):
