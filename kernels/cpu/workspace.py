@@ -237,7 +237,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
 
     Notes
     -----
-    They take about ``60 n_roots + 12 n_base`` bytes, 60 bytes per row that 64 base vertices can touch, and what
+    They take about ``60 n_roots + 28 n_base`` bytes, 60 bytes per row that 64 base vertices can touch, and what
     `sizes` says, which is some 70 MB by default. With thresholds, classes of twins take 56 bytes more per base vertex,
     and 16 more if rows are listed. A graph that cannot fill stacks and bit rows gets shorter ones, because the system
     clears all of them, which takes longer than to search it. Nothing depends on the number of bicliques.
