@@ -45,7 +45,7 @@ class NearSuite:
     most_vertices = 10
 
     @pytest.mark.parametrize("engine", ["ample", "tight"])
-    @pytest.mark.parametrize("times", [1, pytest.param(7, marks=pytest.mark.exhaustive)])
+    @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
     def test_random_graphs_give_exactly_the_maximal_near_bicliques(self, engine, times):
         rng = np.random.default_rng(42)
         make = self.subject.ample if engine == "ample" else self.subject.tight[0]
