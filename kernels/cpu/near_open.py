@@ -139,19 +139,22 @@ def _take(g, pieces, i, near, is_whole, first):
 def _fits_root(near, w):
     """Whether a root can be added to S."""
     p = near.state
-    miss = p.s1 - near.hit0[w]
-    if p.pairs >= 0:
-        return p.total + miss <= p.pairs
-    return miss <= p.k0 and near.full0[w] == p.full1
+    return _fits(p, p.s1 - near.hit0[w], p.k0, near.full0[w] == p.full1)
 
 
 @compiled
 def _fits_base(near, u):
+    """Whether a base vertex can be added to S."""
     p = near.state
-    miss = p.s0 - near.hit1[u]
+    return _fits(p, p.s0 - near.hit1[u], p.k1, near.full1[u] == p.full0)
+
+
+@compiled
+def _fits(p, miss, most, has_full):
+    """Whether S may have a vertex that misses so many. In a biplex it must have all members that may miss no more."""
     if p.pairs >= 0:
         return p.total + miss <= p.pairs
-    return miss <= p.k1 and near.full1[u] == p.full0
+    return miss <= most and has_full
 
 
 @compiled
