@@ -162,7 +162,7 @@ class BuildOptions:
     """How the graph is prepared for the search. None of these changes the result."""
 
     root_side: RootSide = option(
-        "auto", help="side whose vertices begin the search", group="search", otherwise="auto, the one with fewer wedges"
+        "auto", help="side whose vertices begin the search", group="search", otherwise="auto, which promises less work"
     )
     order: Order = option("degree", help="rank of the roots", group="search")
 

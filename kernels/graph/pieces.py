@@ -232,8 +232,8 @@ def prepare_in_pieces(
     by_left, core = _compact(device, edges, degrees)
     del degrees
     passes, sizes = Passes(device.transpose, device.group_twins), (n_left, n_right)
-    made = graph_of_core(by_left, core, sizes, options, reductions, known=known, threads=device.threads, passes=passes)
-    return *made, of_input
+    how = sizes, (min_left, min_right), options, reductions
+    return *graph_of_core(by_left, core, *how, known=known, threads=device.threads, passes=passes), of_input
 
 
 def _compact(device: PieceDevice, edges: _Edges, degrees: _Both) -> tuple[tuple[np.ndarray, np.ndarray], _Both]:

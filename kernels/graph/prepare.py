@@ -62,9 +62,8 @@ def prepare(
     Notes
     -----
     The default order takes O(m + n log n) time. At the peak it takes 15 bytes per edge, besides those of the table,
-    if a vertex has 50 edges on average, and 60 to 70 if it has three. More threads take more. The root side is the side
-    with fewer wedges. Where this is not the smaller side, it was measured to be the faster choice (docs/design.md,
-    section 3).
+    if a vertex has 50 edges on average, and 60 to 70 if it has three. More threads take more. `root_side_of`
+    chooses the root side.
     """
     if "core" not in reductions:
         min_left = min_right = 1
@@ -80,8 +79,9 @@ def prepare(
         by_left = np.concatenate([by_left[0][left_core], [n_core_edges]]), right_index  # without empty rows
     else:
         by_left = by_left[0], right_index
-    sizes = n_left, n_right
-    return graph_of_core(by_left, (left_core, right_core), sizes, options, reductions, known=known, threads=threads)
+    sizes, thresholds = (n_left, n_right), (min_left, min_right)
+    core = left_core, right_core
+    return graph_of_core(by_left, core, sizes, thresholds, options, reductions, known=known, threads=threads)
 
 
 class Passes(NamedTuple):
@@ -98,6 +98,7 @@ def graph_of_core(
     by_left: _Csr,
     core: tuple[np.ndarray, np.ndarray],
     sizes: tuple[int, int],
+    thresholds: tuple[int, int],
     options: BuildOptions,
     reductions: frozenset[Reduction],
     *,
@@ -115,6 +116,8 @@ def graph_of_core(
         Ids of its left and right vertices in the edge table.
     sizes : (int, int)
         Number of ids per side in the edge table.
+    thresholds : (int, int)
+        `min_left` and `min_right`, with which the root side is chosen.
     """
     (left_core, right_core), n_core_edges = core, len(by_left[1])
     groups_of = passes.group_twins if "twins" in reductions else _each_alone
@@ -126,7 +129,7 @@ def graph_of_core(
         by_right = _without_twins(by_right, right_rows, threads)
         by_left = passes.transpose(*by_right, len(left_rows), threads)
 
-    root_side, cost = root_side_of(options, by_left[0], by_right[0])
+    root_side, cost = root_side_of(options, by_left[0], by_right[0], *thresholds)
     sided = {
         "left": (by_left, left_members_indptr, taken(left_core, left_members, threads)),
         "right": (by_right, right_members_indptr, taken(right_core, right_members, threads)),

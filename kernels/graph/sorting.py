@@ -119,7 +119,7 @@ def prepare_on(
         by_right = _without_twins(xp, by_right, right_twins)
         by_left = _transpose(xp, by_right, len(left_twins.representatives))
 
-    root_side, cost = root_side_of(options, by_left.indptr, by_right.indptr)
+    root_side, cost = root_side_of(options, by_left.indptr, by_right.indptr, min_left, min_right)
     sides = {"left": (by_left, left_twins, left_core), "right": (by_right, right_twins, right_core)}
     base_side: Side = "left" if root_side == "right" else "right"
     ranked = _ranked(xp, sides[root_side], sides[base_side], options)

@@ -1,4 +1,4 @@
-"""Wedges, the root side that has fewer of them, and lists taken out of a CSR. Small ones need no compiled code."""
+"""Wedges, the root side that they speak for, and lists taken out of a CSR. Small ones need no compiled code."""
 
 from __future__ import annotations
 
@@ -30,22 +30,33 @@ def wedges(indptr: Any) -> int:
     return int((degree * degree).sum())
 
 
-def root_side_of(options: BuildOptions, left_indptr: Any, right_indptr: Any) -> tuple[Side, dict[Side, int]]:
-    """The side that roots are on: the one that the options name, or else the one with fewer wedges to walk.
+def root_side_of(
+    options: BuildOptions, left_indptr: Any, right_indptr: Any, min_left: int, min_right: int
+) -> tuple[Side, dict[Side, int]]:
+    """The side that roots are on: the one that the options name, or else the one that promises less work.
 
     Parameters
     ----------
     options : BuildOptions
     left_indptr, right_indptr : ndarray, int64
         Offsets of the rows of both sides, without twins. Arrays of CuPy or of NumPy.
+    min_left, min_right : int
+        Thresholds of the search.
 
     Returns
     -------
     (Side, dict)
-        The side, and the number of wedges with either side as roots. If both have as many, it is the right side.
+        The side, and the number of wedges with either side as roots.
+
+    Notes
+    -----
+    The work that a side promises is its wedges times its own threshold, because the search adds one vertex of the root
+    side after the other until there are as many, and only a base side that is too small ends it before. If both
+    promise as much, it is the right side. docs/lab/root-side.md has what was measured.
     """
-    cost: dict[Side, int] = {"left": wedges(right_indptr), "right": wedges(left_indptr)}
-    return options.root_side if options.root_side != "auto" else min(("right", "left"), key=cost.__getitem__), cost
+    found: dict[Side, int] = {"left": wedges(right_indptr), "right": wedges(left_indptr)}
+    work: dict[Side, int] = {"left": found["left"] * min_left, "right": found["right"] * min_right}
+    return options.root_side if options.root_side != "auto" else min(("right", "left"), key=work.__getitem__), found
 
 
 def degrees_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:

@@ -12,6 +12,7 @@ from bicliques.pipeline.results.facts import (
     input_rows,
     memory_words,
     reduced_words,
+    root_side_words,
     run_facts,
     seconds_words,
     share,
@@ -69,20 +70,20 @@ def run_json(results: Results) -> dict[str, Any]:
 def count_card(count: Count) -> str:
     """A few lines about a count."""
     rows: list[tuple[str, object]] = [("bicliques", in_full(count.count))]
+    options = RunOptions.from_json(count.options)
     if not count.complete:
         rows = [("bicliques", f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
     elif count.count == 0:
-        rows = [
-            ("bicliques", f"none: {why_none(count.input, count.graph, RunOptions.from_json(count.options).search)}")
-        ]
+        rows = [("bicliques", f"none: {why_none(count.input, count.graph, options.search)}")]
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
-    if count.vertices or RunOptions.from_json(count.options).search.per_vertex:
+    if count.vertices or options.search.per_vertex:
         rows.append(("vertices", count.vertices or "not written, because not all bicliques were counted"))
     rows += [*input_rows(count.input), ("after reduction", reduced_words(count.graph))]
-    if wanted := search_words(RunOptions.from_json(count.options).search):
+    if wanted := search_words(options.search):
         rows.append(("only with", wanted))
-    rows += [("root side", count.graph["root_side"]), ("engine", count.options["engine"])]
+    rows.append(("root side", root_side_words(count.graph, options.search.fewest_neighbours)))
+    rows.append(("engine", options.engine))
     rows += [("seconds", f"{seconds_words(count.seconds)}; {count.total_seconds:.2f} in all")]
     rows += [("memory", memory_words(count.peak_rss))]
     if count.pq is not None:
@@ -150,7 +151,7 @@ def dry_run_card(dry: DryRun) -> str:
         *input_rows(dry.input),
         *((f"degrees {side}", _degrees(graph["profile"][side])) for side in ("left", "right")),
         ("after reduction", reduced_words(graph)),
-        ("root side", f"{graph['root_side']} (wedges: {graph['wedges_left']:,} left, {graph['wedges_right']:,} right)"),
+        ("root side", root_side_words(graph, (guess.table[0].min_left, guess.table[0].min_right) if guess else (1, 1))),
         (
             "plan",
             f"{number(plan['n_roots'], 'root')}; {share(plan['heaviest_share'])} of the estimated work in the "

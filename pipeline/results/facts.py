@@ -32,10 +32,16 @@ def _certificate(told: Mapping[str, Any]) -> str:
     return f"no other has more than {told['key']:,} by {told['measure']}: {bands} searched to the end"
 
 
-def _root_side(manifest: Manifest) -> str:
+def root_side_words(graph: Mapping[str, Any], least: tuple[int, int]) -> str:
+    """Which side the roots are on, and the work that each promises; see `kernels.graph.wedges.root_side_of`."""
+    work = [f"{graph[f'wedges_{each}']:,} wedges x {n:,}" for each, n in zip(("left", "right"), least, strict=True)]
+    return f"{graph['root_side']} (left {work[0]}, right {work[1]})"
+
+
+def _root_side(manifest: Manifest, search: Search) -> str:
     roots = number(manifest.plan["n_roots"], "root")
     if "bands" not in manifest.graph:
-        return f"{manifest.graph['root_side']}, {roots}"
+        return f"{root_side_words(manifest.graph, search.fewest_neighbours)}, {roots}"
     sides = [band["root_side"] for band in manifest.graph["bands"]]
     each = " and ".join(f"{side} in {sides.count(side)}" for side in ("left", "right") if side in sides)
     return f"{each or 'none'} of {number(len(sides), 'band')}, {roots}"
@@ -106,7 +112,7 @@ def run_facts(results: Results) -> Iterable[tuple[str, object]]:
     yield "after reduction", reduced_words(manifest.graph)
     if wanted := search_words(search):
         yield "only with", wanted
-    yield "root side", _root_side(manifest)
+    yield "root side", _root_side(manifest, search)
     if manifest.certificate is not None:
         yield "certificate", _certificate(manifest.certificate)
     if (parent := manifest.parent) is not None:

@@ -13,6 +13,7 @@ from bicliques.kernels.graph.core import core_edges, core_rows
 from bicliques.kernels.graph.csr import from_sorted_pairs, select_rows, transpose
 from bicliques.kernels.graph.order import rank_order
 from bicliques.kernels.graph.prepare import prepare
+from bicliques.kernels.graph.sorting import prepare_on
 from bicliques.kernels.graph.twins import group_twins
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
@@ -118,6 +119,17 @@ def test_root_side_is_the_one_with_fewer_wedges():
     assert facts.wedges_right == 5 * 4  # five left vertices of degree 2
     assert facts.wedges_left == 25 + 5
     assert facts.root_side == "right"
+
+
+@pytest.mark.parametrize("is_compiled", [True, False])
+@pytest.mark.parametrize(("least", "side"), [((1, 1), "right"), ((2, 3), "left"), ((3, 2), "right")])
+def test_the_root_side_has_the_fewest_wedges_times_its_threshold(is_compiled, least, side):
+    """Each vertex has all but one of the other side, so both sides have as many wedges."""
+    left, right = (each.astype(np.int32) for each in np.nonzero(1 - np.eye(6)))
+    rest = 6, 6, BuildOptions(), *least
+    _, facts = prepare(left, right, *rest) if is_compiled else prepare_on(np, lambda: (left, right), *rest)
+    assert facts.wedges_left == facts.wedges_right == 6 * 5 * 5
+    assert facts.root_side == side
 
 
 def test_degree_and_two_hop_orders_ascend_and_unilateral_begins_with_the_smallest():
