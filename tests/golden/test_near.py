@@ -15,7 +15,7 @@ from tests.support.known import NOT_HERE, ROOT, SHIPPED, dense_edges, known_grap
 from tests.support.near import near_graph
 
 #: Rows with more results take seconds.
-FEW = 60_000
+FEW = 20_000
 ROWS = json.loads((ROOT / "tests" / "golden" / "near.json").read_text())
 
 

@@ -91,7 +91,7 @@ def test_thousands_of_pairs_at_once_are_what_mining_gives(
         monkeypatch.setattr(stretch, name, value)
     rng, names = np.random.default_rng(44 + text), "user {}".format if text else int
     edges, expected = [set[Any](), set[Any]()], set()
-    for k in range(800):
+    for k in range(examples(800)):
         pair = two(rng)
         if rng.random() < 0.8:  # so that some parts have no row that is gone
             pair = (pair[1], pair[1])
@@ -313,10 +313,10 @@ def test_verify_looks_for_rows_that_a_chain_of_refreshed_runs_has_lost(
     last = refreshed(middle, NOW | {("b", 5)}, tmp_path / "last").path
     bq.verify(last, progress=False)
     with pytest.raises(IncompleteError, match=r"lacks|missing"):
-        bq.verify(last, complete=(1, 1), sample=2000, progress=False)
-    assert bq.verify(was, complete=(1, 1), progress=False).count == len(bq.open_run(was))
+        bq.verify(last, complete=(1, 1), sample=300, progress=False)
+    assert bq.verify(was, complete=(1, 1), sample=100, progress=False).count == len(bq.open_run(was))
     again = refreshed(was, NOW, tmp_path / "again").path
-    assert bq.verify(again, complete=(1, 1), sample=2000, progress=False).count == len(maximal_bicliques(NOW))
+    assert bq.verify(again, complete=(1, 1), sample=100, progress=False).count == len(maximal_bicliques(NOW))
 
 
 #: The command line, killed at the n-th call of a function.
