@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # that it imports again, and tests start thousands.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all check browser environment tutorial constraints budget machine-code wheel gpu-test gpu-bench clean
+.PHONY: demo test test-all check docs browser environment tutorial constraints budget machine-code wheel gpu-test gpu-bench clean
 
 # uv finds and unpacks the packages in a quarter of the time of pip, and compiles no module: most are never imported. It
 # trusts whom the machine trusts, as pip does
@@ -45,6 +45,10 @@ check: $(STAMP)  ## format, lint, types, layers, images
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	@if [ -x $(BIN)/hadolint ]; then $(BIN)/hadolint Dockerfile Dockerfile.cuda; else echo "no hadolint for this machine"; fi
+
+docs: $(STAMP)  ## the documentation as a site in build/site; a warning or a dead link is an error
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --jobs auto -c docs . build/site
+	$(BIN)/python -m tests.site build/site
 
 tutorial: $(STAMP)  ## run docs/tutorial.ipynb and store what it shows
 	$(BIN)/python -m tests.tutorial --write

@@ -24,6 +24,7 @@ class SizeCounts:
     n_left, n_right : ndarray, shape (n,), int32
         Members of the user's sides, twins included.
     count : ndarray, shape (n,), int64
+        How many bicliques have the size.
     """
 
     n_left: np.ndarray

@@ -42,9 +42,11 @@ def count(
 
     Parameters
     ----------
-    source, progress, stop
+    source : object
         As for `bicliques.mine`.
     {options}
+    progress, stop : object
+        As for `bicliques.mine`.
 
     Returns
     -------
@@ -134,11 +136,13 @@ def pq_counts(
 
     Parameters
     ----------
-    source, progress, stop
+    source : object
         As for `bicliques.mine`.
     up_to : (int, int) or None
         The largest p and q that are wanted, which may save time. None: all.
-    given
+    progress, stop : object
+        As for `bicliques.mine`.
+    **given : object
         Options of `bicliques.count`, such as ``workers``.
 
     Returns

@@ -21,7 +21,7 @@ _LOOKED_AT, _FEWEST = 100, 3
 
 
 def from_table(frame: Any, above: float = 0, labels: str | int | bool | None = None) -> pa.Table:
-    """Edges of a table with a column per right vertex.
+    """Read the edges of a table with a column per right vertex.
 
     A cell is an edge if it is a number larger than `above`, true, or a mark such as X, yes or y. Empty cells, nulls,
     false, and marks such as no, n and a dot are none.

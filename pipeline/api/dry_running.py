@@ -103,9 +103,11 @@ def dry_run(
 
     Parameters
     ----------
-    source, progress
+    source : object
         As for `bicliques.mine`.
     {options}
+    progress : callable, bool or None
+        As for `bicliques.mine`.
 
     Returns
     -------

@@ -39,7 +39,7 @@ def maximal_bicliques(
         Where the temporary folder is made. None: the temporary folder of the system.
     progress : callable, bool or None
         As for `bicliques.mine`, except that nothing is shown unless it is asked for.
-    options
+    **options : object
         Options of `bicliques.mine`: thresholds, given members, ``max_results``, ``ids``, and how to search and to read.
 
     Returns

@@ -106,9 +106,11 @@ def largest(
 
     Parameters
     ----------
-    source, output, progress, stop
+    source, output : object
         As for `mine`.
     {options}
+    progress, stop : object
+        As for `mine`.
 
     Returns
     -------
@@ -206,9 +208,9 @@ def resume(
     ----------
     folder : path
         Folder of the run.
-    progress, stop
-        As for `mine`.
     {options}
+    progress, stop : object
+        As for `mine`.
 
     Returns
     -------
@@ -270,7 +272,7 @@ def verify(
     complete : (int, int) or None
         Draw `sample` bicliques with so many left and right members from the input, too, and look whether all maximal
         bicliques that contain one of them are rows. (1, 1) draws edges, and finds most. None: draw none.
-    progress
+    progress : callable, bool or None
         As for `mine`.
 
     Returns

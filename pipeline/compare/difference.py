@@ -48,6 +48,7 @@ class Changed(Rows):
     Parameters
     ----------
     path : Path
+        Of the file.
     count : int
         Number of rows.
     """
@@ -104,6 +105,7 @@ class Changed(Rows):
         Parameters
         ----------
         n : int
+            How many.
         by : "edges", "vertices", "balance", "left" or "right"
             The measure. Ties are as of `pipeline.results.results.Results.top`.
 
@@ -203,6 +205,11 @@ class Difference:
         """The `n` vertices with most bicliques that are gone or new. Each has its ``side``, and a row of `vertices`.
 
         Ties are in the order of sides and labels.
+
+        Parameters
+        ----------
+        n : int
+            How many.
         """
         tables = self.vertices
         sizes = np.concatenate([table["gone"].to_numpy() + table["new"].to_numpy() for table in tables.values()])

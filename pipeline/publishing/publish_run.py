@@ -32,6 +32,7 @@ class Published:
     count : int
         Number of bicliques.
     fingerprint : int
+        Of the set of bicliques, 64 bits.
     files, bytes : int
         All files of the run that are there now, and their sizes.
     written, written_bytes : int
@@ -41,6 +42,7 @@ class Published:
     changed : bool
         Whether this call has changed anything there. If not, the run was published already.
     seconds : float
+        Wall time of this call.
     """
 
     url: str
@@ -81,6 +83,7 @@ def publish(
     Returns
     -------
     Published
+        What is there now, and what of it this call has written.
 
     Raises
     ------

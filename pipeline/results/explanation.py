@@ -104,7 +104,13 @@ class Explanation:
         return self.text()
 
     def text(self, width: int | None = _WIDTH) -> str:
-        """All of it in lines of `width` columns. None: all members, in lines of any length."""
+        """All of it in lines.
+
+        Parameters
+        ----------
+        width : int or None
+            Columns of a line. None: all members, in lines of any length.
+        """
         lines = [self._title(), *self._facts()]
         for part in self._parts(None if width is None else self.n):
             lines += ["", part.heading, *_lines(part, width)]

@@ -34,6 +34,7 @@ class Forms(ByCommunity):
         Parameters
         ----------
         side : "left" or "right"
+            Whose members.
         by : "biclique" or "community"
             Communities are those that were found last (`communities`). Their ids are labels for a plot.
 
@@ -59,6 +60,7 @@ class Forms(ByCommunity):
         Parameters
         ----------
         side : "left" or "right"
+            Whose vertices.
 
         Returns
         -------
@@ -129,6 +131,7 @@ class Forms(ByCommunity):
         Parameters
         ----------
         side : "left" or "right"
+            Whose vertices.
 
         Raises
         ------

@@ -34,6 +34,7 @@ class Picture:
     Parameters
     ----------
     svg : str
+        The source of the picture.
     """
 
     svg: str
@@ -58,6 +59,7 @@ class Picture:
         Returns
         -------
         Path
+            The file.
 
         Raises
         ------

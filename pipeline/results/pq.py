@@ -29,6 +29,7 @@ class PqCounts:
     Parameters
     ----------
     leaves : Leaves
+        The sums of binomials of which the numbers are made.
     up_to : (int, int) or None
         The largest numbers that were asked for. None: all.
     checks : tuple of str
@@ -72,7 +73,13 @@ class PqCounts:
         return tuple(map(min, most, self.up_to or most))  # type: ignore[return-value]
 
     def table(self, most: tuple[int, int] | None = None) -> list[list[int]]:
-        """The numbers of all p and q that were asked for and occur, or of at most so many."""
+        """The numbers of all p and q that were asked for and occur.
+
+        Parameters
+        ----------
+        most : (int, int) or None
+            The largest p and q. None: all.
+        """
         p, q = map(min, self.shape, most or self.shape)
         return [[self[i, k] for k in range(1, q + 1)] for i in range(1, p + 1)]
 

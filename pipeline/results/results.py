@@ -46,6 +46,7 @@ class Results(Forms):
     Parameters
     ----------
     run : Run
+        An open run.
 
     Raises
     ------
@@ -215,6 +216,7 @@ class Results(Forms):
         Parameters
         ----------
         n : int
+            How many.
         by : "edges", "vertices", "balance", "left", "right" or "surprise"
             The measure: number of edges, of vertices, size of the smaller side, of the left or of the right side, or
             how unlikely the biclique is by chance, given the degrees of its members. Ties go to the larger number of
@@ -335,6 +337,7 @@ class Results(Forms):
         Parameters
         ----------
         n : int
+            How many.
         seed : int
             Seed of the choice, from 0 to 2**64 - 1. Two runs that found the same set give the same rows in the same
             order, whatever engine, order or workers they had. A smaller sample is the beginning of a larger one.

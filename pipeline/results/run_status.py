@@ -68,6 +68,7 @@ class Status:
     source : str
         What is mined, as it was given.
     state : State
+        What happens to the run now, in a word.
     why : str
         One clause that says which process works on the run, or how the run ended.
     done : tuple of str
@@ -90,6 +91,7 @@ class Status:
     silent_seconds : float or None
         Seconds since the end of the last committed slice. None before the first.
     workers : tuple of WorkerStatus
+        Those that have committed slices.
     problems : tuple of str
         One sentence for each file that does not count any more. Its slice is mined again.
     go_on : str

@@ -124,7 +124,7 @@ class Rows(Tabular):
 
         Parameters
         ----------
-        columns, filter
+        columns, filter : object
             As of `to_arrow`.
         lists : "array", "tuple" or "json"
             What each list of members becomes: a NumPy array, which takes least time; a tuple, by which pandas can
@@ -251,6 +251,11 @@ class Rows(Tabular):
 
     def head(self, n: int = 5) -> pd.DataFrame:
         """The first `n` rows as a pandas frame. Lists are tuples, by which pandas can group and drop duplicates.
+
+        Parameters
+        ----------
+        n : int
+            How many.
 
         Raises
         ------

@@ -36,6 +36,7 @@ def to_pandas(rows: Any, lists: Lists = "tuple", id_type: IdType = "int64") -> p
     Returns
     -------
     DataFrame
+        With the columns of the table.
 
     Raises
     ------

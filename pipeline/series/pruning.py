@@ -60,6 +60,7 @@ class Pruning:
     Parameters
     ----------
     folder : Path
+        Where the runs are.
     runs : tuple of OldRun
         Runs series by series, with the newest first, then runs that an earlier prune left half removed.
     removed : bool

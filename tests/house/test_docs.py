@@ -211,3 +211,42 @@ def test_the_kernels_of_a_wheel_are_counted_right():
     variants = shipped.shipped()
     assert f"There are {len(variants)} kernels:" in operations
     assert f"With the PTX these are {len(variants) * len(shipped.TARGETS)} files" in operations
+
+
+def test_guides_run_and_print_what_stands_there(tmp_path):
+    """The commands of a guide first, then its programs as one. A program for a package that is not here is left out."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    typed, expected = [], []
+    for guide in sorted((ROOT / "docs" / "guides").glob("*.md")):
+        text = guide.read_text()
+        commands = [shlex.split(line)[1:] for line in shell_lines(text)]
+        parts = re.findall(r"(?ms)^```python\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", text)
+        parts = [part for part in parts if all(map(importlib.util.find_spec, packages_of(part[0])))]
+        typed += [*commands, "".join(program for program, _ in parts)]
+        expected += [*(None for _ in commands), "".join(output for _, output in parts)]
+    assert len(expected) >= 8
+    outputs = printed(tmp_path, typed)
+    assert [output for output, wanted in zip(outputs, expected, strict=True) if wanted is not None] == [
+        wanted for wanted in expected if wanted is not None
+    ]
+
+
+def packages_of(program: str) -> set[str]:
+    """The packages that a program imports."""
+    nodes = list(ast.walk(ast.parse(program)))
+    names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return {name.partition(".")[0] for name in names}
+
+
+def test_the_script_for_a_batch_system_runs(tmp_path):
+    """In a shell, with the command in the path: the run is complete, and nothing is queued again."""
+    [script] = blocks((ROOT / "docs" / "guides" / "slurm.md").read_text(), "bash")
+    environment = clean_environment(
+        PATH=f"{Path(sys.executable).parent}:/usr/bin:/bin", SOURCE=str(ROOT / EXAMPLE), OUT="out", TMPDIR=str(tmp_path)
+    )
+    ended = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["count"] == 11869

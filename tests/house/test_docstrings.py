@@ -78,7 +78,7 @@ def entries(section: str) -> dict[str, str]:
     for entry in re.split(r"\n(?=\S)", section.strip("\n")):
         head, _, text = entry.partition("\n")
         names, _, kind = head.partition(" : ")
-        found |= dict.fromkeys(names.split(", "), f"{kind} {inspect.cleandoc(text)}".strip())
+        found |= dict.fromkeys(names.replace("*", "").split(", "), f"{kind} {inspect.cleandoc(text)}".strip())
     return found
 
 

@@ -181,7 +181,7 @@ def test_sentences_that_tell_to_install_name_an_extra_that_there_is():
 def test_all_is_every_extra_for_a_machine_without_a_gpu():
     extras = PROJECT["optional-dependencies"]
     [line] = extras["all"]
-    assert Requirement(line).extras == extras.keys() - {"all", "dev", "gpu", "nvrtc"}
+    assert Requirement(line).extras == extras.keys() - {"all", "dev", "docs", "gpu", "nvrtc"}
     # Bokeh alone is not in the environment of `make demo`, where nobody looks at the pages of Dask
     own = [Requirement(line).extras for line in extras["dev"] if Requirement(line).name == PROJECT["name"]]
     assert set().union(*own) >= Requirement(line).extras - {"dashboard"}
@@ -214,7 +214,7 @@ def flat(extra: str) -> list[str]:
 def test_the_page_says_how_many_packages_each_extra_brings():
     """Of those that are installed here, which the pins are of."""
     told = in_the_page()
-    assert told.keys() == {"", *PROJECT["optional-dependencies"]} - {"dev", "nvrtc"}
+    assert told.keys() == {"", *PROJECT["optional-dependencies"]} - {"dev", "docs", "nvrtc"}
     for extra in ("", "cluster", "prefect", "notebook", "sklearn"):
         assert len(closure(flat(extra))) == told[extra], extra
     assert f"The library alone is {told['']} packages" in (ROOT / "README.md").read_text()
