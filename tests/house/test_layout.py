@@ -23,7 +23,10 @@ MOST_BYTES = 1_200_000  # a graph of Debian packages; nothing else comes near
 
 #: What must not stand in a file of the project, and in which files it may all the same.
 FORBIDDEN = {
-    "the address of a package registry": (r"pypi\.org|pythonhosted|anaconda\.org|index-url|find-links|/simple/", ()),
+    "the address of a package registry": (
+        r"pypi\.org|pythonhosted|anaconda\.org|index-url|find-links[ =]\S*:|/simple/",
+        (),
+    ),
     "a path of one machine": (r"(?<![\w.~-])/(?:work|root|home|opt|Users)/\w", ()),
     "data beside the repository": (r"\bshared/", ("tests/", "benchmarks/")),
 }
@@ -81,6 +84,7 @@ def test_no_file_names(what):
     [
         ("the address of a package registry", "--extra-index-url https://example.com/simple/numpy"),
         ("the address of a package registry", "https://files.pythonhosted.org/packages/x.whl"),
+        ("the address of a package registry", "--find-links https://example.com/wheels"),
         ("a path of one machine", 'DATA = "/home/ann/graphs"'),
         ("data beside the repository", "see ../shared/DESIGN.md"),
     ],
