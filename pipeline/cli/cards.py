@@ -44,10 +44,16 @@ _WHY = {
 }
 
 
-def run_card(results: Results, is_kept: bool = True) -> str:
-    """About ten lines about a run. Without those about its files, if it is not kept."""
+def run_card(results: Results, is_kept: bool = True, seconds: float | None = None) -> str:
+    """About ten lines about a run. Without those about its files, if it is not kept.
+
+    `seconds` are those of a whole command, which are more than those of its steps: there is a page, and an end.
+    """
     if results.complete:
-        return _lines((name, fact) for name, fact in run_facts(results) if is_kept or name not in ("files", "manifest"))
+        said = {name: fact for name, fact in run_facts(results) if is_kept or name not in ("files", "manifest")}
+        if seconds is not None:
+            said["seconds"] = f"{said['seconds']}; this command {seconds:.2f}"
+        return _lines(said.items())
     facts: list[tuple[str, object]] = [("bicliques", f"{len(results):,} so far; not complete: {_why(results)}")]
     if (gap := status(results.path).gap) is not None:
         facts.append(("so far", gap))

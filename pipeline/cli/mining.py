@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bicliques.pipeline.cli.command import COMPLETE, INTERRUPTED, Command, code_of, complain, progress, say
 from bicliques.pipeline.cli.options import add_options, add_run, add_source, chosen, refuse
+from bicliques.pipeline.process.startup import age
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.values import local_path
@@ -102,7 +103,7 @@ def _largest_into(output: Path, arguments: argparse.Namespace, **options: Any) -
     say(
         arguments,
         lambda: cards.run_json(found) | {"rows": [] if rows is None else listing.top_json(rows)},
-        lambda: cards.run_card(found, is_kept) + table,
+        lambda: cards.run_card(found, is_kept, age()) + table,
     )
     return _code(arguments, found, is_kept)
 
@@ -169,7 +170,7 @@ def say_results(arguments: argparse.Namespace, results: Results) -> int:
     """Print the run card. If the run is not complete, say on stderr how to go on. Returns the exit code."""
     from bicliques.pipeline.cli import cards
 
-    say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results))
+    say(arguments, lambda: cards.run_json(results), lambda: cards.run_card(results, seconds=age()))
     return _code(arguments, results)
 
 

@@ -167,6 +167,11 @@ def process_start() -> float:
     return now - age if age >= 0 else now
 
 
+def age() -> float:
+    """Seconds since this process was started."""
+    return time.perf_counter() - process_start()
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     try:
         _program.farewell()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,6 +76,8 @@ def test_the_command_line_counts_from_the_start_of_its_process(tmp_path: Path) -
     seconds = json.loads((tmp_path / "out" / "manifest.json").read_text())["seconds"]
     assert next(iter(seconds)) == "startup"
     assert f"seconds: startup {seconds['startup']:.2f}, ingest" in mined.stdout
+    [whole] = re.findall(r"; this command ([\d.]+)$", mined.stdout, re.MULTILINE)
+    assert sum(seconds.values()) <= float(whole) + 0.02 <= time.monotonic() - began - waited + 0.04
 
 
 def test_a_second_run_of_a_process_has_nothing_left_to_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
