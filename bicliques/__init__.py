@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bicliques.pipeline.api.diffing import diff
     from bicliques.pipeline.api.dry_running import dry_run
     from bicliques.pipeline.api.estimator import MaximalBicliques as MaximalBicliques
-    from bicliques.pipeline.api.iterating import maximal_bicliques
+    from bicliques.pipeline.api.iterating import arrays, maximal_bicliques
     from bicliques.pipeline.api.looking import Look, look
     from bicliques.pipeline.api.refreshing import refresh
     from bicliques.pipeline.api.runs import largest, mine, open_run, resume, verify
@@ -51,6 +51,7 @@ __all__ = [
     "Published",
     "Results",
     "__version__",
+    "arrays",
     "count",
     "diff",
     "dry_run",
@@ -82,6 +83,7 @@ _HOMES = {
     "Published": "pipeline.publishing.publish_run",
     "Results": "pipeline.results.results",
     "__version__": "pipeline.run.version",
+    "arrays": "pipeline.api.iterating",
     "count": "pipeline.api.counting",
     "diff": "pipeline.api.diffing",
     "dry_run": "pipeline.api.dry_running",
@@ -111,6 +113,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.flows")
     if name not in _HOMES:
         advice = "; call open_run" if name in ("load", "open", "read") else ""
+        advice = f"; call open_run(folder).{name}()" if name in ("cover", "explain", "plot", "top") else advice
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{advice}")
     from bicliques.pipeline.process.startup import getting_ready
 

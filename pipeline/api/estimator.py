@@ -18,8 +18,8 @@ from bicliques.schemas.totals import measured
 
 try:
     from scipy.sparse import csr_array, issparse
-    from sklearn.base import BaseEstimator, BiclusterMixin
-    from sklearn.utils.validation import validate_data
+    from sklearn.base import BaseEstimator, BiclusterMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.utils.validation import check_is_fitted, validate_data
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         "MaximalBicliques needs scikit-learn, which is not installed (pip install 'bicliques[sklearn]')",
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _MEMBERS = 1 << 22
 
 
-class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
+class MaximalBicliques(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     """Every maximal biclique of a table of 0 and 1, as a bicluster of rows and columns that have ones only.
 
     Parameters
@@ -67,6 +67,8 @@ class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
         The same of columns.
     biclusters_ : tuple of ndarray, shape (n_biclusters, n_rows) and (n_biclusters, n_columns), bool
         Both.
+    labels_ : ndarray, shape (n_rows,), int64
+        Of each row the number of the first bicluster that has it, -1 if none has.
     complete_ : bool
         False if `max_results` has ended the search.
     n_features_in_ : int
@@ -90,6 +92,8 @@ class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
     >>> model.get_submatrix(0, table)
     array([[1, 1],
            [1, 1]])
+    >>> model.labels_, model.transform([[1, 1, 1, 1]])
+    (array([0, 0, 1]), array([[ True,  True,  True]]))
     """
 
     def __init__(
@@ -161,6 +165,39 @@ class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
             self._keep(_masks(results, edges.shape, self.by), results.complete)
         return self
 
+    @speaking_python
+    def transform(self, X: Any) -> np.ndarray:  # noqa: N803
+        """Say which biclusters rows would be in: those of whose columns they have all.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame, shape (n_rows, n_columns)
+            Rows with the columns of `fit`, which need not have been there.
+
+        Returns
+        -------
+        ndarray, shape (n_rows, n_biclusters), bool
+            Whether row i has a 1 in all columns of bicluster k.
+
+        Raises
+        ------
+        InputError
+            If an entry is neither 0 nor 1, and `min_weight` is None.
+        ValueError
+            If `X` has another number of columns.
+        """
+        check_is_fitted(self, "columns_")
+        table = validate_data(self, X, accept_sparse="csr", reset=False)
+        edges = csr_array(table)
+        self._has_edges(edges)
+        ones = (edges.data != 0) & (edges.data >= (1 if self.min_weight is None else self.min_weight))
+        ones = csr_array((ones.astype(np.int32), edges.indices, edges.indptr), edges.shape)
+        return np.asarray((ones @ csr_array(self.columns_.T.astype(np.int32))).toarray() == self.columns_.sum(axis=1))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.columns_)
+
     def _most(self, shape: tuple[int, int]) -> int:
         """How many biclusters the masks may hold."""
         most = as_plain(self.max_bytes)
@@ -184,12 +221,17 @@ class MaximalBicliques(BiclusterMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, masks: tuple[np.ndarray, ...], complete: bool) -> None:
         self.rows_, self.columns_ = masks
+        rows = self.rows_
+        self.labels_ = np.full(rows.shape[1], -1)
+        if len(rows):
+            self.labels_[rows.any(axis=0)] = rows.argmax(axis=0)[rows.any(axis=0)]
         self.complete_ = complete
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn may give to `fit`."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = []
         return tags
 
 

@@ -72,7 +72,7 @@ class Look:
         """A dictionary of plain values, for JSON."""
         return asdict(self)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         reading, part = self.reading, "all" if self.is_all else "the first"
         counts = f"{self.n_left:,} left, {self.n_right:,} right, {number(self.n_edges, 'distinct edge')}"
         lines = [f"source: {shown(self.source)}", f"read as: {reading}"]

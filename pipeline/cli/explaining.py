@@ -45,7 +45,7 @@ def _add_plot(command: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         type=local_path,
-        help="an SVG file to write, or to replace (default: standard output)",
+        help="a .svg file to write, or to replace; or a .png file, with Matplotlib (default: SVG on standard output)",
     )
 
 
@@ -70,11 +70,11 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 
 def _plot(arguments: argparse.Namespace) -> int:
-    from bicliques.pipeline.results.picture import svg_file
+    from bicliques.pipeline.results.picture import picture_file
     from bicliques.pipeline.results.results import open_results
 
     if arguments.output is not None:
-        svg_file(arguments.output)
+        picture_file(arguments.output)
     elif arguments.json:
         raise InputError("the picture goes to standard output, where --json prints, too; name a file with --output")
     results = open_results(arguments.run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import IO, TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,25 @@ if TYPE_CHECKING:
     import scipy.sparse as sp
 
     from bicliques.pipeline.run.opened import Run
+
+
+class Arrays(NamedTuple):
+    """The members of bicliques, one after the other, and where those of each begin.
+
+    Parameters
+    ----------
+    left_indptr : ndarray, shape (n_bicliques + 1,), int64
+        Where the left members of each biclique begin in `left`. The last number is where they end.
+    left : ndarray, shape (n_members,), int32, int64 or object
+        The members: labels, or row numbers of the label tables for a run with dense ids. Text is object.
+    right_indptr, right : ndarray, shape and dtype as of the left side
+        The same of the right side.
+    """
+
+    left_indptr: np.ndarray
+    left: np.ndarray
+    right_indptr: np.ndarray
+    right: np.ndarray
 
 
 class Forms(ByCommunity):
@@ -85,6 +104,35 @@ class Forms(ByCommunity):
         starts = np.concatenate([[0], np.cumsum(lists.value_lengths().to_numpy())])
         shape = (len(lists), len(labels))
         return csr_array((np.ones(len(columns), np.uint8), columns, starts), shape=shape)
+
+    def to_arrays(self) -> Arrays:
+        """The members of all bicliques as NumPy arrays, in the form of a sparse matrix with compressed rows.
+
+        Returns
+        -------
+        Arrays
+            Biclique k has the left members ``left[left_indptr[k] : left_indptr[k + 1]]``, and so on the right.
+
+        Raises
+        ------
+        InputError
+            If the run only counted.
+        """
+        found = []
+        for lists in map(_in_one, self.to_arrow(columns=["left", "right"]).itercolumns()):
+            ends = np.cumsum(lists.value_lengths().to_numpy(), dtype=np.int64)
+            found += [np.concatenate([[0], ends]), lists.flatten().to_numpy(zero_copy_only=False)]
+        return Arrays(*found)
+
+    def to_csv(self, to: str | os.PathLike[str] | IO[bytes]) -> None:
+        """Write the results as text with commas, as ``export("csv", to)`` does.
+
+        Parameters
+        ----------
+        to : path or binary file
+            A file with this path is replaced.
+        """
+        self.export("csv", to)
 
     def to_networkx(self, which: slice = slice(None)) -> nx.Graph:
         """The graph that some bicliques form together.
@@ -165,8 +213,13 @@ class Forms(ByCommunity):
         if by not in ("biclique", "community"):
             raise InputError(f"memberships are by biclique or by community, not by {by!r}")
         table = self.to_arrow(columns=["id", side]) if by == "biclique" else self.communities().table
-        ids, lists = (table[name].combine_chunks() for name in ("id", side))
-        return ids, pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
+        return table["id"].combine_chunks(), _in_one(table[side])
+
+
+def _in_one(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array. Arrow keeps chunks of lists that are too long together for it."""
+    lists = column.combine_chunks()
+    return pa.concat_arrays(lists.chunks) if isinstance(lists, pa.ChunkedArray) else lists
 
 
 def _number(side: str) -> int:

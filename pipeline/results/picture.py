@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from bicliques.pipeline.results.explanation import Explanation
 from bicliques.pipeline.results.interesting import refuse_target
 from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.results.matrix import Line, drawn
+from bicliques.pipeline.results.plotted import Matrix, as_png, on_axes, refuse_without_matplotlib
 from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.labels import ids_of
 from bicliques.pipeline.run.opened import Run
@@ -35,9 +37,12 @@ class Picture:
     ----------
     svg : str
         The source of the picture.
+    matrix : Matrix
+        What is drawn, without what overlaps it.
     """
 
     svg: str
+    matrix: Matrix = field(repr=False, compare=False)
 
     def __repr__(self) -> str:
         return f"<picture of a biclique, SVG of {size(len(self.svg.encode()))}>"
@@ -48,13 +53,33 @@ class Picture:
     def _repr_html_(self) -> str:
         return self.svg
 
+    def on(self, axes: Any = None) -> Any:
+        """Draw the matrix with Matplotlib. What overlaps the biclique is in the picture as SVG alone.
+
+        Parameters
+        ----------
+        axes : matplotlib.axes.Axes or None
+            Where. None: on axes of a new figure, whose size is that of the matrix.
+
+        Returns
+        -------
+        Axes
+            With a picture that can be given other colours.
+
+        Raises
+        ------
+        ResourceError
+            If Matplotlib is not installed.
+        """
+        return on_axes(self.matrix, axes)
+
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture to a file. A file of this name is replaced.
 
         Parameters
         ----------
         path : path
-            It ends in ``.svg``.
+            It ends in ``.svg``, or where Matplotlib is in ``.png``: see `on`.
 
         Returns
         -------
@@ -66,25 +91,32 @@ class Picture:
         InputError
             If the name ends in something else, or there is no such folder.
         ResourceError
-            If the file cannot be written.
+            If the file cannot be written, or Matplotlib is not installed.
         """
-        target = svg_file(path)
+        target = picture_file(path)
+        content = self.svg.encode() if target.suffix.lower() == ".svg" else as_png(self.matrix)
         with whole_file(target) as file:
-            file.write(self.svg.encode())
+            file.write(content)
         return target
 
 
-def svg_file(path: str | os.PathLike[str]) -> Path:
+def picture_file(path: str | os.PathLike[str]) -> Path:
     """A file for a picture.
 
     Raises
     ------
     InputError
-        If the name does not end in ``.svg``, or there is no such folder.
+        If the name ends neither in ``.svg`` nor in ``.png``, or there is no such folder.
+    ResourceError
+        If it ends in ``.png``, and Matplotlib is not installed.
     """
     target = local_path(path)
-    if target.suffix.lower() != ".svg":
-        raise InputError(f"{target} cannot be written, because the picture is SVG; name a file that ends in .svg")
+    if target.suffix.lower() not in (".svg", ".png"):
+        raise InputError(
+            f"{target} cannot be written, because the picture is SVG or PNG; name a file that ends in .svg or .png"
+        )
+    if target.suffix.lower() == ".png":
+        refuse_without_matplotlib()
     refuse_target(target)
     return target
 
@@ -103,7 +135,8 @@ def picture_of(run: Run, found: Explanation) -> Picture:
     rows, columns = _lines(run, found, "left"), _lines(run, found, "right")
     ids = [np.array([line.id for line in lines], np.int32) for lines in (rows, columns)]
     (joined,) = blocks_of(run, [(ids[0], ids[1])])
-    return Picture(str(drawn(found, rows, columns, joined)))
+    title = f"biclique {found.biclique.id}, {' x '.join(f'{len(side):,}' for side in found.biclique)}"
+    return Picture(str(drawn(found, rows, columns, joined)), Matrix(title, found.names, (rows, columns), joined))
 
 
 def _lines(run: Run, found: Explanation, side: Side) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -29,14 +30,25 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
+    from bicliques.pipeline.proof.verification import Verification
+
 
 #: What people look for here, and where it is.
 _CALLED_ELSEWHERE = {
     "largest": "results.top(n), or bicliques.largest(source, output) to search for no others",
-    "report": "bicliques.report(results.path)",
+    "count": "len(results)",
+    "diff": "bicliques.diff(results.path, other, folder)",
+    "dtypes": "results.schema",
+    "fingerprint": "results.manifest.fingerprint",
+    "info": "results.describe()",
+    "publish": "bicliques.publish(results.path, url)",
     "resume": "bicliques.resume(results.path)",
-    "to_csv": "results.export('csv', path)",
-    "verify": "bicliques.verify(results.path)",
+    "save": "results.export(format, path); results.files are Parquet already",
+    "sort_values": "results.top(n, by)",
+    "to_dict": "results.to_arrow().to_pylist()",
+    "to_json": "results.export('jsonl', path)",
+    "to_numpy": "results.to_arrays()",
+    "to_parquet": "results.files, which are Parquet already",
 }
 
 
@@ -361,6 +373,20 @@ class Results(Forms):
         places = sampled(self.files, n, seed) if self._count else []
         return rows_at(self.files, places, self.schema)
 
+    def verify(self, **how: Any) -> Verification:
+        """Check the run again, from its files alone, as `bicliques.verify` does.
+
+        Parameters
+        ----------
+        **how : object
+            Options of `bicliques.verify`, such as ``sample`` and ``complete``.
+        """
+        return cast("Verification", _call("verify")(self._mined.place, **how))
+
+    def report(self) -> Path:
+        """Write the page of the run, as `bicliques.report` does."""
+        return cast(Path, _call("report")(self._mined.place))
+
     def _told(self) -> list[str]:
         state = "complete" if self.complete else f"not complete: {self.outcome}"
         return [number(self._count, self._what), f"{state}, in {self._mined.store.shown()}"]
@@ -379,6 +405,11 @@ class Results(Forms):
         total = self._mined.ledger().total
         assert isinstance(total, Best)
         return to_batch(total.rows, self._tables())
+
+
+def _call(name: str) -> Callable[..., Any]:
+    """A function of the package, which has those of rooms that are above this one."""
+    return cast("Callable[..., Any]", getattr(import_module("bicliques"), name))
 
 
 def open_results(path: Path) -> Results:

@@ -144,7 +144,7 @@ def test_the_estimator_says_as_much() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
     others = {"mine": ["out"], "largest": ["out"], "diff": ["not there", "out"], "publish": ["out"]}
-    others |= {"refresh": ["not there", "out"]}
+    others |= {"refresh": ["not there", "out"], "arrays": ["not there"]}
     paths = [tmp_path / other for other in ("not there", *others.get(name, []))]
     options = {"generate": {"n_left": 1, "n_right": 1, "edges": 2}}.get(name, {})
     with pytest.raises(errors.BicliqueError) as ended:

@@ -66,6 +66,28 @@ def test_every_form_of_a_table_gives_the_bicliques_of_the_definition(form: str) 
     assert (model.rows_.shape[1], model.columns_.shape[1]) == TABLE.shape == (len(TABLE), model.n_features_in_)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame])
+def test_rows_are_in_the_biclusters_of_whose_columns_they_have_all(form: Any) -> None:
+    model = bq.MaximalBicliques(min_left=2, workers=0).fit(TABLE)
+    other = (np.random.default_rng(1).random((30, 9)) < 0.7).astype(np.int64)
+    expected = [[bool(row[columns].all()) for columns in model.columns_] for row in other]
+    assert model.transform(form(other)).tolist() == expected
+    assert 0 < np.mean(expected) < 1
+    assert (model.transform(TABLE) == model.rows_.T).all(), "a maximal biclique has all rows that it can have"
+    assert len(model.get_feature_names_out()) == len(model.rows_)
+    with pytest.raises(InputError, match="min_weight"):
+        model.transform(other * 3)
+    weighed = bq.MaximalBicliques(min_left=2, min_weight=3, workers=0).fit(TABLE * 3)
+    assert (weighed.transform(other * 3) == model.transform(other)).all()
+    assert not weighed.transform(other * 2).any()
+
+
+def test_the_label_of_a_row_is_its_best_bicluster() -> None:
+    table = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]])
+    assert bq.MaximalBicliques(workers=0).fit(table).labels_.tolist() == [0, 0, -1, 1]
+    assert bq.MaximalBicliques(min_left=3, workers=0).fit(table).labels_.tolist() == [-1] * 4
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_thresholds_and_empty_rows_leave_the_numbers_of_rows_and_columns_as_they_are(seed: int) -> None:
     table = np.random.default_rng(seed).random((14, 12)) < 0.4

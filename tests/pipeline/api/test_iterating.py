@@ -6,6 +6,7 @@ import gc
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bicliques as bq
@@ -32,6 +33,33 @@ def test_they_are_those_that_mine_lists(source: Path, tmp_path: Path) -> None:
     listed = bq.mine(source, tmp_path / "run", workers=0, progress=False, report=False)
     assert pairs(found) == pairs(listed)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "run"]
+
+
+@pytest.mark.parametrize("names", [np.arange(40) + 7, np.array([f"v{k}" for k in range(40)])], ids=["integers", "text"])
+def test_arrays_in_give_the_same_as_arrays_out(names: np.ndarray, tmp_path: Path) -> None:
+    left, right = names[EDGES[:, 0]], names[EDGES[:, 1]]
+    found = bq.arrays(left, right, min_left=2, folder=tmp_path, workers=0)
+    members = [
+        [part.tolist() for part in np.split(values, starts[1:-1])]
+        for starts, values in ((found.left_indptr, found.left), (found.right_indptr, found.right))
+    ]
+    assert found.left_indptr.dtype == found.right_indptr.dtype == np.int64
+    assert pairs(zip(*members, strict=True)) == pairs(bq.maximal_bicliques((left, right), min_left=2, workers=0))
+    assert len(members[0]) > 50
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arrays_of_which_none_is_large_enough_are_empty() -> None:
+    found = bq.arrays([1, 2], [3, 4], min_left=2, workers=0)
+    assert [each.tolist() for each in found] == [[0], [], [0], []]
+
+
+@pytest.mark.parametrize("ends", [([1, 2], [3]), (5, [3]), ([[1]], [[2]])])
+def test_arrays_that_are_no_ends_of_edges_are_refused(ends: tuple[object, object]) -> None:
+    with pytest.raises(InputError, match="of one dimension and one length, not of the shapes"):
+        bq.arrays(*ends)
+    with pytest.raises(TypeError, match="min_lft"):
+        bq.arrays([1], [2], min_lft=2)
 
 
 def test_thresholds_and_objects_in_memory_are_taken(tmp_path: Path) -> None:

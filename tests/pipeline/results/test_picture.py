@@ -14,7 +14,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli.main import main
-from bicliques.pipeline.results import picture
+from bicliques.pipeline.results import picture, plotted
 from bicliques.pipeline.results.results import Results
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.notebook import HOSTILE
@@ -115,12 +115,43 @@ def test_it_is_saved_as_svg_or_refused(results: Results, tmp_path: Path, monkeyp
     drawn = results.plot(results[0].id)
     assert drawn.save(tmp_path / "one.svg") == tmp_path / "one.svg"
     assert (tmp_path / "one.svg").read_text() == drawn.svg
-    for name, words in (("one.png", "ends in .svg"), ("no/one.svg", "there is no folder")):
+    for name, words in (("one.gif", "ends in .svg or .png"), ("no/one.svg", "there is no folder")):
         with pytest.raises(InputError, match=words):
             drawn.save(tmp_path / name)
     assert [file.name for file in tmp_path.iterdir()] == ["one.svg"]
     with pytest.raises(ResourceError):
         drawn.save("/proc/one.svg")
+
+
+def test_axes_of_matplotlib_show_the_same_edges_and_holes(results: Results, tmp_path: Path) -> None:
+    drawn = results.plot()
+    axes, root = drawn.on(), parsed(drawn.svg)
+    cells = np.asarray(axes.images[0].get_array())
+    for value, name in ((3, "own"), (2, "near"), (1, "other")):
+        assert (cells == value).sum() == len(squares(root, name)) - has_sign(root, name)
+    assert len(axes.collections[0].get_offsets()) == len(squares(root, "hole")) - has_sign(root, "hole")
+    labels = [[tick.get_text() for tick in axis.get_ticklabels()] for axis in (axes.yaxis, axes.xaxis)]
+    assert labels == [[line.label for line in lines] for lines in drawn.matrix.lines]
+    assert drawn.on(axes) is axes
+    assert drawn.save(tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def has_sign(root: Element, name: str) -> bool:
+    """Whether the legend has a square of a class: all classes that occur."""
+    return len(squares(root, name)) > 0
+
+
+def test_without_matplotlib_a_sentence_says_so_before_anything_is_written(
+    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.setattr(plotted, "find_spec", lambda name: None)
+    drawn = results.plot()
+    for call in (drawn.on, lambda: drawn.save(tmp_path / "one.png")):
+        with pytest.raises(ResourceError, match="needs Matplotlib, which is not installed"):
+            call()
+    assert main(["plot", str(results.path), "--output", str(tmp_path / "one.png")]) == 1
+    assert "save it as SVG" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_marks_are_bounded(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +161,8 @@ def test_marks_are_bounded(results: Results, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_as_text_a_picture_is_a_few_words() -> None:
-    assert repr(picture.Picture("<svg>" + "ü" * 1000)) == "<picture of a biclique, SVG of 2.0 kB>"
+    matrix = plotted.Matrix("", ("left", "right"), ([], []), np.zeros((0, 0), bool))
+    assert repr(picture.Picture("<svg>" + "ü" * 1000, matrix)) == "<picture of a biclique, SVG of 2.0 kB>"
 
 
 def test_the_command_draws_the_same(results: Results, tmp_path: Path, capsysbinary: Any) -> None:
@@ -153,8 +185,8 @@ def test_the_command_draws_the_same(results: Results, tmp_path: Path, capsysbina
     ("words", "why"),
     [
         (
-            ["--output", "one.png"],
-            "one.png cannot be written, because the picture is SVG; name a file that ends in .svg",
+            ["--output", "one.gif"],
+            "one.gif cannot be written, because the picture is SVG or PNG; name a file that ends in .svg or .png",
         ),
         (["--output", "no/one.svg"], "no/one.svg cannot be written, because there is no folder no; make it"),
         (["--json"], "the picture goes to standard output, where --json prints, too; name a file with --output"),

@@ -153,3 +153,17 @@ def test_the_queries_of_the_documentation_run(out: Path, monkeypatch: pytest.Mon
     (out.parent / "OUT").symlink_to(out.name)
     for program in programs:
         exec(program, {})
+
+
+def test_what_people_call_on_results_is_there_or_says_what_to_call(results: bq.Results, tmp_path: Path) -> None:
+    verified = results.verify(sample=3)
+    assert (verified.count, verified.sampled) == (len(results), 3)
+    assert results.report().read_text().startswith("<!doctype html>")
+    results.to_csv(tmp_path / "a.csv")
+    results.export("csv", tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+    for name, advice in (("to_parquet", "results.files"), ("fingerprint", "results.manifest.fingerprint")):
+        with pytest.raises(AttributeError, match=advice):
+            getattr(results, name)
+    with pytest.raises(AttributeError, match=r"call open_run\(folder\).plot\(\)"):
+        getattr(bq, "plot")  # noqa: B009
