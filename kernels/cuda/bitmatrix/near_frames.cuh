@@ -48,7 +48,7 @@ __device__ inline void stand_on(const Near& n, i32 d, const NearBlock& b, i32 at
         f->sets = sets;
         f->total = b.total;
         f->branch = f->top = out0 + n0 + n1;
-        f->next = f->end = f->copied = 0;
+        f->next = f->end = f->copied = f->n_copy = 0;
         f->copy_at = NOBODY;
     }
     __syncwarp();
@@ -104,11 +104,11 @@ __device__ inline void pack_side(const Near& n, const NearFrame* f, i32 side, i3
 // Write the sets of one side as sets of the listed rows. A set has `step` words, which are those of both sides.
 __device__ inline void pack_sets(const Near& n, const NearFrame* f, i32 side, i32 inner, u32* out, i32 step) {
     const i32* rows = inner_of(n, side);
-    ROLLED for (i32 which = 0; which < JOINED; which++) {
+    ROLLED for (i32 which = 0; which < NEAR_SETS; which++) {
         const u32* set = n.bits + set_at(f, which, side);
         ROLLED for (i32 w = 0; w < words_for(inner); w++) {
             i32 i = 32 * w + lane_id(), r = i < inner ? rows[i] : 0;
-            u32 word = warp_ballot(i < inner && (set[r >> 5] >> (r & 31)) & 1);
+            u32 word = warp_ballot(which != JOINED && i < inner && (set[r >> 5] >> (r & 31)) & 1);
             if (lane_id() == 0) out[which * step + w] = word;
         }
     }
