@@ -5,6 +5,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/near_types.cuh"
+#include "bitmatrix/worker.cuh"
 
 // What becomes of a node
 #define ENDS 0      // nothing is found below it

@@ -6,7 +6,6 @@
 // whose vertices have become few gets a problem of its own, so that its rows are short.
 #pragma once
 #include "common/types.cuh"
-#include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
 #define NEAR_DEPTH 128  // frames of a stack
