@@ -48,12 +48,15 @@ class Job(ABC):
     in_bands : bool
         Whether the work is cut into bands (`schemas.bands`), each with a graph and thresholds of its own. Otherwise the
         whole run is one band.
+    cores_write : bool
+        Whether processor cores write and read the rows of a GPU, too, because cuDF does not know of a column.
     """
 
     name: JobName
     reductions: frozenset[Reduction]
     weights: str = "wedges"
     in_bands: bool = False
+    cores_write: bool = False
 
     def __init__(self, search: Search) -> None:
         self.search = search
@@ -232,6 +235,7 @@ class NearMaximal(AllMaximal):
 
     name = "near"
     reductions = frozenset({"core"})
+    cores_write = True
 
     def numbers(self, graph: MiningGraph) -> int:
         """Paths and candidates hold vertices of both sides, and base vertices have the numbers behind the roots."""

@@ -141,23 +141,23 @@ class BitMatrixEngine:
             self._launches[key] = launch.with_blocks(launch.n_blocks // 2)
         return launch.n_blocks > 1
 
-    def can_grow(self, level: int, sieving: bool) -> bool:
+    def can_grow(self, level: int, form: Form) -> bool:
         """Whether a launch of the next level would allow larger problems than one of `level`."""
-        return grows(level, self._needs(sieving), self._sizes)
+        return grows(level, self._needs(form), self._sizes)
 
     @property
     def sifts_much(self) -> bool:
         """Whether a launch without thresholds sifts rows through a large filter."""
         assert self._graph is not None
-        return sifts_much(self._needs(sieving=False), self._graph.graph.n_roots, self._sizes)
+        return sifts_much(self._needs(Form(False, True, sieving=False)), self._graph.graph.n_roots, self._sizes)
 
-    def _needs(self, sieving: bool) -> Needs:
+    def _needs(self, form: Form) -> Needs:
         assert self._graph is not None
-        return Needs.of(self._graph, sieving)
+        return Needs.of(self._graph, form)
 
     def _plan(self, level: int, form: Form) -> Launch:
         """A new launch, in the shape of its level. If not even one block fits, in a shape that the graph needs."""
-        needs = self._needs(form.sieving)
+        needs = self._needs(form)
         usual, smallest = shape(level, needs, self._sizes), smallest_shape(level, needs, self._sizes)
         try:
             return Launch.plan(self._device, *usual, form, self._sizes)
@@ -247,7 +247,7 @@ class _Run(SliceRun[GpuSizes]):
 
     def _launch_for(self, level: int) -> Launch | None:
         """The launch of a level. None when the device has no room for problems of that size."""
-        if level and not self.engine.can_grow(level - 1, self._form.sieving):
+        if level and not self.engine.can_grow(level - 1, self._form):
             return None
         try:
             return self.engine.launch_for(level, self._form)
@@ -259,7 +259,9 @@ class _Run(SliceRun[GpuSizes]):
     @property
     def _form(self) -> Form:
         """The form of the kernel. With thresholds, all that a sieve finds is large enough."""
-        search = self.search
+        search, graph = self.search, self.graph.graph
+        if search.near is not None:
+            return Form(plain=False, measured=True, sieving=True, near=graph.n_roots + graph.n_base)
         if search.largest is not None:
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
@@ -286,7 +288,7 @@ class _Run(SliceRun[GpuSizes]):
         device.clear(self.memory["ready"])
         values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
-        values["record_chunk"] = launch.record_chunk
+        values |= {"record_chunk": launch.record_chunk, "scratch_bytes": launch.scratch_bytes}
         values["pool_limit"] = self._pool_limit
         if (by := self.search.by) and (wanted := self.search.largest) is not None:
             values["measure"] = MEASURES[by, self.graph.graph.root_side == "left"]

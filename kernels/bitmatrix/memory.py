@@ -18,8 +18,8 @@ from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Search
 
-#: The kernels of the engine: the search without and with thresholds, and the bit rows of hubs.
-SEARCH, SIEVE, HUB_BITS = "bitmatrix", "sieve", "hub_bits"
+#: The kernels of the engine: the search without and with thresholds, that for near-bicliques, and the bit rows of hubs.
+SEARCH, SIEVE, NEAR, HUB_BITS = "bitmatrix", "sieve", "near", "hub_bits"
 HUB_BITS_DEFINES: dict[str, int] = {}
 THREADS = 128
 #: Records that a warp takes at a time. All warps together take at most an eighth of the records. Bicliques that one
@@ -165,6 +165,19 @@ def sieve_scratch(row_cap: int, list_cap: int) -> np.dtype:
     return np.dtype([("scratch", scratch(row_cap, list_cap)), ("sieve", sieve(row_cap))], align=True)
 
 
+#: Frames on the stack of a search for near-bicliques, and ``NearFrame``, as in ``cuda/bitmatrix/near_types.cuh``.
+NEAR_DEPTH = 128
+NEAR_FRAME = np.dtype((np.int32, (21,)))
+#: Words of 32 bits that a problem of near-bicliques has in place of a row of the other searches.
+NEAR_WORDS = 32
+
+
+def near_scratch(row_cap: int, n_vertices: int) -> np.dtype:
+    """The memory of a warp that searches for near-bicliques: frames, three numbers per vertex, and bit rows."""
+    n_bytes = NEAR_DEPTH * NEAR_FRAME.itemsize + 4 * (3 * n_vertices + NEAR_WORDS * row_cap)
+    return np.dtype((np.void, -(-n_bytes // 256) * 256))
+
+
 class Form(NamedTuple):
     """What a search asks of the kernel. Each form is a compilation of its own.
 
@@ -180,6 +193,8 @@ class Form(NamedTuple):
         Whether the largest by a measure are wanted.
     sifting : bool
         Whether hash table and filter of a warp are the large ones. See `GpuSizes.many_roots`.
+    near : int
+        Vertices of the graph, if pairs may be missing. Otherwise 0.
     """
 
     plain: bool
@@ -187,14 +202,17 @@ class Form(NamedTuple):
     sieving: bool
     bounded: bool = False
     sifting: bool = False
+    near: int = 0
 
     @property
     def kernel(self) -> str:
         """The kernel that searches."""
-        return SIEVE if self.sieving else SEARCH
+        return NEAR if self.near else SIEVE if self.sieving else SEARCH
 
     def scratch(self, row_cap: int, list_cap: int) -> np.dtype:
         """The memory of a warp."""
+        if self.near:
+            return near_scratch(row_cap, self.near)
         return (sieve_scratch if self.sieving else scratch)(row_cap, list_cap)
 
 
@@ -203,27 +221,30 @@ _SLOTS = 512
 
 
 def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict[str, int]:
-    """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``."""
+    """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``. That for near-bicliques takes its sizes as parameters."""
+    usual = {"BLOCK": THREADS, "POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
+    if form.near:
+        return usual
     own: dict[str, int] = {}
     if form.sieving:
         own = {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
         own["SIEVE_WORDS"] = _sieve_words(row_cap)
-    return own | {
-        "ROW_CAP": row_cap,
-        "LIST_CAP": list_cap,
-        "BLOCK": THREADS,
-        "PLAIN": int(form.plain),
-        "MEASURED": int(form.measured),
-        "POLL": sizes.poll,
-        "GIVE_MIN": sizes.give_min,
-        "WINDOW_WORDS": sizes.window_words,
-        "LEAST_SIFTED": sizes.least_sifted,
-        "ROOTS_PER_WEDGE": sizes.roots_per_wedge,
-        "SHARED_SLOTS": _SLOTS << form.sifting,
-        "NARROW": sizes.narrow,
-        "MIN_BLOCKS": sizes.min_blocks,
-        "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
-    }
+    return (
+        usual
+        | own
+        | {
+            "ROW_CAP": row_cap,
+            "LIST_CAP": list_cap,
+            "PLAIN": int(form.plain),
+            "MEASURED": int(form.measured),
+            "WINDOW_WORDS": sizes.window_words,
+            "LEAST_SIFTED": sizes.least_sifted,
+            "ROOTS_PER_WEDGE": sizes.roots_per_wedge,
+            "SHARED_SLOTS": _SLOTS << form.sifting,
+            "NARROW": sizes.narrow,
+            "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
+        }
+    )
 
 
 @dataclass
@@ -234,6 +255,7 @@ class Launch:
     n_blocks: int
     n_warps: int
     scratch: Any
+    scratch_bytes: int
     record_chunk: int
 
     @classmethod
@@ -260,7 +282,7 @@ class Launch:
         n_blocks = min(n_blocks, fitting)
         n_warps = n_blocks * per_block
         chunk = min(max(sizes.records // (8 * n_warps), _LEAST_CHUNK), _MOST_CHUNK)
-        return cls(defines, n_blocks, n_warps, device.empty(n_warps * each, np.uint8), chunk)
+        return cls(defines, n_blocks, n_warps, device.empty(n_warps * each, np.uint8), each, chunk)
 
     def with_blocks(self, n_blocks: int) -> Launch:
         """The same with fewer blocks, in the same scratch memory."""

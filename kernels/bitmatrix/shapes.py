@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bicliques.kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, Form, GpuSizes, defines_of
+from bicliques.kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, NEAR_WORDS, Form, GpuSizes, defines_of
 from bicliques.kernels.gpu.device_graph import DeviceGraph
 from bicliques.kernels.gpu.source import Variant
 
@@ -15,6 +15,8 @@ from bicliques.kernels.gpu.source import Variant
 _GROWTH = 8
 #: Rows of the smallest shape, unless the sizes say less.
 _LEAST_ROWS = 1024
+#: Rows with which the words of a problem of near-bicliques have numbers of 31 bits.
+_MOST_ROWS = (1 << 25) - 128
 
 
 class Shape(NamedTuple):
@@ -39,9 +41,16 @@ class Needs(NamedTuple):
     list: int
 
     @classmethod
-    def of(cls, graph: DeviceGraph, sieving: bool) -> Needs:
-        """Bounds for a graph. A word problem has at most 64 base vertices, and a problem of a sieve has any number."""
-        rows = graph.graph.n_roots if sieving else graph.max_rows
+    def of(cls, graph: DeviceGraph, form: Form) -> Needs:
+        """Bounds for a graph. A word problem has at most 64 base vertices, and a problem of a sieve has any number.
+
+        A problem of near-bicliques has bit rows in both directions, and is no larger than the device can count.
+        """
+        n_roots, n_base = graph.graph.n_roots, graph.graph.n_base
+        if form.near:
+            words = 2 * (n_roots + 32) * (n_base + 32) // 32 + 32 * form.near
+            return cls(min(words // NEAR_WORDS, _MOST_ROWS) + 1, 1)
+        rows = n_roots if form.sieving else graph.max_rows
         return cls(rows + 128, 4 * graph.max_root_degree + 4096)
 
 
@@ -101,6 +110,7 @@ def shipped() -> list[Variant]:
     forms = [*(Form(*mode) for mode in modes), Form(False, True, sieving=True, bounded=True)]
     large = [shape(level, Needs(1 << 30, 1 << 30), sizes) for level in (1, 2)]
     usual = [(each, form) for each in shapes for form in forms]
+    usual.append((shapes[0], Form(False, True, sieving=True, near=1)))
     usual += [(shapes[-1], form._replace(sifting=True)) for form in forms if not form.sieving]
     hubs = [(each, form) for each in large for form in forms if form.sieving and not form.bounded]
     searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each, form in usual + hubs]

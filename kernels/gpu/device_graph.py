@@ -9,7 +9,7 @@ from bicliques.kernels.gpu.pack import Members
 from bicliques.kernels.gpu.records import WORD_BITS
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.search import Search
+from bicliques.schemas.search import Near, Search
 
 
 class DeviceGraph:
@@ -48,7 +48,8 @@ def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:
     """Launch parameters that say what counts as a result, by root and base side."""
     left, right = (search.min_left, search.max_left), (search.min_right, search.max_right)
     (min_root, max_root), (min_base, max_base) = (left, right) if graph.root_side == "left" else (right, left)
-    unlimited = int(np.iinfo(OFFSET).max)
+    unlimited, near = int(np.iinfo(OFFSET).max), search.near or Near(0, 0, 0)
+    near_root, near_base = (near.left, near.right) if graph.root_side == "left" else (near.right, near.left)
     return {
         "prove": search.mode != "count",
         "list": search.mode == "list",
@@ -57,4 +58,7 @@ def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:
         "max_base": unlimited if max_base is None else max_base,
         "min_root": min_root,
         "max_root": unlimited if max_root is None else max_root,
+        "near_pairs": -1 if near.pairs is None else near.pairs,
+        "near_root": near_root,
+        "near_base": near_base,
     }

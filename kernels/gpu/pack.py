@@ -45,7 +45,13 @@ class Members:
 
 
 def pack(
-    device: Device, members: Members, records: Any, n_records: int, values: Any, in_blocks: bool = False
+    device: Device,
+    members: Members,
+    records: Any,
+    n_records: int,
+    values: Any,
+    in_blocks: bool = False,
+    near: bool = False,
 ) -> Bicliques:
     """Bicliques in dense ids of the user's sides, ascending. All arrays are on the device, which may be writing them.
 
@@ -60,6 +66,8 @@ def pack(
         For each record, its base vertices, then its root ranks.
     in_blocks : bool
         Whether rows are put into the blocks of `schemas.blocks`. Otherwise they have the order of the records.
+    near : bool
+        Whether it is behind the members how many pairs are missing.
 
     Raises
     ------
@@ -88,13 +96,15 @@ def pack(
     out = {side: device.empty(int(totals[side]), VERTEX) for side in _SIDES}
     first, ids = device.empty(n, VERTEX), device.empty(n, ID)
     fields |= {f"{side}_offsets": offsets[side] for side in _SIDES} | {f"{side}_out": out[side] for side in _SIDES}
-    _enqueue(device, n_blocks, fields | {"first": first, "ids": ids}, numbers | {"writing": 1})
+    missing = {"missing": device.empty(n, VERTEX)} if near else {}
+    _enqueue(device, n_blocks, fields | missing | {"first": first, "ids": ids}, numbers | {"writing": 1})
     base, root = (
         (device.view(offsets[side], OFFSET, 0, n + 1), device.view(out[side], VERTEX, 0, int(totals[side])))
         for side in _SIDES
     )
     left, right = (root, base) if members.root_is_left else (base, root)
-    return Bicliques(*left, *right, device.view(first, VERTEX, 0, n), device.view(ids, ID, 0, n))
+    numbered = device.view(first, VERTEX, 0, n), device.view(ids, ID, 0, n)
+    return Bicliques(*left, *right, *numbered, *(device.view(each, VERTEX, 0, n) for each in missing.values()))
 
 
 def _enqueue(device: Device, n_blocks: int, fields: dict[str, Any], numbers: dict[str, int]) -> None:

@@ -25,7 +25,7 @@ PACK_PARAMS = np.dtype(
             "records values n_records "
             "base_indptr base_members base_alone base_hashes base_lengths base_offsets base_out "
             "root_indptr root_members root_alone root_hashes root_lengths root_offsets root_out "
-            "before ended first ids root_is_left writing keys key_step order"
+            "before ended first ids root_is_left writing keys key_step order missing"
         ).split()
     ]
 )

@@ -37,7 +37,7 @@ from bicliques.schemas.totals import Best, Found
 from bicliques.schemas.work import Engine, Slice, Subtrees
 
 
-def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicliques:
+def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray, near: bool = False) -> Bicliques:
     """Bicliques in dense ids of the user's sides.
 
     Parameters
@@ -45,7 +45,7 @@ def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
     records : ndarray of `layout.RECORD`
         ``n_root == 0`` marks a hole, which is no biclique.
     values : ndarray, int32
-        For each record, its base vertices, then its root ranks.
+        For each record, its base vertices, then its root ranks. If `near`, then how many pairs are missing.
     """
     records = records[records["n_root"] > 0]
     n_base, n_root, at = (np.ascontiguousarray(records[name]) for name in ("n_base", "n_root", "at"))
@@ -55,9 +55,9 @@ def unpack(graph: MiningGraph, records: np.ndarray, values: np.ndarray) -> Bicli
     _smallest(values, at + n_base, n_root, smallest)
     first = np.asarray(graph.root_members)[np.asarray(graph.root_members_indptr)[smallest]]
     sums = _sums(values, at + n_base, n_root, graph.root_hash), _sums(values, at, n_base, graph.base_hash)
-    if graph.root_side == "left":
-        return Bicliques(*root, *base, first.astype(VERTEX), mixed(*sums).view(ID))
-    return Bicliques(*base, *root, first.astype(VERTEX), mixed(*sums[::-1]).view(ID))
+    is_left = graph.root_side == "left"
+    sides, ids = ((*root, *base), mixed(*sums)) if is_left else ((*base, *root), mixed(*sums[::-1]))
+    return Bicliques(*sides, first.astype(VERTEX), ids.view(ID), values[at + n_base + n_root] if near else None)
 
 
 def _sums(values: np.ndarray, at: np.ndarray, n: np.ndarray, hashes: np.ndarray) -> np.ndarray:
@@ -329,18 +329,18 @@ class SliceRun(Generic[S]):
 
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory
-        n_records = min(int(queue["rows"]), memory.entries("records"))
+        n_records, near = min(int(queue["rows"]), memory.entries("records")), self.search.near is not None
         if n_records == 0:
             return
         try:
             members, in_blocks = self.graph.members(device), self.emit.on_device
-            batch = pack(device, members, memory["records"], n_records, memory["values"], in_blocks)
+            batch = pack(device, members, memory["records"], n_records, memory["values"], in_blocks, near)
             if not self.emit.on_device:
                 batch = Bicliques(**{name: device.download(array) for name, array in batch.arrays.items()})
         except (MemoryError, DeviceMemoryError):  # a small device; the host has room for it
             n_values = min(int(queue["values"]), memory.entries("values"))
             records = device.read(memory["records"], RECORD, 0, n_records)
-            batch = unpack(self.graph.graph, records, device.read(memory["values"], VERTEX, 0, n_values))
+            batch = unpack(self.graph.graph, records, device.read(memory["values"], VERTEX, 0, n_values), near)
         if len(batch):
             self.emit(batch)
 

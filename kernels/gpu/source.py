@@ -12,6 +12,7 @@ KERNELS = {
     "bitmatrix": "bitmatrix/bitmatrix.cu",
     "cumbe": "cumbe/cumbe.cu",
     "hub_bits": "bitmatrix/hub_bits.cu",
+    "near": "bitmatrix/near.cu",
     "pack": "common/pack.cu",
     "row_hashes": "common/row_hashes.cu",
     "sieve": "bitmatrix/sieve.cu",

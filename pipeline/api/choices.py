@@ -82,6 +82,8 @@ class Asked:
             build=record(BuildOptions, given),
             ingest=record(IngestOptions, given),
         )
+        if options.search.near is not None and given.get("write_on") == "gpu":
+            raise InputError("the GPU cannot write how many pairs are missing: leave --write-on gpu out")
         return cls(
             options=options,
             limits=record(RunLimits, given),

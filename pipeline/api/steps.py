@@ -306,7 +306,12 @@ def _get_ready_to_prove(run: Run, on_device: bool) -> None:
 
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
     """Whether the GPUs that mine read the parts back, too."""
-    if not _platform(run).works_with_cudf or run.job.rows != "slices" or run.store.url is not None:
+    if (
+        not _platform(run).works_with_cudf
+        or run.job.rows != "slices"
+        or run.job.cores_write
+        or run.store.url is not None
+    ):
         return False
     with startup.getting_ready():  # it imports cuDF
         from bicliques.pipeline.proof.on_device import why_not  # only where there is a GPU engine

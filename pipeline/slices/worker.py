@@ -196,7 +196,7 @@ def writer_of(run: Run, kind: EngineKind, number: int, write_on: WriteOn) -> Wri
 def _where(run: Run, kind: EngineKind, write_on: WriteOn) -> tuple[Platform, WriteOn]:
     """The platform beside which rows are written, and on which part of it."""
     platform = kind.platform if run.job.rows == "slices" else CORES
-    return platform, "cpu" if run.job.looks_on else write_on
+    return platform, "cpu" if run.job.looks_on or run.job.cores_write else write_on
 
 
 def _take_less(server: Server, run: Run, task: SliceTask, error: DeviceMemoryError) -> None:

@@ -15,6 +15,8 @@ from bicliques.kernels.bitmatrix import layout as bitmatrix
 from bicliques.kernels.bitmatrix.memory import (
     HUB_DEPTH,
     HUB_FRAME,
+    NEAR_DEPTH,
+    NEAR_FRAME,
     SIEVE_DEPTH,
     SIEVE_FRAME,
     GpuSizes,
@@ -47,6 +49,7 @@ LAYOUTS: dict[tuple[str, str], np.dtype] = {
     ("bitmatrix/worker.cuh", "Scratch"): scratch(_SIZES.row_cap, _SIZES.list_cap),
     ("bitmatrix/sieve_types.cuh", "Sieve"): sieve(_SIZES.row_cap),
     ("bitmatrix/sieve_types.cuh", "SieveScratch"): sieve_scratch(_SIZES.row_cap, _SIZES.list_cap),
+    ("bitmatrix/near_types.cuh", "NearFrame"): NEAR_FRAME,
     ("cumbe/types.cuh", "CumbeItem"): cumbe.CUMBE_ITEM,
     ("cumbe/types.cuh", "CumbeQueue"): cumbe.CUMBE_QUEUE,
     ("cumbe/types.cuh", "Shelf"): cumbe.SHELF,
@@ -59,7 +62,18 @@ SIZES = {
     ("bitmatrix/sieve_types.cuh", "SieveFrame"): SIEVE_FRAME.itemsize,
     ("cumbe/types.cuh", "Level"): 4 * cumbe.LEVEL_INTS,
 }
-OF_THE_KERNEL = {"PackSide", "OfList", "SideSums", "WarpShared", "Worker", "Problem", "Span", "Place"}
+OF_THE_KERNEL = {
+    "PackSide",
+    "OfList",
+    "SideSums",
+    "WarpShared",
+    "Worker",
+    "Problem",
+    "Near",
+    "NearSide",
+    "Span",
+    "Place",
+}
 
 #: File -> the numbers of the host that its macros must equal. Launchers define some of them from the options of memory.
 #: Because the defaults are the same, the budget measures the kernels that run.
@@ -82,6 +96,7 @@ CONSTANTS: dict[str, dict[str, int]] = {
         "MIN_BLOCKS": _SIZES.min_blocks,
     },
     "bitmatrix/sieve_types.cuh": {"SIEVE_DEPTH": SIEVE_DEPTH},
+    "bitmatrix/near_types.cuh": {"NEAR_DEPTH": NEAR_DEPTH},
     "bitmatrix/bound.cuh": {
         "BY_EDGES": measures.EDGES,
         "BY_VERTICES": measures.VERTICES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -19,6 +20,7 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.layout import PHASES
 from bicliques.kernels.gpu.records import NOBODY
+from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas import blocks
 from bicliques.schemas.emit import emit_to, nowhere
 from bicliques.schemas.errors import DeviceMemoryError
@@ -28,9 +30,11 @@ from bicliques.schemas.work import EVERYTHING, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
+from tests.kernels.suite_near import NearSuite, questions
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.bands import band
 from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, DEVICE, bitmatrix, cumbe, everything
+from tests.support.near import near_graph
 from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
@@ -213,6 +217,76 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
             work = engine.mine(graph, work, Search("count"), Limits(seconds=0.0), nowhere).left_over
             slices += 1
             assert slices < 100
+
+
+@pytest.mark.values
+class TestNearBicliquesOfTheBitMatrixEngine(NearSuite):
+    subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
+
+    near_cases = 30
+
+    def test_nodes_are_given_away_with_their_bit_rows(self):
+        """A warp that takes one begins at once. To open it anew takes a walk over edges."""
+        device = EmulatedDevice(3, n_multiprocessors=4)
+        engine = BitMatrixEngine(device, BITMATRIX["usual"]._replace(warps=16, poll=1, give_min=0))
+        graph, search, truth = _near_question(20)
+        found = engine.mine(graph, everything(graph), search, Limits(), nowhere)
+        assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
+        assert found.stats.launches == 1
+        given = device.read(engine._memory["given"], ITEM, 0, int(found.stats.counters["given"]))
+        assert np.count_nonzero(given["closure_at"] != NOBODY) > 16
+        assert np.count_nonzero(given["bound"] > 0) > 0, "one copy serves for children that are given away later"
+
+    @pytest.mark.parametrize("row_cap", [2, 6])
+    def test_problems_without_room_are_opened_anew_or_go_to_another_launch(self, row_cap):
+        engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(row_cap=row_cap))
+        graph, search, truth = _near_question(16)
+        found = engine.mine(graph, everything(graph), search, Limits(), nowhere)
+        assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
+        assert found.stats.launches > 1 if row_cap == 2 else found.stats.counters["given"] > 100
+
+    def test_problems_that_fit_on_no_device_are_mined_by_the_cpu_engine(self, monkeypatch):
+        monkeypatch.setattr(BitMatrixEngine, "can_grow", lambda self, level, form: False)
+        engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(row_cap=2))
+        graph, search, truth = _near_question(16)
+        found = engine.mine(graph, everything(graph), search, Limits(), nowhere)
+        assert (found.count, found.fingerprint) == (truth.count, truth.fingerprint)
+        assert found.stats.cpu_nodes > 0
+
+    @pytest.mark.parametrize("other", [CpuEngine, ReferenceEngine])
+    def test_it_continues_what_another_engine_has_left_over(self, other):
+        graph, search, truth = _near_question(12)
+        engines, work, count, total, turn = (bitmatrix("tightest")(), other()), everything(graph), 0, 0, 0
+        while len(work):
+            found = engines[turn % 2].mine(graph, work, search, Limits(rows=max(1, truth.count // 9)), nowhere)
+            count, total = count + found.count, (total + found.fingerprint) % 2**64
+            work, turn = found.left_over, turn + 1
+        assert (count, total) == (truth.count, truth.fingerprint)
+        assert turn > 4
+
+    def test_the_host_unpacks_missing_pairs_when_the_device_has_no_room(self, monkeypatch):
+        def full(*arguments):
+            raise MemoryError
+
+        batches: list[list] = [[], []]
+        graph, search, truth = _near_question(12)
+        for rows in batches:
+            emit = emit_to(
+                lambda found, rows=rows: rows.extend(zip(found.ids.tolist(), found.missing.tolist(), strict=True))
+            )
+            bitmatrix("usual")().mine(graph, everything(graph), replace(search, mode="list"), Limits(), emit)
+            monkeypatch.setattr("bicliques.kernels.gpu.slice_run.pack", full)
+        assert sorted(batches[0]) == sorted(batches[1])
+        assert len(batches[0]) == truth.count > 10
+        assert all(missing == 1 for _, missing in batches[0])
+
+
+@functools.cache
+def _near_question(n: int):
+    """A graph of n x n vertices, a search for its groups with one missing pair, and how many there are."""
+    graph = near_graph(random_edges(np.random.default_rng(5), n, n, 0.5), questions(1, 1)[0])
+    search = replace(questions(1, 1)[0], mode="fingerprint", min_left=3, min_right=3)
+    return graph, search, run(CpuEngine(), graph, search)
 
 
 def sparse_hubs(n_roots: int, seed: int) -> np.ndarray:

@@ -1,6 +1,6 @@
-// Walks over the neighbours of many base vertices. Warp-level.
+// Walks over the neighbours of many base vertices, or of many roots. Warp-level.
 //
-// The lists of 32 base vertices are one range at a time, and each lane takes one entry of it. So short lists keep all
+// The lists of 32 vertices are one range at a time, and each lane takes one entry of it. So short lists keep all
 // lanes busy, as long ones do.
 #pragma once
 #include "common/types.cuh"
@@ -41,10 +41,10 @@ __device__ __forceinline__ Part part_between(i32 u, i32 first, i32 last) {
     return {at + begin, lower_bound(params.base_indices + at, n, last) - begin};
 }
 
-// Call see(owner, v) for every entry v of the parts of all lanes; `owner` is the lane with the part. All lanes call it
-// together, with v = NOBODY where a lane has no entry.
+// Call see(owner, v) for every entry v of the parts of all lanes, in `indices`; `owner` is the lane with the part. All lanes
+// call it together, with v = NOBODY where a lane has no entry.
 template <class See>
-__device__ inline void each_entry(const Part& part, const See& see) {
+__device__ inline void each_entry_of(const i32* indices, const Part& part, const See& see) {
     i32 before = sum_below(part.n), total = from(before + part.n, 31);
     i64 offset = part.at - before;
     ROLLED for (i32 chunk = 0; chunk < total; chunk += 32 * WALK_AHEAD) {
@@ -58,13 +58,17 @@ __device__ inline void each_entry(const Part& part, const See& see) {
             for (i32 step = 16; step; step >>= 1)
                 if (from(before, owner[k] + step) <= at) owner[k] += step;
             i64 where = from(offset, owner[k]) + at;
-            v[k] = at < total ? params.base_indices[where] : NOBODY;
+            v[k] = at < total ? indices[where] : NOBODY;
         }
 #pragma unroll
         for (i32 k = 0; k < WALK_AHEAD; k++)
             if (chunk + 32 * k < total) see(owner[k], v[k]);
     }
 }
+
+// The same where the parts are of base vertices.
+template <class See>
+__device__ inline void each_entry(const Part& part, const See& see) { each_entry_of(params.base_indices, part, see); }
 
 // Call see(i, v) for every neighbour v of every base[i]; see is called by all lanes together, v may be NOBODY.
 template <class See>

@@ -62,7 +62,7 @@ __device__ __noinline__ void count_size(i64 n_base, i64 n_root) { add_size(&para
 // call `written`.
 __device__ inline i32 admit(Worker& w, i32 n_base, i32 n_root, SideSums base, SideSums root) {
     if (MEASURED && !is_wanted(&params, base.members, root.members)) return 0;
-    if (params.list && !make_room(w, (i64)n_base + n_root)) return -1;
+    if (params.list && !make_room(w, (i64)n_base + n_root + NEAR)) return -1;
     if (!within_limit()) return -1;
     w.count += 1;
     if (MEASURED && params.sizes != 0 && lane_id() == 0) count_size(base.members, root.members);
@@ -75,7 +75,7 @@ __device__ inline void written(Worker& w, i32 n_base, i32 n_root) {
     Record record = {w.value_at, n_base, n_root};
     if (lane_id() == 0) params.records[w.record_at] = record;
     w.record_at += 1;
-    w.value_at += (i64)n_base + n_root;
+    w.value_at += (i64)n_base + n_root + NEAR;
     __syncwarp();
 }
 

@@ -20,6 +20,11 @@ __device__ __forceinline__ bool is_stopped() { return load_now(&params.queue->st
 // Work that had to be written down does not fit, so the slice is void. One lane calls this.
 __device__ __forceinline__ void overflow() { atomicExch(&params.queue->overflow, 1); }
 
+// An item with this path, which is in the pool, and these candidates.
+__device__ __forceinline__ Item path_item(i64 path_at, i32 n_path, i64 cand_at, i32 n_cand, i32 begin, i32 end, i32 fresh) {
+    return {PATH, NOBODY, path_at, NOBODY, cand_at, n_path, 0, n_cand, begin, end, fresh};
+}
+
 // Write an item down for the host: unfinished work of a slice that ends, or work that needs more scratch memory.
 __device__ inline void put_down(const Item& item, Item* items, i64 n_items, u64* used) {
     if (lane_id() == 0) {
@@ -153,6 +158,15 @@ __device__ inline void publish(i64 slot, i32 n, const Item& item) {
         *(volatile i32*)&params.ready[slot + i] = GIVEN;
     }
     __syncwarp();
+}
+
+// Hand an item on to any warp, or to the host if no warp can have it.
+__device__ inline void pass_on(const Item& item) {
+    i64 slot = reserve_given(1);
+    if (slot != NOBODY)
+        publish(slot, 1, item);
+    else
+        leave_over(item);
 }
 
 // Hand over the items of the first n lanes: to any warps, or to the host if no warp can have them.

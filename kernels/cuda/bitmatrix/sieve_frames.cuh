@@ -16,11 +16,6 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// An item with this path, which is in the pool, and these candidates.
-__device__ __forceinline__ Item path_item(i64 path_at, i32 n_path, i64 cand_at, i32 n_cand, i32 begin, i32 end, i32 fresh) {
-    return {PATH, NOBODY, path_at, NOBODY, cand_at, n_path, 0, n_cand, begin, end, fresh};
-}
-
 // Describe the children of a frame from `next + begin` on, with its lists in the pool. False when the pool is full.
 __device__ __noinline__ bool describe_sieve(const Worker& w, const SieveFrame& f, i32 begin, Item* item) {
     i32 n_cand = f.n_rows - f.next;
@@ -150,15 +145,6 @@ __device__ __noinline__ bool give_sieve(Worker& w, i32 depth, i32 wanted) {
         return true;
     }
     return false;
-}
-
-// Hand an item on to any warp, or to the host if no warp can have it.
-__device__ inline void pass_on(const Item& item) {
-    i64 slot = reserve_given(1);
-    if (slot != NOBODY)
-        publish(slot, 1, item);
-    else
-        leave_over(item);
 }
 
 // Make child j of a frame an item of its own, because there is no room for it here. The slice is void if the pool is

@@ -42,6 +42,9 @@
 #ifndef BOUNDED
 #define BOUNDED 0  // 1: with a measure and a bound that it has to reach, which prune the search
 #endif
+#ifndef NEAR
+#define NEAR 0  // 1: pairs may be missing, and behind the members of a biclique is how many
+#endif
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS (SIEVING ? 512 : 1024)  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
@@ -168,4 +171,8 @@ struct Params {
     i64 measure;          // what the largest have most of: bound.cuh; 0: all bicliques are wanted
     u64* top;             // the largest measures that were emitted: bound.cuh
     i64 n_top;            // as many as are wanted; 0: bicliques that are emitted do not raise the bound
+    i64 scratch_bytes;    // of a warp that searches for near-bicliques: near_types.cuh
+    i64 near_pairs;       // how many pairs may be missing in all; -1: any number
+    i64 near_root;        // in how many of them each root may be
+    i64 near_base;
 };

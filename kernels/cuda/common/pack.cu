@@ -41,6 +41,7 @@ struct PackParams {
     void* keys;          // of each record, 0 for a hole; the first launch writes them, if wanted
     i64 key_step;        // more than any list of the right side has, if keys have 32 bits; 0 if they have 64
     const i32* order;    // the numbers of the n_records rows, in the order in which they are written; or none
+    i32* missing;        // how many pairs of the row are no edges, which is behind its members; or none
 };
 
 __constant__ PackParams params;
@@ -149,6 +150,7 @@ __device__ inline void write_numbers(bool is_row, i64 row, const Record& record)
     OfList root = read_lists(params.root, record.at + record.n_base, record.n_root);
     if (!is_row) return;
     params.ids[row] = fingerprint_of(&params, base.hashes, root.hashes);
+    if (params.missing) params.missing[row] = params.values[record.at + record.n_base + record.n_root];
     params.first[row] = params.root.members[params.root.alone ? root.least : params.root.indptr[root.least]];
 }
 

@@ -16,6 +16,7 @@ import bicliques as bq
 from bicliques.pipeline.proof.verification import Adjacency
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.search import Search
+from tests.support.emulated import runnable
 from tests.support.near import missing_of, near_pairs
 from tests.support.oracles import random_edges
 from tests.support.runs import rewrite_record, write_edges
@@ -43,17 +44,18 @@ def mined(source: Path) -> Path:
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=str)
-@pytest.mark.parametrize("engine", ["cpu", "reference"])
+@pytest.mark.parametrize("engine", ["cpu", "reference", "bitmatrix"])
 def test_a_run_has_all_near_bicliques_and_what_they_miss(
     asked: dict[str, int], engine: str, source: Path, tmp_path: Path
 ) -> None:
-    results = bq.mine(source, tmp_path / "out", engine=engine, ids="dense", **asked, **OWN)
+    with runnable(engine):
+        results = bq.mine(source, tmp_path / "out", engine=engine, ids="dense", **asked, **OWN)
+        counted = bq.count(source, fingerprint=True, sizes=True, engine=engine, **asked, **OWN)
     expected = near_pairs(EDGES, Search(**asked))
     pairs = [(tuple(left), tuple(right)) for left, right in results]
     assert {*pairs} == expected
     assert len(pairs) == len(expected) > 5
     assert results.to_arrow()["missing"].to_pylist() == [missing_of(EDGES, pair) for pair in pairs]
-    counted = bq.count(source, fingerprint=True, sizes=True, engine=engine, **asked, **OWN)
     assert (counted.count, counted.fingerprint) == (len(pairs), results.manifest.fingerprint)
     assert counted.sizes == results.sizes()
     assert bq.verify(tmp_path / "out").count == len(pairs)
