@@ -27,9 +27,9 @@ from bicliques.pipeline.results.surprise import Surprise
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
-from tests.pipeline.results.test_picture import parsed, squares
 from tests.support.notebook import HOSTILE
 from tests.support.runs import random_edges, write_edges
+from tests.support.svg import SVG, parsed, squares
 
 EDGES = random_edges(14, 12, 0.72, 42)
 THERE = {(3 * u + 5, 7 * v + 1) for u, v in EDGES.tolist()}  # as `write_edges` labels them
@@ -204,7 +204,7 @@ def test_no_label_of_a_missing_pair_is_code(tmp_path: Path) -> None:
     assert all(line.isprintable() for line in str(found).splitlines())
     assert not re.search(r"<(script|img|i>|u>)", found._repr_html_())
     assert {one.tag for one in parsed(out.plot().svg).iter()} <= {
-        f"{{http://www.w3.org/2000/svg}}{tag}" for tag in ("svg", "style", "title", "text", "path")
+        f"{SVG}{tag}" for tag in ("svg", "style", "title", "text", "path")
     }
     page = (out.path / "report.html").read_text()
     assert 'id="holes"' in page
