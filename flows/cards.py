@@ -105,7 +105,7 @@ def _publish_page(results: Results, where: str, keys: Keys) -> None:
         content_of,  # only here, because a run without a page needs it not
     )
 
-    content = content_of(Run.at(results.path))
+    content = content_of(Run.with_holes(results.path))
     rows = [
         {"side": side, "label": one.label, "bicliques": one.bicliques, "neighbours": one.degree}
         for side, found in content.participants.items()

@@ -116,8 +116,7 @@ def finish(
         Says whether the run is refused. Gets what was published, and what went wrong.
     """
     path, problems = results.path, ending.problems
-    has_page = report and not results.has_holes
-    page = _tried(problems, lambda: tasks.report(path), "the page could not be written") if has_page else None
+    page = _tried(problems, lambda: tasks.report(path), "the page could not be written") if report else None
     if not ending.refused:
         _tried(problems, lambda: mark_refused(path, False))  # what has the mark is not published
         if target is not None:

@@ -5,6 +5,9 @@ A biclique that has at most `last` left members, and whose measure is to be `bou
 much smaller than the graph, and each band may have its own root side. The bands are disjoint. So every biclique belongs
 to one of them. The idea is that of progressive bounding (Lyu et al., PVLDB 2020, doi:10.14778/3397230.3397234).
 
+Pairs that are no edges make a measure smaller, and never larger. So the measure of two sizes bounds that of every
+near-biclique of these sizes, and the bands that hold a measure hold every near-biclique that reaches it.
+
 Imports no library.
 """
 
@@ -37,7 +40,7 @@ class Band:
 @dataclass(frozen=True)
 class Reach:
     """What limits the size of a biclique of a graph: no right vertex has more than `left` neighbours, no left one more
-    than `right`.
+    than `right`. A near-biclique may have as many members more as a member of the other side may miss.
     """
 
     left: int
@@ -45,8 +48,9 @@ class Reach:
 
     def within(self, search: Search) -> Reach:
         """The same, if larger sides than the search allows do not count."""
-        left, right = search.max_left or self.left, search.max_right or self.right
-        return Reach(min(left, self.left), min(right, self.right))
+        near = search.near
+        most = (self.left, self.right) if near is None else (self.left + near.right, self.right + near.left)
+        return Reach(min(search.max_left or most[0], most[0]), min(search.max_right or most[1], most[1]))
 
 
 def bands_of(search: Search, bound: int, reach: Reach) -> tuple[Band, ...]:

@@ -11,7 +11,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.leaves import Leaves, bounds_of
@@ -245,7 +248,7 @@ class NearMaximal(AllMaximal):
 class LargestFew(Job):
     """The `Search.largest` largest maximal bicliques by `Search.by`, found by branch and bound."""
 
-    name = "largest"
+    name: JobName = "largest"
     reductions = EVERY_REDUCTION
     in_bands = True
 
@@ -302,6 +305,20 @@ class LargestFew(Job):
         return self.search.largest
 
 
+class LargestNear(LargestFew):
+    """The largest maximal near-bicliques. What `NearMaximal` says of twins and of numbers holds here, too."""
+
+    name = "near-largest"
+    reductions = frozenset({"core"})
+    numbers = NearMaximal.numbers
+
+    @property
+    def zero(self) -> Best:
+        """No rows, which say how many pairs are missing."""
+        none = Bicliques.from_pairs([])
+        return Best(self._k, self.search.by, 0, Bicliques(**none.arrays, missing=np.empty(0, VERTEX)))
+
+
 class _Keeper:
     """An `Emit` that keeps the largest bicliques, and skips those below a bound."""
 
@@ -321,7 +338,7 @@ class _Keeper:
 
 #: All jobs by name.
 JOBS: dict[str, type[Job]] = {
-    job.name: job for job in (AllMaximal, EveryVertex, LargestFew, Marked, NearMaximal, AllSizes)
+    job.name: job for job in (AllMaximal, EveryVertex, LargestFew, LargestNear, Marked, NearMaximal, AllSizes)
 }
 
 
@@ -330,7 +347,7 @@ def job_of(search: Search) -> Job:
     if search.pq is not None:
         return AllSizes(search)
     if search.largest is not None:
-        return LargestFew(search)
+        return LargestFew(search) if search.near is None else LargestNear(search)
     if search.marked:
         return Marked(search)
     if search.near is not None:

@@ -415,10 +415,9 @@ def _check_missing(search: Search) -> None:
             )
         return
     asked = as_option(next(iter(given)))
-    for name in ("containing_left", "containing_right", "per_vertex", "largest", "pq"):
+    for name in ("containing_left", "containing_right", "per_vertex", "pq"):
         if getattr(search, name):
-            other = "--top" if name == "largest" else as_option(name)
-            raise InputError(f"{other} does not know of missing pairs yet: leave it or {asked} out")
+            raise InputError(f"{as_option(name)} does not know of missing pairs yet: leave it or {asked} out")
     for side in ("left", "right"):
         least, size = near.least(side), getattr(search, f"min_{side}")
         if type(size) is int and size < least:

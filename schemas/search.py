@@ -25,7 +25,7 @@ MISSING = ("missing_pairs", "missing_each", "missing_left", "missing_right")
 MOST_MISSING = 16
 
 #: What may be asked of the search tree: see `schemas.jobs`.
-JobName = Literal["all", "largest", "marked", "near", "pq", "vertices"]
+JobName = Literal["all", "largest", "marked", "near", "near-largest", "pq", "vertices"]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ class Search:
         None,
         help="pairs in all that may be no edges in a biclique; docs/holes.md",
         group="thresholds",
-        on=("mine", "count", "flow"),
+        on=("mine", "largest", "count", "flow"),
         metavar="K",
         otherwise="none",
     )
@@ -131,7 +131,7 @@ class Search:
         None,
         help="right members that each left member may miss, and left ones that each right one may",
         group="thresholds",
-        on=("mine", "count", "flow"),
+        on=("mine", "largest", "count", "flow"),
         metavar="K",
         otherwise="none",
     )
@@ -139,7 +139,7 @@ class Search:
         None,
         help="right members that each left member may miss; with --missing-right",
         group="thresholds",
-        on=("mine", "count", "flow"),
+        on=("mine", "largest", "count", "flow"),
         metavar="K",
         otherwise="none",
     )
@@ -147,7 +147,7 @@ class Search:
         None,
         help="left members that each right member may miss; with --missing-left",
         group="thresholds",
-        on=("mine", "count", "flow"),
+        on=("mine", "largest", "count", "flow"),
         metavar="K",
         otherwise="none",
     )

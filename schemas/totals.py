@@ -256,6 +256,7 @@ class Best:
                 "right": pa.LargeListArray.from_arrays(lists[1], self.rows.right),
                 "root": pa.array(self.rows.root),
                 "id": pa.array(self.rows.ids),
+                **({} if self.rows.missing is None else {"missing": pa.array(self.rows.missing)}),
             }
         )
         sink = pa.BufferOutputStream()
@@ -287,6 +288,7 @@ class Best:
             right.values.to_numpy().astype(VERTEX),
             table["root"].to_numpy().astype(VERTEX),
             table["id"].to_numpy().astype(ID),
+            table["missing"].to_numpy().astype(VERTEX) if "missing" in table.column_names else None,
         )
         found = cls(k, by, _count(data["seen"]), rows)
         if (found.count, found.fingerprint) != (data["count"], fingerprint_from(data["fingerprint"])):
@@ -306,7 +308,7 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
     rows : Bicliques
     by : By
         The first key: `schemas.measures.measure`. The second key is the number of edges, and the third the size of the
-        left side.
+        left side. Pairs that are no edges do not count as edges.
 
     Returns
     -------
@@ -320,7 +322,8 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
     if by not in MEASURES:
         raise InputError(f"bicliques are ranked by {', '.join(MEASURES)}, not by {by!r}")
     left, right = (np.diff(indptr).astype(np.int64) for indptr in (rows.left_indptr, rows.right_indptr))
-    return np.stack([measured(left, right, by), left * right, left])
+    edges = left * right if rows.missing is None else left * right - rows.missing
+    return np.stack([edges if by == "edges" else measured(left, right, by), edges, left])
 
 
 def measured(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:

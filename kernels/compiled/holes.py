@@ -19,6 +19,7 @@ def count_missing(
     found: np.ndarray,
     most: np.ndarray,
     joined: np.ndarray,
+    ends: np.ndarray,
 ) -> None:
     """Count the missing pairs of each row, and the most that a member of either side is in.
 
@@ -34,7 +35,10 @@ def count_missing(
         Output: the most of a left member, and of a right one, for each row.
     joined : ndarray of int64
         Scratch, an entry for each right vertex.
+    ends : ndarray of int32
+        Output: the left and the right end of each missing pair in turn, row by row, as many as there is room for.
     """
+    at_end = 0
     for i in range(len(found)):
         n_left, n_right = left_indptr[i + 1] - left_indptr[i], right_indptr[i + 1] - right_indptr[i]
         edges, fewest = 0, n_right
@@ -47,6 +51,9 @@ def count_missing(
                 if at < end and indices[at] == right[j]:
                     own += 1
                     joined[right[j]] += 1
+                elif at_end < len(ends):
+                    ends[at_end], ends[at_end + 1] = left[k], right[j]
+                    at_end += 2
             edges += own
             fewest = min(fewest, own)
         found[i] = n_left * n_right - edges

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
+from bicliques.kernels.compiled.measures import EDGES, value
 from bicliques.kernels.cpu.near_pointers import near_frame
 from bicliques.kernels.cpu.near_workspace import SETS
 from bicliques.kernels.cpu.simd import extract_bits, popcount, trailing_zeros
@@ -141,7 +142,7 @@ def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
     for i in range(words):
         bits[t0 + i] = bits[s0 + i] | bits[c0 + i]
     n0, n1 = _size(bits, t0, w0), _size(bits, t1, w1)
-    if n0 < p.least0 or n1 < p.least1:
+    if n0 < p.least0 or n1 < p.least1 or _size(bits, s0, w0) > p.max0 or _size(bits, s1, w1) > p.max1:
         return 0
     first0, first1, at0, at1 = _NONE, _NONE, 0, 0
     dirty0, dirty1 = True, True
@@ -162,6 +163,10 @@ def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
                 n1, dirty0 = size, True
                 if n1 < p.least1:
                     return 0
+    if p.measure != 0:
+        most = value(p.measure, min(n1, p.max1), min(n0, p.max0))
+        if most - (f.total if p.measure == EDGES else 0) < p.bound:
+            return 0
     counts = p.pairs >= 0 and f.total > 0
     if not _are_joined(bits, s0, w0, s1, t1, f.rows0, w1, p.least1 - slack0, counts):
         return 0

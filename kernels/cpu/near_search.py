@@ -39,6 +39,7 @@ def explore_near(graph, pieces, n_pieces, near, out):
 @compiled
 def _explore(g, pieces, n_pieces, near, out):
     s, p = out.state, near.state
+    p.measure, p.bound, p.max0, p.max1 = s.measure, s.bound, s.max_root, s.max_base
     while True:
         status = _search(g, near, out)
         if status != FINISHED:

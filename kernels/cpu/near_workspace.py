@@ -25,6 +25,7 @@ NEAR_STATE = record(
     "n0 n1 s0 s1 n_met full0 full1 total "  # what is opened: inner vertices, of S, met; those of S that are full
     "depth pending "  # frames, and whether the last one is a leaf that is still to be delivered
     "max_bits max_list max_frames need_bits need_list "  # capacities, and what is needed now
+    "measure bound max0 max1 "  # of the largest, as of `workspace.Output`; most members of a side
     "best best_side best_at "  # the pivot so far: how many candidates it has no edge to
 )
 NEAR_FRAME = record(

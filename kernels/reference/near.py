@@ -39,6 +39,10 @@ Why the result is exact:
    A candidate that R1 has dropped looks excluded then. By 2 it cannot be added to a group that is a result, so it does
    not end a leaf. As a pivot it is as good as any vertex that can be added to S.
 
+Where the largest are wanted, a node also ends when no group below it reaches the bound (`Limits.bound`): a group there
+has no more members of a side than S and C, or than are asked for, and misses what S misses. It ends when S has more
+members of a side than are asked for, too.
+
 With K = 0 every vertex that can be added to S misses nothing, and the tree is that of maximal bicliques.
 """
 
@@ -52,6 +56,7 @@ from bicliques.schemas.bicliques import ID, Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import mixed
+from bicliques.schemas.measures import measure
 from bicliques.schemas.search import Near, Search, Side
 from bicliques.schemas.work import EVERYTHING, Subtrees
 
@@ -92,6 +97,7 @@ class NearTree:
         sides: tuple[Side, Side] = ("left", "right") if graph.root_side == "left" else ("right", "left")
         self.side_of = [sides[x >= n_roots] for x in range(n)]
         self.least = {"left": search.min_left, "right": search.min_right}
+        self.most = {"left": search.max_left, "right": search.max_right}
 
     def piece(self, subtrees: Subtrees, i: int) -> NearNode | None:
         """Node `i` of `subtrees`. None when nothing is found below it."""
@@ -113,7 +119,7 @@ class NearTree:
 
     def biclique(self, node: NearNode) -> Bicliques | None:
         """The group of a leaf, in dense ids of the user's sides. None for other nodes, and for what is left out."""
-        graph, search = self.graph, self.search
+        graph = self.graph
         if node.candidates:
             return None
         roots = [x for x in node.chosen if x < graph.n_roots]
@@ -125,10 +131,6 @@ class NearTree:
         ]
         if graph.root_side == "right":
             members, sums = members[::-1], sums[::-1]
-        if len(members[0]) > (search.max_left or len(members[0])) or len(members[1]) > (
-            search.max_right or len(members[1])
-        ):
-            return None
         found = Bicliques.from_pairs([members], [int(graph.root_members[min(roots)])], mixed(*sums).view(ID))
         return Bicliques(**found.arrays, missing=np.array([self._missing(node.chosen)], np.int32))
 
@@ -144,9 +146,15 @@ class NearTree:
             candidates = kept
         if not all(self._is_joined(x, chosen, candidates, total) for x in chosen):
             return None
+        sizes = []
         for side, least in self.least.items():
-            if sum(self.side_of[x] == side for x in (*chosen, *candidates)) < least:
+            n, own = (sum(self.side_of[x] == side for x in some) for some in ((*chosen, *candidates), chosen))
+            most = self.most[side] or n
+            if n < least or own > most:
                 return None
+            sizes.append(min(n, most))
+        if measure(self.search.by, *sizes) - (total if self.search.by == "edges" else 0) < self.bound:
+            return None
         inside = {*chosen, *candidates}
         excluded = [
             x

@@ -83,7 +83,7 @@ class Mine(_NewRun, _Missing, total=False):
     write_on: Where
 
 
-class Largest(_NewRun, total=False):
+class Largest(_NewRun, _Missing, total=False):
     """Those of `bicliques.largest`."""
 
     top: int | None

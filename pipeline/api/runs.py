@@ -309,11 +309,6 @@ def results_of(path: Path, session: MiningSession | None, report: bool, progress
         raise Interrupted(
             f"stopped with {number(len(results), 'biclique')}; go on with: {how_to_resume(path)}", results
         )
-    if (
-        report
-        and not results.has_holes
-        and results.complete
-        and (session is not None or not (path / REPORT_FILE).exists())
-    ):
+    if report and results.complete and (session is not None or not (path / REPORT_FILE).exists()):
         steps.report(path, progress)
     return results

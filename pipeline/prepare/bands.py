@@ -140,7 +140,10 @@ def make_bands(
         (min_left, min_right) -> the graph for these thresholds, with its root side chosen for it.
     """
     found, most, _ = bounded
-    bound = found.look(core, found.bound) if core.n_roots else 0
+    # each biclique is a part of a near-biclique that is as large, but several may be parts of the same one, or of one
+    # that a filter leaves out
+    is_bound = search.near is None or (search.largest == 1 and not search.has_filters)
+    bound = found.look(core, found.bound) if core.n_roots and is_bound else 0
     graphs, facts = [], []
     for band in bands_of(search, bound, reach):
         graph = prepare(band.first, band.min_right)
@@ -165,7 +168,8 @@ def _ceiling(graph: MiningGraph, search: Search) -> int:
     """A measure that no biclique of a graph within the limits of a search exceeds, by the degrees alone.
 
     A biclique with s members on one side needs as many vertices of degree s on the other side as it has members there.
-    Both sides give a bound, and the smaller one counts.
+    Of a near-biclique they may have as many neighbours fewer as they may miss. Both sides give a bound, and the smaller
+    one counts.
     """
     if graph.n_roots == 0:
         return 0
@@ -175,9 +179,11 @@ def _ceiling(graph: MiningGraph, search: Search) -> int:
         others = np.diff(graph.base_members_indptr if side == "root" else graph.root_members_indptr)
         indptr, indices = getattr(graph, f"{side}_indptr"), getattr(graph, f"{side}_indices")
         degrees = np.add.reduceat(others[indices], indptr[:-1])
+        is_left = (graph.root_side == "left") == (side == "root")
+        if search.near is not None:
+            degrees += search.near.left if is_left else search.near.right
         order = np.argsort(-degrees, kind="stable")
         sizes = np.cumsum(members[order]), degrees[order]
-        is_left = (graph.root_side == "left") == (side == "root")
         left, right = sizes if is_left else sizes[::-1]
         most = search.max_left or int(left.max()), search.max_right or int(right.max())
         ceilings.append(int(measured(np.minimum(left, most[0]), np.minimum(right, most[1]), search.by).max()))

@@ -164,7 +164,7 @@ def _in_bands(run: Run, kept: Restricted, is_compiled: bool, threads: int) -> tu
     """The graph of all bicliques that can be among the largest, and its bands."""
     search, reach = run.options.search, reach_of(kept)
     bounded = Bounded(Found(search), None, kept)
-    if is_compiled:
+    if is_compiled and search.near is None:  # a ceiling takes every pair for an edge
         from bicliques.kernels.graph.ceilings import EdgesByCeiling  # not before it is needed: it imports a compiler
 
         edges = EdgesByCeiling(kept.left, kept.right, run.input["n_left"], run.input["n_right"], search, threads)

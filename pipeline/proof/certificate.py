@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,11 +18,11 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import BandOf
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.schemas.bands import Band, BandCertificate, Certificate, corners_of, gap_in
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import Bicliques, fingerprint
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.manifest import PLAN
-from bicliques.schemas.search import Limits, Search
-from bicliques.schemas.totals import Best
+from bicliques.schemas.search import MISSING, By, Limits, Search
+from bicliques.schemas.totals import Best, keys_of
 from bicliques.schemas.work import Subtrees
 
 
@@ -145,16 +146,40 @@ def count_above(run: Run, total: Best, seconds: float, on_progress: OnProgress) 
             max_left=corner.last,
             min_right=corner.min_right,
             max_right=search.max_right,
+            **{name: getattr(search, name) for name in MISSING},
         )
         work = Subtrees.of_roots(np.arange(graph.n_roots))
-        found = engines.kind("cpu").make(0).mine(graph, work, wanted, Limits(left), nowhere)
+        larger = _Larger(search.by, total.least)
+        if search.near is not None:  # of the right size, and perhaps without so many edges
+            wanted, within = replace(wanted, mode="list"), within & larger.are(total.rows)
+        found = engines.kind("cpu").make(0).mine(graph, work, wanted, Limits(left), larger)
+        counted = (found.count, found.fingerprint) if search.near is None else (larger.count, larger.fingerprint)
         expected = int(within.sum()), int(np.add.reduce(hashes[within], dtype=np.uint64))
         is_done = len(found.left_over) == 0
-        if found.count > expected[0] or (is_done and (found.count, found.fingerprint) != expected):
-            raise IncompleteError(_objection(corner, found.count, expected[0]))
+        if counted[0] > expected[0] or (is_done and counted != expected):
+            raise IncompleteError(_objection(corner, counted[0], expected[0]))
         done += is_done
         on_progress(Progress("prove", done / len(corners), seconds=time.monotonic() - started))
     return Counted(len(corners), done)
+
+
+class _Larger:
+    """An `Emit` that counts rows whose measure is above a number. None: all."""
+
+    on_device = False
+
+    def __init__(self, by: By, above: int | None) -> None:
+        self._by, self._above = by, -1 if above is None else above
+        self.count = self.fingerprint = 0
+
+    def are(self, rows: Bicliques) -> np.ndarray:
+        """Which rows count, as a mask."""
+        larger: np.ndarray = keys_of(rows, self._by)[0] > self._above
+        return larger
+
+    def __call__(self, batch: Bicliques) -> None:
+        rows = batch.pick(np.flatnonzero(self.are(batch)))
+        self.count, self.fingerprint = self.count + len(rows), (self.fingerprint + fingerprint(rows)) % 2**64
 
 
 def _objection(corner: Band, found: int, listed: int) -> str:

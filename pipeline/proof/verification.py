@@ -69,10 +69,29 @@ class Adjacency:
         ndarray, shape (rows,), int64, and ndarray, shape (rows, 2), int64
         """
         found, most = np.empty(len(rows), np.int64), np.empty(2 * len(rows), np.int64)
+        self._look(rows, found, most, np.empty(0, np.int32))
+        return found, most.reshape(-1, 2)
+
+    def holes(self, rows: Bicliques) -> tuple[np.ndarray, np.ndarray]:
+        """The left and the right ends of all missing pairs of rows that say how many they have, row by row, int32.
+
+        Raises
+        ------
+        IncompleteError
+            If a row has more or fewer of them.
+        """
+        assert rows.missing is not None
+        found, most = np.empty(len(rows), np.int64), np.empty(2 * len(rows), np.int64)
+        ends = np.empty(2 * int(rows.missing.sum()), np.int32)
+        self._look(rows, found, most, ends)
+        if (found != rows.missing).any():
+            raise IncompleteError("a row states another number of missing pairs than the input has; verify the run")
+        return ends[::2], ends[1::2]
+
+    def _look(self, rows: Bicliques, found: np.ndarray, most: np.ndarray, ends: np.ndarray) -> None:
         joined = np.empty(len(self._of_right[0]) - 1, np.int64)
         sides = rows.left_indptr, rows.left, rows.right_indptr, rows.right
-        count_missing(*sides, *self._of_left, found, most, joined)
-        return found, most.reshape(-1, 2)
+        count_missing(*sides, *self._of_left, found, most, joined, ends)
 
     def objection(self, left: np.ndarray, right: np.ndarray, near: Near | None = None) -> str | None:
         """Why (left, right) is not a maximal biclique, or near-biclique, as a clause. None if it is one.
@@ -251,9 +270,8 @@ def verify_run(
     if complete is not None:
         from bicliques.pipeline.proof.completeness import draw  # only where it is asked for, because it imports engines
 
-        drawn = draw(
-            run.exact, read_edges(run.folder), complete, whole(sample, "the number to draw", 1), seed, on_progress
-        )
+        exact = run.exact("what is drawn is looked for in rows of which every pair is an edge")
+        drawn = draw(exact, read_edges(run.folder), complete, whole(sample, "the number to draw", 1), seed, on_progress)
     reading = _Reading(run, manifest, sample, seed, on_progress)
     reading.run(drawn)
     certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)

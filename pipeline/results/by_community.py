@@ -87,7 +87,7 @@ class ByCommunity(ById):
         IncompleteError
             If the run is not complete, or a file is missing or damaged.
         """
-        run = self._run
+        run = self._mined.exact("communities rest on rows of which every pair is an edge")
         if a is None and b is None:
             if (kept := kept_communities(run, self._manifest)) is not None:
                 return kept

@@ -45,7 +45,6 @@ class ById(Rows):
     the column of ids is read until the row is found: 8 bytes per row.
     """
 
-    _run: Run
     _mined: Run
     _manifest: Manifest | None
 
@@ -139,10 +138,11 @@ class ById(Rows):
             explained,  # imported only here, because it imports compiled code
         )
 
-        has_summary = self._manifest is not None and self._run.folder.store.local(self._run.folder.summary).exists()
-        summary = Summary.read(self._run.folder) if has_summary else None
+        folder = self._mined.folder
+        has_summary = self._manifest is not None and folder.store.local(folder.summary).exists()
+        summary = Summary.read(folder) if has_summary else None
         sizes = self.sizes() if summary is None else summary.sizes
-        return explained(self._run, self.files, self.schema, place, summary, sizes, missing, n)
+        return explained(self._mined, self.files, self.schema, place, summary, sizes, missing, n)
 
     def plot(self, id: AnyId = LARGEST, missing: int = 1, n: int = 8) -> Picture:
         """Draw one biclique: its edges, the vertices that nearly belong with what they miss, and what overlaps it.
@@ -177,7 +177,7 @@ class ById(Rows):
             picture_of,  # imported only here, because it imports compiled code
         )
 
-        return picture_of(self._run, self.explain(id, missing, n))
+        return picture_of(self._mined, self.explain(id, missing, n))
 
     def _largest(self) -> Any:
         """The id of the biclique with most edges."""

@@ -86,8 +86,13 @@ def explained(
     members: Sides = row.left, row.right
     counted = _counted(run, members, summary)
     near = [_near(counted, members, k, missing, n) for k in (0, 1)]
-    of_left, of_right = blocks_of(run, [(near[0].ids, row.right), (row.left, near[1].ids)])
+    none = np.empty(0, VERTEX)
+    own = (none, none) if row.missing is None else members
+    of_left, of_right, joined = blocks_of(run, [(near[0].ids, row.right), (row.left, near[1].ids), own])
+    at = np.argwhere(~joined).T
+    holes, with_holes = (row.left[at[0]], row.right[at[1]]), np.unique(at[0])
     lacking = [[row.right[~own] for own in of_left], [row.left[~own] for own in of_right.T]]
+    of_holes = _labels(run, 0, row.left[with_holes]), _lists(run, 1, [row.right[~joined[k]] for k in with_holes])
     of_members = [own[ids] for own, ids in zip(counted.degrees, members, strict=True)]
     (biclique,) = bicliques_of([to_batch(row, run.tables)])
     return Explanation(
@@ -96,7 +101,13 @@ def explained(
         names=run.names,
         count=sizes.total,
         standings=_standings(sizes, *map(len, members)),
-        surprise=surprise_of(of_members[0], of_members[1], parts.n_vertices, int(counted.degrees[0].sum())),
+        surprise=surprise_of(
+            of_members[0],
+            of_members[1],
+            parts.n_vertices,
+            int(counted.degrees[0].sum()),
+            (of_members[0][at[0]], of_members[1][at[1]]),
+        ),
         members={side: _table(run, counted, k, members[k]) for k, side in enumerate(SIDES)},
         near={
             side: _table(run, counted, k, near[k].ids).append_column("missing", _lists(run, 1 - k, lacking[k]))
@@ -105,7 +116,8 @@ def explained(
         n_near={side: near[k].total for k, side in enumerate(SIDES)},
         missing=missing,
         n=n,
-        overlapping=_overlapping(run, parts, files, schema, row, place, n),
+        overlapping=_overlapping(run, parts, files, schema, row, holes, place, n),
+        holes=None if row.missing is None else pa.table({"label": of_holes[0], "missing": of_holes[1]}),
     )
 
 
@@ -180,11 +192,14 @@ class SharedEdges:
     ----------
     row : Bicliques
         One biclique.
+    holes : (ndarray, ndarray)
+        The left and the right ends of its missing pairs, which are no edges of another row, either.
     n_vertices : (int, int)
         Left and right vertices of the input.
     """
 
-    def __init__(self, row: Bicliques, n_vertices: tuple[int, int]):
+    def __init__(self, row: Bicliques, holes: Sides, n_vertices: tuple[int, int]):
+        self._holes = list(zip(*holes, strict=True))
         self._sizes = len(row.left), len(row.right)
         self._marks = _marked(row.left, n_vertices[0]), _marked(row.right, n_vertices[1])
 
@@ -201,23 +216,28 @@ class SharedEdges:
         """The edges that each of these rows shares with it."""
         left = np.add.reduceat(self._marks[0][rows.left], rows.left_indptr[:-1], dtype=np.int64)
         right = np.add.reduceat(self._marks[1][rows.right], rows.right_indptr[:-1], dtype=np.int64)
-        shared: np.ndarray = (left * right)[numbers]
-        return shared
+        shared: np.ndarray = left * right
+        for u, v in self._holes:
+            ends = (rows.left == u, rows.left_indptr), (rows.right == v, rows.right_indptr)
+            of_left, of_right = (np.logical_or.reduceat(is_end, indptr[:-1]) for is_end, indptr in ends)
+            shared -= of_left & of_right
+        return shared[numbers]
 
 
 def _overlapping(
-    run: Run, parts: Parts, files: Sequence[Path], schema: pa.Schema, row: Bicliques, place: Place, n: int
+    run: Run, parts: Parts, files: Sequence[Path], schema: pa.Schema, row: Bicliques, holes: Sides, place: Place, n: int
 ) -> pa.Table:
     """The other rows that share most edges with a biclique, in one pass over those that can share as many."""
-    best = best_rows(parts, SharedEdges(row, parts.n_vertices), n + 1, hold=False, above=ABOVE_NOTHING)
-    places = [one for one in best.places if one != place][:n]
-    rows = rows_at(files, places, schema)
+    best = best_rows(parts, SharedEdges(row, holes, parts.n_vertices), n + 1, hold=False, above=ABOVE_NOTHING)
+    others = [(one, edges) for one, edges in zip(best.places, best.ranks[:, 0], strict=True) if one != place][:n]
+    rows = rows_at(files, [one for one, _ in others], schema)
     shared = {
         f"shared_{side}": _shared(rows[side], _labels(run, k, own))
         for k, (side, own) in enumerate(zip(SIDES, (row.left, row.right), strict=True))
     }
-    edges = shared["shared_left"] * shared["shared_right"]
-    columns = {"share": edges / (len(row.left) * len(row.right)), "shared_edges": edges} | shared
+    edges = np.array([shares for _, shares in others], np.int64)
+    own = len(row.left) * len(row.right) - len(holes[0])
+    columns = {"share": edges / own, "shared_edges": edges} | shared
     return pa.table(columns | {name: rows[name] for name in rows.column_names})
 
 

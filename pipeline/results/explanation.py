@@ -82,6 +82,9 @@ class Explanation:
     overlapping : Table
         The bicliques that share most edges with it. Beside the columns of the run: ``share`` (float64) of its edges
         that are edges of the other one, too; ``shared_edges``, ``shared_left`` and ``shared_right`` (int64).
+    holes : Table or None
+        Its missing pairs: the ``label`` of each left member that misses some, and in ``missing`` the right members that
+        it is not joined to. None if every pair of a row of the run is an edge.
     """
 
     biclique: Biclique
@@ -96,9 +99,10 @@ class Explanation:
     missing: int
     n: int
     overlapping: pa.Table
+    holes: pa.Table | None = None
 
     def __repr__(self) -> str:
-        return f"<explanation of the biclique {self.biclique.id} in {self.run}>"
+        return f"<explanation of the {self.kind} {self.biclique.id} in {self.run}>"
 
     def __str__(self) -> str:
         return self.text()
@@ -134,7 +138,18 @@ class Explanation:
             "n_near": self.n_near,
             "near": {side: table.to_pylist() for side, table in self.near.items()},
             "overlapping": self.overlapping.to_pylist(),
+            **({} if self.holes is None else {"holes": self.holes.to_pylist()}),
         }
+
+    @property
+    def kind(self) -> str:
+        """What it is: a biclique, or a near-biclique."""
+        return "biclique" if self.holes is None else "near-biclique"
+
+    @property
+    def n_holes(self) -> int:
+        """How many of its pairs are no edges."""
+        return 0 if self.holes is None else sum(map(len, self.holes["missing"]))
 
     def _repr_html_(self) -> str:
         parts = [html_table([part.heading], part.titles, part.rows) for part in self._parts(self.n)]
@@ -142,14 +157,16 @@ class Explanation:
 
     def _title(self) -> str:
         n_left, n_right = map(len, self.biclique)
-        edges = number(n_left * n_right, "edge")
-        return f"biclique {self.biclique.id} of {shown(self.run)}: {n_left:,} x {n_right:,}, {edges}"
+        edges = number(n_left * n_right - self.n_holes, "edge")
+        holes = "" if self.holes is None else f", {number(self.n_holes, 'missing pair')}"
+        return f"{self.kind} {self.biclique.id} of {shown(self.run)}: {n_left:,} x {n_right:,}, {edges}{holes}"
 
     def _facts(self) -> list[str]:
         places = []
         for by in ("edges", "balance"):
             place, others = self.standings[by]
-            places.append(f"{place:,} by {by}{f' (as {others:,} more)' if others else ''}")
+            what = "pairs" if by == "edges" and self.holes is not None else by
+            places.append(f"{place:,} by {what}{f' (as {others:,} more)' if others else ''}")
         return [f"place among {self.count:,}: {', '.join(places)}", f"surprise: {self.surprise:,.1f} bits"]
 
     def _parts(self, most: int | None) -> list[_Part]:
@@ -157,7 +174,17 @@ class Explanation:
         sides: list[Side] = list(self.members)
         members = [self._members(side, most) for side in sides]
         near = [self._near(side) for side in sides]
-        return [*members, *near, self._overlapping()]
+        return [*self._holes(most), *members, *near, self._overlapping()]
+
+    def _holes(self, most: int | None) -> list[_Part]:
+        """The missing pairs, by left member."""
+        if self.holes is None or not self.n_holes:
+            return []
+        table = self.holes.slice(0, most)
+        rows = [(f"{len(missing):,}", label, missing) for label, missing in _columns(table, "label", "missing")]
+        are = "pair of it is no edge" if self.n_holes == 1 else "pairs of it are no edges"
+        few = f", those of {number(len(table), 'left member')} below" if len(table) < len(self.holes) else ""
+        return [_Part(f"{self.n_holes:,} {are}{few}", ("misses", self._name("left"), self._name("right")), rows)]
 
     def _members(self, side: Side, most: int | None) -> _Part:
         table = self.members[side]

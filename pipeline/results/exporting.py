@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -116,10 +116,11 @@ def _csv(rows: Rows, run: Run) -> Iterator[str]:
     """A line per biclique. A list is a JSON array in one cell, so no cell begins with a character of a formula."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["id", "n_left", "n_right", "left", "right"])
-    for row in rows:
+    more = ["missing"] if "missing" in rows.schema.names else []
+    writer.writerow(["id", "n_left", "n_right", *more, "left", "right"])
+    for row, told in zip(rows, _more(rows), strict=True):
         sides = (json_text(row.left), json_text(row.right))
-        writer.writerow([row.id, len(row.left), len(row.right), *sides])
+        writer.writerow([row.id, len(row.left), len(row.right), *told.values(), *sides])
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -128,13 +129,23 @@ def _csv(rows: Rows, run: Run) -> Iterator[str]:
 
 def _jsonl(rows: Rows, run: Run) -> Iterator[str]:
     """A JSON object per biclique. Its id is text, because many programs read numbers of 64 bits as floats."""
-    for row in rows:
-        told = {"id": str(row.id), "n_left": len(row.left), "n_right": len(row.right)}
+    for row, more in zip(rows, _more(rows), strict=True):
+        told = {"id": str(row.id), "n_left": len(row.left), "n_right": len(row.right)} | more
         yield json_text(told | {"left": row.left, "right": row.right}) + "\n"
+
+
+def _more(rows: Rows) -> Iterator[dict[str, int]]:
+    """By row, what only rows have of which pairs may be no edges."""
+    if "missing" not in rows.schema.names:
+        yield from repeat({}, len(rows))
+        return
+    for batch in rows.batches(["missing"]):
+        yield from batch.to_pylist()
 
 
 def _spmf(rows: Rows, run: Run) -> Iterator[str]:
     """The right side as a closed itemset, and the number of left members as its support."""
+    run.exact("the support of an itemset counts who has all of its items")
     labels = run.labels[1]
     are_numbers = pa.types.is_integer(labels.type)  # of 0 or more, as all labels that are integers
     if not are_numbers:

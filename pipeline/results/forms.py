@@ -44,7 +44,6 @@ class Arrays(NamedTuple):
 class Forms(ByCommunity):
     """What `pipeline.results.results.Results` gives to other libraries."""
 
-    _run: Run
     _mined: Run
 
     def memberships(self, side: Side = "left", by: Literal["biclique", "community"] = "biclique") -> pa.Table:
@@ -151,7 +150,7 @@ class Forms(ByCommunity):
         Raises
         ------
         InputError
-            If the run only counted, or `which` is no slice.
+            If the run only counted, pairs of its rows may be no edges, or `which` is no slice.
         ResourceError
             If NetworkX is not installed.
         """
@@ -161,7 +160,7 @@ class Forms(ByCommunity):
             raise _missing("to_networkx", "NetworkX") from error
         if not isinstance(which, slice):
             raise InputError(f"which is a slice of the rows, as slice(0, 1) for the first one, not {which!r}")
-        _ = self._run  # every pair is to be an edge
+        self._mined.exact("a graph made of them would have an edge for every pair")
         graph = nx.Graph()
         for row in self[which].select(["left", "right"]).to_pylist():
             for number, side in enumerate(("left", "right")):
@@ -194,7 +193,7 @@ class Forms(ByCommunity):
         Parameters
         ----------
         format : "csv", "jsonl", "spmf", "cxt" or "adj"
-            The last two hold the graph that the run has read.
+            The last two hold the graph that the run has read. "spmf" holds no rows of which pairs may be no edges.
         to : path or binary file
             A file with this path is replaced.
 
@@ -205,7 +204,7 @@ class Forms(ByCommunity):
         ResourceError
             If the file cannot be written.
         """
-        export(self, self._run, format, local_path(to) if isinstance(to, (str, os.PathLike)) else to)
+        export(self, self._mined, format, local_path(to) if isinstance(to, (str, os.PathLike)) else to)
 
     def _lists(self, side: Side, by: str = "biclique") -> tuple[pa.Array, pa.ListArray]:
         """The id of every biclique or community, and its members on a side."""

@@ -113,7 +113,7 @@ def _name(line: Line, x: float, y: float, is_column: bool) -> Markup:
 def _cells(
     rows: list[Line], columns: list[Line], joined: np.ndarray, x: list[float], y: list[float]
 ) -> dict[str, list[str]]:
-    """The edges, by what they are, and the holes: what a vertex that nearly belongs misses."""
+    """The edges, by what they are, and the holes: what a member, or a vertex that nearly belongs, misses."""
     squares: dict[str, list[str]] = {"ground": [], "other": [], "near": [], "own": [], "hole": []}
     for i, row in enumerate(rows):
         for j, column in enumerate(columns):
@@ -122,7 +122,7 @@ def _cells(
                 squares[("other", "near", "own")[members]].append(_square(x[j], y[i]))
             else:
                 squares["ground"].append(_square(x[j], y[i]))
-                if members == 1:
+                if members:
                     squares["hole"].append(f"M{x[j] + 4:g} {y[i] + 4:g}l7 7m0 -7l-7 7")
     return squares
 
@@ -157,7 +157,7 @@ def _strips(
 
 def _title(found: Explanation, rows: list[Line], columns: list[Line]) -> Markup:
     lines = [
-        f"biclique {found.biclique.id}",
+        f"{found.kind} {found.biclique.id}",
         " x ".join(
             f"{_shown_of(lines, len(members))} {shortened(name, 60)}"
             for lines, members, name in zip((rows, columns), found.biclique, found.names, strict=True)
@@ -178,9 +178,9 @@ def _shown_of(lines: list[Line], n: int) -> str:
 def _legend(found: Explanation, cells: set[str], y: float, x: float) -> list[Markup]:
     """What the colours are, and which the overlapping bicliques are."""
     signs = [
-        ("own", "edge of the biclique"),
+        ("own", f"edge of the {found.kind}"),
         ("near", f"edge of a vertex that misses at most {found.missing:,}"),
-        ("hole", "what it misses"),
+        ("hole", "what it misses" if found.holes is None else "missing pair"),
         ("other", "edge between two of those"),
     ]
     signs = [sign for sign in signs if sign[0] in cells]
@@ -208,7 +208,8 @@ def _words(found: Explanation, rows: list[Line], columns: list[Line]) -> str:
         f"{sum(not line.is_member for line in lines)} {side}" for lines, side in ((rows, "left"), (columns, "right"))
     ]
     others = number(found.overlapping.num_rows, "biclique that overlaps", "bicliques that overlap")
+    holes = "" if found.holes is None else f" with {number(found.n_holes, 'missing pair')}"
     return (
-        f"Matrix of the {n_left:,} left and {n_right:,} right members of a biclique, {near[0]} and {near[1]} vertices "
-        f"that nearly belong, and {others} it."
+        f"Matrix of the {n_left:,} left and {n_right:,} right members of a {found.kind}{holes}, {near[0]} and "
+        f"{near[1]} vertices that nearly belong, and {others} it."
     )

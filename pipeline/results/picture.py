@@ -124,8 +124,8 @@ def picture_file(path: str | os.PathLike[str]) -> Path:
 def picture_of(run: Run, found: Explanation) -> Picture:
     """Draw an explanation of a biclique of a run.
 
-    Up to 30 members of each side are drawn, evenly chosen among all in the order of the overlapping bicliques that they
-    are in. The edges between the vertices that are drawn are read once.
+    Up to 30 members of each side are drawn: those of missing pairs, and others that are evenly chosen in the order of
+    the overlapping bicliques that they are in. The edges between the vertices that are drawn are read once.
 
     Raises
     ------
@@ -145,7 +145,13 @@ def _lines(run: Run, found: Explanation, side: Side) -> list[Line]:
     # the first overlapping biclique divides the members, the second one divides both parts, and so on
     order = np.lexsort((members["degree"].to_numpy(), *(~where.T[::-1])))
     if len(order) > _MEMBERS:
-        order = order[np.linspace(0, len(order) - 1, _MEMBERS).round().astype(int)]
+        is_end = np.zeros(len(order), bool)
+        if found.holes is not None:
+            ends = found.holes["label"] if side == "left" else pc.list_flatten(found.holes["missing"])
+            is_end = pc.is_in(members["label"], value_set=ends).to_numpy()[order]
+        kept, others = np.flatnonzero(is_end)[:_MEMBERS], np.flatnonzero(~is_end)
+        some = np.linspace(0, len(others) - 1, min(_MEMBERS - len(kept), len(others))).round().astype(int)
+        order = order[np.sort(np.concatenate([kept, others[some]]))]
     return [
         *_of(run, side, members.take(pa.array(order)), where[order], True),
         *_of(run, side, near, _overlaps(found, side, near["label"]), False),

@@ -100,11 +100,6 @@ class Results(Forms):
         self._manifest = run.folder.manifest()
         self._parts, self._count = self._committed()
 
-    @property
-    def _run(self) -> Run:  # type: ignore[override]
-        """The run, for what takes every pair of a row for an edge. What does not, asks `_mined`."""
-        return self._mined.exact
-
     def _committed(self) -> tuple[tuple[Part, ...], int]:
         if self._manifest is not None:
             return self._manifest.parts, self._manifest.count
@@ -234,8 +229,8 @@ class Results(Forms):
             how unlikely the biclique is by chance, given the degrees of its members. Ties go to the larger number of
             edges, then to the larger left side, then to the larger id.
         distinct : float or None
-            Leave out a biclique if one that is listed before it has more than this share of its edges. From 0 to 1, and
-            0.8 is a good value. None: leave out none.
+            Leave out a biclique if one that is listed before it has more than this share of its edges, or of its pairs
+            if some may be no edges. From 0 to 1, and 0.8 is a good value. None: leave out none.
         community : int, str, True or None
             The id of one of the communities that were found last: only its bicliques, and without `distinct`. True: add
             the int64 ``community``, which is null if a biclique is too small for one.
@@ -276,7 +271,7 @@ class Results(Forms):
                 top_rows,  # imported only here, because it imports compiled code
             )
 
-            return top_rows(self._run, self.files, self.schema, n, by, distinct, own)
+            return top_rows(self._mined, self.files, self.schema, n, by, distinct, own)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
         if places is None:
             places = largest(self.files, n, by)
@@ -310,11 +305,12 @@ class Results(Forms):
         """
         n = whole(n, "the number of bicliques to choose", 1)
         self._refuse_count_only()
+        run = self._mined.exact("a cover counts every pair of a row as an edge")
         from bicliques.pipeline.results.interesting import (
             cover_table,  # imported only here, because it imports compiled code
         )
 
-        return cover_table(self._run, self.files, self.schema, n)
+        return cover_table(run, self.files, self.schema, n)
 
     def sizes(self) -> SizeCounts:
         """The number of bicliques of each size.

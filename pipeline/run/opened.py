@@ -69,7 +69,7 @@ class Run:
         InputError
             Pairs of its rows may be no edges. Who knows of these calls `with_holes`.
         """
-        return cls.with_holes(path).exact
+        return cls.with_holes(path).exact()
 
     @classmethod
     def with_holes(cls, path: Path) -> Run:
@@ -81,14 +81,19 @@ class Run:
         """The same, to go on with it."""
         return cls(RunFolder(driven(path)))
 
-    @property
-    def exact(self) -> Run:
-        """The run itself, for what takes every pair of a row for an edge. Raises `InputError` if some may be none."""
+    def exact(self, why: str = "this does not know of missing pairs yet") -> Run:
+        """The run itself, for what takes every pair of a row for an edge; `why` says what for.
+
+        Raises
+        ------
+        InputError
+            Pairs of its rows may be no edges.
+        """
         if self.options.search.near is None:
             return self
         raise InputError(
-            f"{self.store.shown()} holds near-bicliques, of which a few pairs are no edges, and this does not know of "
-            "missing pairs yet; mine without --missing-pairs and --missing-each for it"
+            f"{self.store.shown()} holds near-bicliques, of which a few pairs are no edges, and {why}; mine without "
+            "--missing-pairs and --missing-each for it"
         )
 
     @property

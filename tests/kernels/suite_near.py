@@ -10,8 +10,10 @@ import pytest
 
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions, Order
-from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.search import MEASURES, Limits, Search
+from bicliques.schemas.totals import Best
 from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import SIDES, Subject
 from tests.support.emulated import everything
@@ -108,3 +110,54 @@ class NearSuite:
             work = Subtrees.from_bytes(work.to_bytes()).check(graph.n_roots + graph.n_base)
             seen += int((work.path >= graph.n_roots).sum() + (work.candidates >= graph.n_roots).sum())
         assert seen > 0
+
+
+class LargestNearSuite:
+    """An engine that prunes by a bound is compared with all near-bicliques of small graphs, sorted."""
+
+    subject: Subject
+    largest_cases = 120
+    most_vertices = 9
+
+    def test_random_graphs_give_exactly_the_largest_near_bicliques(self):
+        rng, fewer = np.random.default_rng(43), 0
+        for case in range(self.largest_cases):
+            asked = questions(int(rng.choice([1, 1, 2])), 1)[case % 3]
+            k, by = int(rng.choice([1, 3, 50])), MEASURES[rng.integers(len(MEASURES))]
+            search = replace(asked, largest=k, by=by, **({"max_left": 5, "max_right": 6} if case % 4 == 0 else {}))
+            edges = random_edges(rng, *rng.integers(3, self.most_vertices, 2).tolist(), rng.uniform(0.5, 0.97))
+            expected = largest_of(edges, search)
+            graph = near_graph(edges, search, BuildOptions(root_side=SIDES[case // 3 % 2], order=ORDERS[case % 3]))
+            job, work, bound = job_of(search), everything(graph), None
+            engine, total = (self.subject.ample, *self.subject.tight)[case % 3](), job.zero
+            while len(work):
+                bound = (job.bound(total), bound, None)[rng.integers(3)]
+                limits = Limits(LIMITS[case % 4].seconds, LIMITS[case % 4].rows, bound)
+                found = engine.mine(graph, work, search, limits, nowhere)
+                total, work = total + found.total, found.left_over
+            fewer += total.seen < len(near_pairs(edges, search))
+            total = Best.from_json(total.to_json(), k, by)
+            assert total.rows.to_pairs() == expected.rows.to_pairs(), (case, search)
+            assert total.rows.missing.tolist() == expected.rows.missing.tolist()
+        assert fewer > self.largest_cases // 6, "what is below the bound is not looked at"
+
+    def test_a_bound_leaves_out_only_near_bicliques_below_it(self):
+        """Pairs that are missing are no edges, and rows that are equal to the bound count."""
+        edges = random_edges(np.random.default_rng(11), 9, 9, 0.8)
+        for asked in questions(2, 1):
+            search = replace(asked, largest=10_000)
+            graph, best = near_graph(edges, search), largest_of(edges, search)
+            keys = best.rows.missing  # as many rows as there are
+            pairs = np.diff(best.rows.left_indptr) * np.diff(best.rows.right_indptr)
+            bound = int((pairs - keys)[len(best.rows) // 3])
+            found = self.subject.ample().mine(graph, everything(graph), search, Limits(bound=bound), nowhere).total
+            assert isinstance(found, Best)
+            assert found.rows.to_pairs() == best.rows.to_pairs()[: int((pairs - keys >= bound).sum())]
+
+
+def largest_of(edges: np.ndarray, search: Search) -> Best:
+    """The largest by definition."""
+    pairs = sorted(near_pairs(edges, search))
+    rows, missing = Bicliques.from_pairs(pairs), np.array([missing_of(edges, pair) for pair in pairs], np.int32)
+    assert search.largest is not None
+    return Best.of(search.largest, search.by, Bicliques(**rows.arrays, missing=missing))

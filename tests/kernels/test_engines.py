@@ -16,7 +16,7 @@ from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_marked import MarkedSuite, marked_graph
-from tests.kernels.suite_near import NearSuite
+from tests.kernels.suite_near import LargestNearSuite, NearSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.emulated import everything
 from tests.support.oracles import graph_of, random_edges, run
@@ -50,15 +50,16 @@ class TestMarksOfTheReferenceEngine(MarkedSuite):
 
 
 @pytest.mark.values(3)
-class TestNearBicliquesOfTheCpuEngine(NearSuite):
+class TestNearBicliquesOfTheCpuEngine(NearSuite, LargestNearSuite):
     subject = Subject(CpuEngine, (lambda: CpuEngine(SHORT), CpuEngine))
 
 
 @pytest.mark.values
-class TestNearBicliquesOfTheReferenceEngine(NearSuite):
+class TestNearBicliquesOfTheReferenceEngine(NearSuite, LargestNearSuite):
     subject = Subject(ReferenceEngine, (ReferenceEngine, ReferenceEngine), small=True)
 
     near_cases = 40
+    largest_cases = 50
     most_vertices = 8
 
 

@@ -20,7 +20,7 @@ from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import emit_to
 from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, Marked, NearMaximal, job_of
+from bicliques.schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, LargestNear, Marked, NearMaximal, job_of
 from bicliques.schemas.measures import measure
 from bicliques.schemas.options import BuildOptions, RunOptions
 from bicliques.schemas.search import MEASURES, By, Limits, Search
@@ -111,12 +111,13 @@ def test_statistics_add_up_and_ratios_stay_ratios(calls: list[tuple[float, float
 
 
 def test_the_job_of_a_search() -> None:
-    names = ("all", "vertices", "largest", "marked", "near", "pq")
+    names = ("all", "vertices", "largest", "near-largest", "marked", "near", "pq")
     assert {name: job.name for name, job in JOBS.items()} == {name: name for name in names}
     assert isinstance(job_of(Search()), AllMaximal)
     assert isinstance(job_of(Search(largest=3)), LargestFew)
     assert isinstance(job_of(Search(marked=True)), Marked)
     assert isinstance(job_of(Search(missing_pairs=1)), NearMaximal)
+    assert isinstance(job_of(Search(missing_pairs=1, largest=2)), LargestNear)
     assert isinstance(job_of(Search(missing_pairs=0, missing_each=0)), AllMaximal)
     assert isinstance(job_of(Search("count", per_vertex=True)), EveryVertex)
     with pytest.raises(InputError, match="leave one of both out"):

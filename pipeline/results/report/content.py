@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ from bicliques.pipeline.run.accounts import seconds_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.session import busy_ratio_of
+from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.facts import Session
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.search import Search, search_words
@@ -76,6 +78,8 @@ class Content:
         The run before, and what has changed since. None if there is none, or this run is not complete.
     communities : Communities or None
         Those that the run keeps.
+    holes : dict of int to int or None
+        How many rows have how many missing pairs, ascending. None if every pair of a row is an edge.
     busy_ratio : float or None
         Share of the time of all workers that was spent in slices, 0 to 1, over all sessions.
     """
@@ -95,6 +99,7 @@ class Content:
     timeline: Timeline
     before: Before | None
     communities: Communities | None
+    holes: dict[int, int] | None
     busy_ratio: float | None
 
 
@@ -137,8 +142,19 @@ def content_of(run: Run) -> Content:
         timeline=timeline(entries, mined),
         before=before(run.folder, results.manifest, sizes, names) if results.complete else None,
         communities=kept_communities(run, results.manifest) if results.complete else None,
+        holes=_holes(results) if results.has_holes and listing else None,
         busy_ratio=busy_ratio_of(mined),
     )
+
+
+def _holes(results: Results) -> dict[int, int]:
+    found = Counter[int]()
+    for file in results.files:
+        with open_part(file) as part:
+            for group in range(part.num_row_groups):
+                counts = part.read_row_group(group, columns=["missing"])["missing"].value_counts()
+                found.update(dict(zip(counts.field(0).to_pylist(), counts.field(1).to_pylist(), strict=True)))
+    return dict(sorted(found.items()))
 
 
 def _summary(run: Run, results: Results) -> Summary:

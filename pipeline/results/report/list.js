@@ -143,7 +143,7 @@ function startList(data) {
     if (repeats >= 0) {
       const other = view.numbers.get(repeats);
       const share = shareOf(data, row, repeats);
-      members.append(made("div", { className: "repeats" }, `${share === null ? "most" : `${share} %`} of its edges are in number ${other}`));
+      members.append(made("div", { className: "repeats" }, `${share === null ? "most" : `${share} %`} of its ${data.edges} are in number ${other}`));
     }
     const tools = cell({ className: "tools" }, file);
     return made("tr", { role: "row" }, cell({ className: "n" }, link), ...cells, members, tools);
@@ -198,14 +198,14 @@ function startList(data) {
 
   function verdict({ by, among, base, rows, wanted, ids, missing }) {
     const cell = place.cell && document.querySelector(`[data-cell="${CSS.escape(place.cell)}"]`);
-    const which = `the ${told(among)} ${WHICH[by]}`, hidden = among - base.length;
+    const which = `the ${told(among)} ${WHICH[by].replace("edges", data.edges)}`, hidden = among - base.length;
     const words = [];
     if (cell) words.push(`${told(Number(cell.dataset.n))} ${Number(cell.dataset.n) === 1 ? "biclique has" : "bicliques have"} these sizes.`);
     if (wanted) words.push(`${place.find.trim()}:`);
     words.push(`${told(rows.length)} of ${hidden && (wanted || cell) ? `${told(base.length)} distinct among ${which}` : which}.`);
     if (cell && !wanted && rows.length < Number(cell.dataset.n)) words.push("The lines for DuckDB and pandas below the list find all of these sizes.");
     if (missing?.length) words.push(`No biclique of this list has the ${missing.length === 1 ? "id" : "ids"} ${idWords(missing)}. The command bicliques explain finds every id of the run.`);
-    if (hidden && !ids) words.push(`${told(hidden)} left out: ${by === "all" ? "one before it" : "a better one"} has more than ${data.distinct} % of the edges of each.`);
+    if (hidden && !ids) words.push(`${told(hidden)} left out: ${by === "all" ? "one before it" : "a better one"} has more than ${data.distinct} % of the ${data.edges} of each.`);
     if (wanted || place.label && data.most !== null) words.push(data.most === null ? "All their members were looked at." : `The first ${told(data.most)} members of each side were looked at.`);
     return words.join(" ");
   }

@@ -45,7 +45,7 @@ def report(folder: PathLike) -> Path:
     >>> bicliques.report("OUT-report").name
     'report.html'
     """
-    run = Run.at(as_path(folder, "the folder of a run"))
+    run = Run.with_holes(as_path(folder, "the folder of a run"))
     refuse_links(run.path)
     with ThreadPoolExecutor(1) as beside:
         page = beside.submit(_page)

@@ -48,7 +48,7 @@ function matrixOf(data, rows) {
       if (share === null && i < j) unknown += 1;
       if (share === null && i !== j || share === 0 && shareOf(data, other.row, one.row) === 0) continue;
       const words = i === j ? `number ${one.number}: ${sizeWords(data, one.row)}`
-        : `${share || "less than 1"} % of the edges of number ${one.number} (${sizeWords(data, one.row)})\nare in number ${other.number} (${sizeWords(data, other.row)})`;
+        : `${share || "less than 1"} % of the ${data.edges} of number ${one.number} (${sizeWords(data, one.row)})\nare in number ${other.number} (${sizeWords(data, other.row)})`;
       if (i < j) pairs += 1;
       if (i !== j && share > most[0]) most = [share, words.replace("\n", " ")];
       marks.push(drawn("rect", {
@@ -66,7 +66,7 @@ function matrixOf(data, rows) {
     numbers.push(drawn("text", { x: left - 6, y: top + at, dy: ".35em", class: `end${only}` }, told(number)));
     numbers.push(drawn("text", { x: left + at, y: top - 6, class: `middle${only}` }, told(number)));
   }
-  const words = `Matrix of ${n} bicliques. Of ${told(n * (n - 1) / 2)} ${n === 2 ? "pair" : "pairs"}, ${told(pairs)} ${pairs === 1 ? "has" : "have"} 1 % of the edges of one of them in common, or more.` + (most[1] ? ` At most, ${most[1]}.` : "") + (unknown ? ` Of ${told(unknown)} ${unknown === 1 ? "pair" : "pairs"} it is not known, because the page has no room for all members.` : "");
+  const words = `Matrix of ${n} bicliques. Of ${told(n * (n - 1) / 2)} ${n === 2 ? "pair" : "pairs"}, ${told(pairs)} ${pairs === 1 ? "has" : "have"} 1 % of the ${data.edges} of one of them in common, or more.` + (most[1] ? ` At most, ${most[1]}.` : "") + (unknown ? ` Of ${told(unknown)} ${unknown === 1 ? "pair" : "pairs"} it is not known, because the page has no room for all members.` : "");
   const plot = drawn("svg", { class: "plot", role: "img", viewBox: `0 0 ${PLOT_WIDTH} ${Math.ceil(top + end + 8)}`, "aria-label": words },
     drawn("text", { x: 0, y: 12, class: "title" }, "in number"),
     drawn("rect", { x: left, y: top, width: end, height: end, class: "ground" }),

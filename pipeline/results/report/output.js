@@ -29,7 +29,7 @@ function linesOf(data, rows) {
     const start = [number, BigInt(data.ids[row]), data.n.left[row] * data.n.right[row]];
     return SIDES.flatMap((side) => data.members[side][row].map((at) => [...start, data.names[side], labelValue(data, side, at)]));
   });
-  return [["number", "id", "edges", "side", "label"], ...lines];
+  return [["number", "id", data.edges, "side", "label"], ...lines];
 }
 
 // A control as its number, because a terminal would take it for a key.

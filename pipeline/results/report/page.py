@@ -37,6 +37,7 @@ _GROUPS = {
 _PARTS = {
     "before": "Since the run before",
     "sizes": "Sizes",
+    "holes": "Holes",
     "top": "The largest",
     "overlap": "How much they overlap",
     "communities": "Communities",
@@ -47,11 +48,13 @@ _PARTS = {
     "card": "The run",
 }
 #: The lists of the page, and their names.
-_CHOICES = {"edges": "largest by edges", "balance": "largest by the smaller side", "all": "all on this page"}
+_CHOICES = {"edges": "largest by {edges}", "balance": "largest by the smaller side", "all": "all on this page"}
 #: The parts of the script of the page. Later ones use earlier ones.
 _SCRIPTS = ("place", "output", "matrix", "plot", "list")
 #: Letters that are shown of a label before the script of the page runs.
 _MOST_LETTERS = 200
+#: Most lines of the table of holes.
+_MOST_HOLES = 20
 #: Bytes that the page may have. Long lists of members are cut for it, but so much room is left to the bicliques anyway.
 _MOST_BYTES, _LEAST_ROOM = 398_000, 100_000
 
@@ -78,8 +81,10 @@ class Page:
             content=content,
             groups=_groups(content.facts),
             stored=_stored(content) if listed else "",
-            choices=_CHOICES,
-            columns={"": "#", "left": content.names["left"], "right": content.names["right"], "edges": "edges"},
+            edges=_edges(content),
+            holes=_holes(content.holes or {}),
+            choices=_choices(content),
+            columns={"": "#", "left": content.names["left"], "right": content.names["right"], "edges": _edges(content)},
             static=list(_first(listed)) if listed else [],
             lines=_lines(content),
             most_letters=_MOST_LETTERS,
@@ -93,7 +98,7 @@ class Page:
         if listed is None:
             return start + end
         more: dict[str, Any] = {"names": content.names, "folder": _folder(content)}
-        more |= {"distinct": round(100 * DISTINCT), "largest": TOP}
+        more |= {"distinct": round(100 * DISTINCT), "largest": TOP, "edges": _edges(content)}
         room = max(_MOST_BYTES - len(start.encode("utf-8", "replace")) - len(end), _LEAST_ROOM)
         made = packed(listed, more, room)
         return f'{start}<script type="text/plain" id="labels">{made}</script>\n{end}'
@@ -115,8 +120,8 @@ def _as_text(value: object) -> object:
 
 
 def _is_there(part: str, content: Content) -> bool:
-    if part in ("before", "communities"):
-        return getattr(content, part) is not None
+    if part in ("before", "communities", "holes"):
+        return bool(getattr(content, part))
     if part == "overlap":
         return content.listed is not None
     return not content.none or part not in ("sizes", "top", "participation")
@@ -147,7 +152,8 @@ def _stored(content: Content) -> str:
     if n == count:
         return f"All {n:,} are on this page." if n > 1 else "It is on this page."
     listed = content.listed
-    each = [f"the {np.count_nonzero(own <= TOP):,} {_CHOICES[by]}" for by, own in listed.numbers.items()]
+    choices = _choices(content)
+    each = [f"the {np.count_nonzero(own <= TOP):,} {choices[by]}" for by, own in listed.numbers.items()]
     largest = np.unique(np.concatenate([own[listed.numbers[by] <= TOP] for by, own in listed.lists.items()]))
     behind, others = listed.n_ranked - len(largest), n - listed.n_ranked
     each += [number(behind, "distinct one behind them", "distinct ones behind them")] if behind else []
@@ -176,11 +182,32 @@ def _figures(content: Content) -> dict[str, Figure]:
     return plots
 
 
+def _edges(content: Content) -> str:
+    """What the product of the sizes of a row counts."""
+    return "edges" if content.search.near is None else "pairs"
+
+
+def _what(content: Content) -> str:
+    return "maximal biclique" if content.search.near is None else "maximal near-biclique"
+
+
+def _choices(content: Content) -> dict[str, str]:
+    return {by: words.format(edges=_edges(content)) for by, words in _CHOICES.items()}
+
+
+def _holes(counts: dict[int, int]) -> list[tuple[str, int]]:
+    """How many rows have how many holes. The last line of many has all that follow."""
+    lines = [(f"{missing:,}", n) for missing, n in counts.items()]
+    if len(lines) > _MOST_HOLES:
+        lines = [*lines[: _MOST_HOLES - 1], ("more", sum(n for _, n in lines[_MOST_HOLES - 1 :]))]
+    return lines
+
+
 def _lead(content: Content) -> str:
     wanted = search_words(content.search)
     if content.none:
-        return f"No maximal biclique{f' with {wanted}' if wanted else ''}: {content.none}"
-    words = [f"{content.status.count:,} maximal biclique{'' if content.status.count == 1 else 's'}"]
+        return f"No {_what(content)}{f' with {wanted}' if wanted else ''}: {content.none}"
+    words = [number(content.status.count, _what(content))]
     words += [f"with {wanted}"] if wanted else []
     which = "all of them" if content.search.largest is None else f"the largest by {content.search.by}"
     words += [which if content.status.state == "complete" else "so far"]
@@ -200,8 +227,10 @@ def _answers(content: Content) -> list[tuple[str, tuple[int, int], str]]:
     left, right = content.sizes.n_left.astype(np.int64), content.sizes.n_right.astype(np.int64)
     ranks = ((left, left * right), (left, left * right, np.minimum(left, right)))  # the last key comes first
     edges, balance = (int(np.lexsort(keys)[-1]) for keys in ranks)
-    for what, at in (("most edges", edges), ("largest smaller side", balance)):
-        answers.append((what, (int(left[at]), int(right[at])), f": {number(int(left[at] * right[at]), 'edge')}"))
+    for what, at in ((f"most {_edges(content)}", edges), ("largest smaller side", balance)):
+        answers.append(
+            (what, (int(left[at]), int(right[at])), f": {number(int(left[at] * right[at]), _edges(content)[:-1])}")
+        )
     return answers
 
 

@@ -21,7 +21,7 @@ from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.report.listed import common_members, repeated, shares_of
 from bicliques.pipeline.results.surprise import UNIT, Surprise
 from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.search import MEASURES
+from bicliques.schemas.search import MEASURES, Search
 from tests.support.examples import examples
 from tests.support.oracles import cliques, random_edges
 
@@ -151,7 +151,8 @@ def _scores(parts: InMemory, folder: Path) -> dict[str, tuple[Score, Any]]:
     pq.write_table(pa.table(columns), folder / "edges" / "edges.parquet", row_group_size=7)
     n_left, n_right = parts.n_vertices
     there = SimpleNamespace(edge_files=lambda: [folder / "edges" / "edges.parquet"])
-    run: Any = SimpleNamespace(folder=there, input={"n_left": n_left, "n_right": n_right})
+    asked = SimpleNamespace(search=Search())
+    run: Any = SimpleNamespace(folder=there, input={"n_left": n_left, "n_right": n_right}, options=asked)
     found: dict[str, tuple[Score, Any]] = {"surprise": (Surprise(run), lambda row: _surprise(row, parts.edges))}
     for by in MEASURES:
         found[by] = SizeScore(by), lambda row, by=by: _measure(row, by)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, fromstring
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +17,8 @@ from bicliques.pipeline.results.results import Results
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.notebook import HOSTILE
 from tests.support.runs import random_edges, write_edges
+from tests.support.svg import SVG, parsed, squares
 
-SVG = "{http://www.w3.org/2000/svg}"
 HOW: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
 
@@ -28,16 +26,6 @@ HOW: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("picture")
     return bq.mine(write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1)), folder / "run", **HOW)
-
-
-def parsed(svg: str) -> Element:
-    return fromstring(svg)
-
-
-def squares(root: Element, name: str) -> set[tuple[float, float]]:
-    """Where the squares or crosses of a class begin."""
-    paths = [path.get("d") or "" for path in root.iter(f"{SVG}path") if path.get("class") == name]
-    return {(float(x), float(y)) for path in paths for x, y in re.findall(r"M([\d.]+) ([\d.]+)", path)}
 
 
 def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results: Results) -> None:
