@@ -119,6 +119,12 @@ class MiningGraph:
         """How many first-level subtrees hold a result, the first ones: with marks, every result has a marked root."""
         return self.n_roots if self.marks is None else int((self.marks & 0xFFFFFFFF).max(initial=-1)) + 1
 
+    def marks_by_base(self) -> tuple[np.ndarray, np.ndarray]:
+        """The root vertices that each base vertex has a marked edge to: offsets, and ranks in ascending order."""
+        marks = np.empty(0, np.int64) if self.marks is None else self.marks
+        ends = np.searchsorted(marks, np.arange(self.n_base + 1) << 32)
+        return ends.astype(OFFSET), (marks & 0xFFFFFFFF).astype(VERTEX)
+
     @property
     def _arrays(self) -> tuple[str, ...]:
         return (*_ARRAYS, *(() if self.marks is None else ("marks",)))

@@ -48,6 +48,6 @@ KIND = EngineKind(
     workspace_bytes=_workspace_bytes,
     device_bytes=_device_bytes,
     scratch_share=SCRATCH_SHARE,
-    jobs=frozenset({"all", "largest", "vertices"}),
+    jobs=frozenset({"all", "largest", "marked", "vertices"}),
     prepare=_prepare,
 )

@@ -180,6 +180,8 @@ class Form(NamedTuple):
         Whether the largest by a measure are wanted.
     sifting : bool
         Whether hash table and filter of a warp are the large ones. See `GpuSizes.many_roots`.
+    marked : bool
+        Whether only bicliques with a marked edge are wanted.
     """
 
     plain: bool
@@ -187,6 +189,7 @@ class Form(NamedTuple):
     sieving: bool
     bounded: bool = False
     sifting: bool = False
+    marked: bool = False
 
     @property
     def kernel(self) -> str:
@@ -222,6 +225,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
         "SHARED_SLOTS": _SLOTS << form.sifting,
         "NARROW": sizes.narrow,
         "MIN_BLOCKS": sizes.min_blocks,
+        "MARKED": int(form.marked),
         "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
     }
 
@@ -274,6 +278,11 @@ class HubGraph(DeviceGraph):
         super().__init__(device, graph)
         self.first_hub, self.hub_words = _hubs_of(graph)
         self.params |= {"first_hub": self.first_hub}
+        if graph.marks is not None:
+            for name, array in zip(("marks_indptr", "marks"), graph.marks_by_base(), strict=True):
+                self.arrays[name] = device.upload(array)
+                self.params[name] = device.address(self.arrays[name])
+            self.params["n_marked"] = graph.roots_to_search
         if n_words := _bit_words(graph, hub_bytes):
             self._make_hub_bits(device, n_words)
 
@@ -314,4 +323,5 @@ BUFFERS = {
 
 def device_bytes(graph: MiningGraph, search: Search, sizes: GpuSizes) -> int:
     """Device memory of a search as it begins, besides the scratch memory of its warps, in bytes."""
-    return search_bytes(graph, search, sizes, BUFFERS) + 4 * _bit_words(graph, sizes.hub_bytes)
+    marks = 0 if graph.marks is None else 8 * (graph.n_base + 1) + 4 * len(graph.marks)
+    return search_bytes(graph, search, sizes, BUFFERS) + 4 * _bit_words(graph, sizes.hub_bytes) + marks

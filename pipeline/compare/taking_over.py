@@ -18,11 +18,13 @@ import socket
 import time
 from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from bicliques.pipeline.compare.fewer_rows import Changes, write_without
 from bicliques.pipeline.compare.rows import CommonNumbers
 from bicliques.pipeline.compare.rows_file import part_file
 from bicliques.pipeline.ingest.from_run import link_or_copy
@@ -39,15 +41,15 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.session import MiningSession, remember
-from bicliques.pipeline.run.tables import open_part, read_schema
+from bicliques.pipeline.run.tables import open_bytes, open_part, read_schema
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Manifest, Parent, Part, SliceResult
 from bicliques.schemas.totals import Found
 
-#: Leading bits of an id by which most rows are known not to be gone.
-_BITS = 22
+#: Leading bits of an id by which most rows are known not to be gone: so many more than their number has, and the most.
+_MORE_BITS, _MOST_BITS = 5, 26
 
 
 class _Gone:
@@ -60,12 +62,13 @@ class _Gone:
 
     def __init__(self, ids: np.ndarray):
         self.ids = np.sort(ids.view(np.uint64))
-        self._is_near = np.zeros(1 << _BITS, np.bool_)
-        self._is_near[self.ids >> np.uint64(64 - _BITS)] = True
+        bits = min(len(ids).bit_length() + _MORE_BITS, _MOST_BITS)
+        self._is_near, self._shift = np.zeros(1 << bits, np.bool_), np.uint64(64 - bits)
+        self._is_near[self.ids >> self._shift] = True
 
     def among(self, ids: np.ndarray) -> np.ndarray:
         """Which of the ids are gone."""
-        found = self._is_near[ids >> np.uint64(64 - _BITS)]
+        found = self._is_near[ids >> self._shift]
         near = np.flatnonzero(found)
         if len(near):
             at = np.minimum(np.searchsorted(self.ids, ids[near]), len(self.ids) - 1)
@@ -121,7 +124,7 @@ def take_over(
             place.mkdir(exist_ok=True)
     energy, ledger, stem = ProcessorEnergy(), run.repaired_ledger(), part_stem(0)
     lookup, added = _Gone(gone), _written(run, new)
-    take = partial(_take, run, parent, stem, lookup, _renumbering(run, numbers))
+    take = partial(_take, run, parent, stem, lookup, _changes(parent, numbers))
     taken: list[_Taken] = []
     for each in in_order(lambda item: take(*item), enumerate(manifest.parts), count_cores()):
         taken.append(each)
@@ -193,15 +196,25 @@ def _written(run: Run, new: Iterable[Bicliques]) -> list[Part]:
         raise
 
 
-def _renumbering(run: Run, numbers: tuple[CommonNumbers, CommonNumbers]) -> tuple[np.ndarray, np.ndarray] | None:
-    """By side, the dense ids of `run` by those of the run before. None if the rows are the same in both."""
-    if run.options.ids == "labels" or all(np.array_equal(own.old, own.new) for own in numbers):
-        return None
+def _changes(parent: Run, numbers: tuple[CommonNumbers, CommonNumbers]) -> tuple[Changes, Changes]:
+    """How the vertices of the run before are called in `run`."""
+    are_same = all(np.array_equal(own.old, own.new) for own in numbers)
     found = []
-    for own in numbers:
+    for side, own in enumerate(numbers):
         now = np.full(len(own.labels), -1, VERTEX)
         now[own.new] = np.arange(len(own.new), dtype=VERTEX)
-        found.append(now[own.old])
+        now = now[own.old]
+        if parent.tables is None:
+            found.append(Changes(None if are_same else now, []))
+            continue
+        labels = parent.tables[side]
+        gone = labels.take(pa.array(np.flatnonzero(now < 0)))
+        if labels.type == pa.string():
+            found.append(
+                Changes(None, [len(text := each.encode()).to_bytes(4, "little") + text for each in gone.to_pylist()])
+            )
+        else:
+            found.append(Changes(None, [each.tobytes() for each in gone.to_numpy()]))
     return found[0], found[1]
 
 
@@ -210,7 +223,7 @@ def _take(
     parent: Run,
     stem: str,
     gone: _Gone,
-    renumbered: tuple[np.ndarray, np.ndarray] | None,
+    changes: tuple[Changes, Changes],
     number: int,
     part: Part,
 ) -> _Taken:
@@ -228,33 +241,46 @@ def _take(
         n_gone = int(np.count_nonzero(is_gone))
         if n_gone == len(ids):
             return _Taken(None, n_gone)
-        if n_gone == 0 and renumbered is None:
+        if n_gone == 0 and changes[0].now is None:
             with disk_errors(target):
                 link_or_copy(source, target)
                 flush(target)
             return _Taken(Part(target.name, part.rows, part.bytes, str(total)), 0)
         temporary = target.with_name(unnamed_part(stem, number))
         with disk_errors(target):
-            with create(temporary) as out, part_file(out, read_schema(source)) as writer:
-                row = 0
-                for group in range(file.num_row_groups):
-                    rows = file.read_row_group(group, use_threads=False)
-                    stays = ~is_gone[row : row + len(rows)]
-                    row += len(rows)
-                    if stays.any():
-                        rows = _with_ids(rows.filter(pa.array(stays)), renumbered)
-                        writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
+            with create(temporary) as out:
+                stored, n_bytes = open_bytes(source)
+                with stored:
+                    is_written = write_without(stored, n_bytes, out, ids, ~is_gone, changes)
+                if not is_written:
+                    out.seek(out.truncate(0))
+                    _write_by_arrow(file, out, read_schema(source), ~is_gone, changes)
             replace_file(temporary, target)
     left = (total - int(np.add.reduce(ids[is_gone], dtype=np.uint64))) % 2**64
     return _Taken(Part(target.name, len(ids) - n_gone, target.stat().st_size, str(left)), n_gone)
 
 
-def _with_ids(rows: pa.Table, renumbered: tuple[np.ndarray, np.ndarray] | None) -> pa.Table:
+def _write_by_arrow(
+    file: pq.ParquetFile, out: Any, schema: pa.Schema, stays: np.ndarray, changes: tuple[Changes, Changes]
+) -> None:
+    row = 0
+    with part_file(out, schema) as writer:
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group, use_threads=False)
+            own = stays[row : row + len(rows)]
+            row += len(rows)
+            if own.any():
+                rows = _with_ids(rows.filter(pa.array(own)), changes)
+                writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
+
+
+def _with_ids(rows: pa.Table, changes: tuple[Changes, Changes]) -> pa.Table:
     """The rows with other dense ids."""
-    for side, now in zip(("left", "right"), renumbered or (), strict=False):
-        field, starts = rows.schema.field(side), np.zeros(len(rows) + 1, np.int32)
-        np.cumsum(rows[f"n_{side}"].to_numpy(), out=starts[1:])
-        members = pa.array(now[rows[side].combine_chunks().flatten().to_numpy()])
-        lists = pa.ListArray.from_arrays(pa.array(starts), members, type=field.type)
-        rows = rows.set_column(rows.schema.get_field_index(side), field, lists)
+    for side, (now, _) in zip(("left", "right"), changes, strict=True):
+        if now is not None:
+            field, starts = rows.schema.field(side), np.zeros(len(rows) + 1, np.int32)
+            np.cumsum(rows[f"n_{side}"].to_numpy(), out=starts[1:])
+            members = pa.array(now[rows[side].combine_chunks().flatten().to_numpy()])
+            lists = pa.ListArray.from_arrays(pa.array(starts), members, type=field.type)
+            rows = rows.set_column(rows.schema.get_field_index(side), field, lists)
     return rows

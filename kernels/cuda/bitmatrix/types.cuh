@@ -42,6 +42,9 @@
 #ifndef BOUNDED
 #define BOUNDED 0  // 1: with a measure and a bound that it has to reach, which prune the search
 #endif
+#ifndef MARKED
+#define MARKED 0  // 1: only bicliques with a marked edge are wanted: marks.cuh. PLAIN is 0 then.
+#endif
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS (SIEVING ? 512 : 1024)  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
@@ -168,4 +171,7 @@ struct Params {
     i64 measure;          // what the largest have most of: bound.cuh; 0: all bicliques are wanted
     u64* top;             // the largest measures that were emitted: bound.cuh
     i64 n_top;            // as many as are wanted; 0: bicliques that are emitted do not raise the bound
+    const i64* marks_indptr;  // with marked edges: where those of each base vertex begin in `marks`
+    const i32* marks;     // their root vertices, in ascending order
+    i64 n_marked;         // only ranks below have a marked edge
 };
