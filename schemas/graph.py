@@ -121,9 +121,10 @@ class MiningGraph:
 
     def marks_by_base(self) -> tuple[np.ndarray, np.ndarray]:
         """The root vertices that each base vertex has a marked edge to: offsets, and ranks in ascending order."""
-        marks = np.empty(0, np.int64) if self.marks is None else self.marks
-        ends = np.searchsorted(marks, np.arange(self.n_base + 1) << 32)
-        return ends.astype(OFFSET), (marks & 0xFFFFFFFF).astype(VERTEX)
+        if self.marks is None:
+            return np.empty(0, OFFSET), np.empty(0, VERTEX)
+        ends = np.searchsorted(self.marks, np.arange(self.n_base + 1) << 32)
+        return ends.astype(OFFSET), (self.marks & 0xFFFFFFFF).astype(VERTEX)
 
     @property
     def _arrays(self) -> tuple[str, ...]:

@@ -265,7 +265,12 @@ class _Run(SliceRun[GpuSizes]):
         if not search.has_thresholds:
             plain = self.is_plain and not search.marked
             return Form(plain, self.is_measured, False, sifting=self.engine.sifts_much, marked=search.marked)
-        plain = search.mode == "count" and not search.marked and not (search.sizes or search.has_filters) and self.limits.rows is None
+        plain = (
+            search.mode == "count"
+            and not search.marked
+            and not (search.sizes or search.has_filters)
+            and self.limits.rows is None
+        )
         return Form(plain, measured=not plain, sieving=True, marked=search.marked)
 
     @property

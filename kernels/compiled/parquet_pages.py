@@ -334,26 +334,6 @@ def sum_codes(
 
 
 @entry
-def unpack_codes(words: np.ndarray, buffer: np.ndarray, at: int, width: int, values: int, codes: np.ndarray) -> int:
-    """Read the codes of a page into `codes` (uint32). Returns `DAMAGED` if there are fewer than `values`.
-
-    `words`, `buffer`, `at` and `width` are as of `sum_codes`.
-    """
-    done, mask = 0, (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    while done < values:
-        n, at, bit, code = _run(buffer, at, width, values - done)
-        if n == DAMAGED:
-            return DAMAGED
-        for k in range(done, done + n):
-            if bit >= 0:
-                code = _bits_at(words, buffer, bit) & mask
-                bit += width
-            codes[k] = code
-        done += n
-    return done
-
-
-@entry
 def keep_rows(
     words: np.ndarray,
     buffer: np.ndarray,
@@ -421,6 +401,32 @@ def keep_rows(
                 to += m
             kept += value - begin
     return kept
+
+
+@entry
+def note_codes(words: np.ndarray, buffer: np.ndarray, width: int, values: int, used: np.ndarray) -> int:
+    """Set `used` (bool) of so many codes of so many bits, one behind the other. `DAMAGED` if one is none of these."""
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    for k in range(values):
+        code = _bits_at(words, buffer, k * width) & mask
+        if code >= np.uint64(len(used)):
+            return DAMAGED
+        used[code] = True
+    return values
+
+
+@entry
+def renumber_codes(
+    words: np.ndarray, buffer: np.ndarray, width: int, values: int, numbers: np.ndarray, packed: np.ndarray
+) -> None:
+    """Pack ``numbers[code]`` (uint64) of each code of `note_codes` into `packed`, which has no bit set, as wide."""
+    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
+    for k in range(values):
+        bit = k * width
+        number, word, shift = numbers[_bits_at(words, buffer, bit) & mask], bit >> 6, np.uint64(bit & 63)
+        packed[word] |= number << shift
+        if (bit & 63) + width > 64:
+            packed[word + 1] |= number >> (np.uint64(64) - shift)
 
 
 @compiled

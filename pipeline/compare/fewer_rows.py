@@ -7,6 +7,7 @@ rows is copied as it is. This takes a fifth of the time of Arrow, which looks ev
 from __future__ import annotations
 
 import zlib
+from itertools import compress, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,35 +23,30 @@ _MAGIC = b"PAR1"
 _ROWS_OF_FILE, _GROUPS = 3, 4
 _COLUMNS, _BYTES, _ROWS, _BEGIN, _STORED, _NUMBER = 1, 2, 3, 5, 6, 7
 _TOLD, _INDEXES = 3, (4, 5, 6, 7)
-_PATH, _CODEC, _VALUES, _SIZE, _LENGTH, _DATA, _DICTIONARY, _STATISTICS, _COUNTS = 3, 4, 5, 6, 7, 9, 11, 12, (13, 16)
+_TYPE, _PATH, _CODEC, _VALUES, _SIZE, _LENGTH, _DATA, _DICTIONARY, _STATISTICS, _COUNTS = (
+    1,
+    3,
+    4,
+    5,
+    6,
+    7,
+    9,
+    11,
+    12,
+    (13, 16),
+)
 _MOST, _LEAST = (1, 5), (2, 6)  # of statistics; each has an older and a newer field
+#: Bytes of an entry of a dictionary, by its type. Others are texts.
+_WIDTHS = {1: 4, 2: 8}
 _PLAIN, _BY_DICTIONARY, _RUNS, _NONE, _ZSTD = 0, 8, 3, 0, 6
 #: Codes are packed bits, of which zstd saves a tenth. Higher levels save hardly more.
 _LEVEL = 1
-#: So many labels that are gone are not looked for.
-_MANY_LABELS = 100
-
-
-class Changes(NamedTuple):
-    """How the vertices of one side are called in the new part.
-
-    Parameters
-    ----------
-    now : ndarray of int32, or None
-        Dense ids by those of the part, in the same order, -1 for vertices that are gone. None: all keep their names.
-    gone : list of bytes
-        Labels that are gone, as a dictionary has them. No row that stays has one.
-    """
-
-    now: np.ndarray | None
-    gone: list[bytes]
 
 
 def write_without(
-    stored: Any, n_bytes: int, out: Any, ids: np.ndarray, stays: np.ndarray, sides: tuple[Changes, Changes]
+    stored: Any, n_bytes: int, out: Any, ids: np.ndarray, stays: np.ndarray, now: tuple[np.ndarray, np.ndarray] | None
 ) -> bool:
-    """Write those rows of a part that stay. Returns False if the part is written in another way than by `PartWriter`,
-    or if a dictionary has a label that is gone, and has to be made anew.
+    """Write those rows of a part that stay. Returns False if the part is written in another way than by `PartWriter`.
 
     Parameters
     ----------
@@ -64,7 +60,8 @@ def write_without(
         The ids of the rows.
     stays : ndarray of bool
         Which rows stay. At least one does.
-    sides : (Changes, Changes)
+    now : (ndarray, ndarray) or None
+        By side, dense ids by those of the part, in the same order. None: labels or ids stay.
 
     Raises
     ------
@@ -89,8 +86,10 @@ def write_without(
             start = told.get(_DICTIONARY, told[_DATA])[1]
             stored.seek(start)
             own = [stored.read(told[_LENGTH][1])]
-            if sides[0].now is not None or not stays[rows].all():
-                edited = _edited(own[0], told, stays[rows], ids[rows], sides[k - 1] if k in (1, 2) else None)
+            if now is not None or not stays[rows].all():
+                edited = _edited(
+                    own[0], told, stays[rows], ids[rows], now[k - 1] if now is not None and k in (1, 2) else None
+                )
                 if edited is None:
                     return False
                 own = edited
@@ -110,28 +109,24 @@ def write_without(
     return True
 
 
-def _edited(own: bytes, told: Struct, stays: np.ndarray, ids: np.ndarray, side: Changes | None) -> list[bytes] | None:
+def _edited(own: bytes, told: Struct, stays: np.ndarray, ids: np.ndarray, now: np.ndarray | None) -> list[bytes] | None:
     """The pages of a column without rows, of which `told` is made to tell. None: it is written in another way."""
     n_rows, n_values, codec = len(stays), told[_VALUES][1], told[_CODEC][1]
     if told[_PATH][1][1] == [b"id"]:
         own_ids = ids[stays]
         return _tell(told, [_page(own_ids.tobytes(), len(own_ids), _PLAIN, None)]) if codec == _NONE else None
-    if _DICTIONARY not in told:
+    if _DICTIONARY not in told or codec != _ZSTD:
         return None
     is_list, zstd = len(told[_PATH][1][1]) > 1, pa.Codec("zstd", _LEVEL)
     starts = np.empty(n_rows + 1, OFFSET) if is_list else np.arange(n_rows + 1)
-    numbers, made, entries = [], [], None
+    kept: list[tuple[int, int, np.ndarray, np.ndarray]] = []  # of each page: values, bits of a code, levels, codes
+    dictionary = None
     seen = rows = 0
-    for page in pages_of(own, n_values) if codec == _ZSTD else ():
-        if page is None or page.is_dictionary == (entries is not None):
+    for page in pages_of(own, n_values):
+        if page is None or page.is_dictionary == (dictionary is not None):
             return None
-        if entries is None:
-            entries = content = page.content
-            if side is not None and side.now is not None:
-                content = side.now[entries.view(np.int32)]
-            if side is not None and ((side.now is not None and content.min() < 0) or _has_one(content, side.gone)):
-                return None
-            made.append(_page(content.tobytes(), page.n, None, zstd))
+        if dictionary is None:
+            dictionary, used = page, np.zeros(page.n, np.bool_)
             continue
         if is_list:
             at, begun = levels_of(page.content, page.n, seen, starts, rows)
@@ -144,32 +139,43 @@ def _edited(own: bytes, told: Struct, stays: np.ndarray, ids: np.ndarray, side: 
         row = rows if rows < begun and starts[rows] == seen else rows - 1
         levels, packed = np.full((page.n + 7) // 8, 255, np.uint8), np.zeros(page.n * width // 64 + 2, np.uint64)
         n = pages.keep_rows(words, page.content, at + 1, width, page.n, seen, starts, row, stays, levels, packed)
-        if not is_list and n > 0:
-            codes = np.empty(page.n, np.uint32)
-            pages.unpack_codes(words, page.content, at + 1, width, page.n, codes)
-            numbers.append(entries.view(np.int32)[codes[stays[rows:begun]]])
-        if n == pages.DAMAGED:
-            raise ValueError("a page has too few codes")
+        if n == pages.DAMAGED or pages.note_codes(packed, packed.view(np.uint8), width, n, used) == pages.DAMAGED:
+            raise ValueError("a page has codes that its dictionary does not have, or too few")
         if n > 0:
-            groups = (n + 7) // 8
-            coded = bytes([width]) + _packed_run(n, packed.view(np.uint8)[: groups * width])
-            heads = (_packed_run(n, levels[:groups]), varint(n << 1) + b"\1") if is_list else ()
-            written = b"".join([*(len(head).to_bytes(4, "little") + head for head in heads), coded])
-            made.append(_page(written, n, _BY_DICTIONARY, zstd))
+            kept.append((n, width, levels, packed))
         rows, seen = begun, seen + page.n
-    if rows != n_rows or seen != n_values:
+    if rows != n_rows or seen != n_values or not used.any():
         raise ValueError(f"a row group holds {rows} rows and {seen} values instead of {n_rows} and {n_values}")
-    for fields, choose in ((_MOST, np.max), (_LEAST, np.min)) if _STATISTICS in told else ():
-        for field in set(fields) & told[_STATISTICS][1].keys():
-            told[_STATISTICS][1][field] = BINARY, choose([choose(own) for own in numbers]).astype(np.int32).tobytes()
+    assert dictionary is not None
+    entries = _entries(dictionary.content.tobytes(), used, _WIDTHS.get(told[_TYPE][1]), now)
+    n_used = int(np.count_nonzero(used))
+    made, numbers = [_page(entries, n_used, None, zstd)], np.cumsum(used, dtype=np.uint64) - np.uint64(1)
+    for n, width, levels, packed in kept:
+        codes = packed
+        if n_used < len(used):
+            codes = np.zeros_like(packed)
+            pages.renumber_codes(packed, packed.view(np.uint8), width, n, numbers, codes)
+        coded = bytes([width]) + _packed_run(n, codes.view(np.uint8)[: (n + 7) // 8 * width])
+        heads = (_packed_run(n, levels[: (n + 7) // 8]), varint(n << 1) + b"\1") if is_list else ()
+        written = b"".join([*(len(head).to_bytes(4, "little") + head for head in heads), coded])
+        made.append(_page(written, n, _BY_DICTIONARY, zstd))
+    if _STATISTICS in told:
+        sizes, known = np.frombuffer(entries, np.int32), told[_STATISTICS][1]
+        for fields, value in ((_MOST, sizes.max()), (_LEAST, sizes.min())):
+            known |= {field: (BINARY, value.tobytes()) for field in fields if field in known}
     told[_DATA] = I64, told[_DICTIONARY][1] + len(made[0].stored)
     return _tell(told, made)
 
 
-def _has_one(content: np.ndarray, labels: list[bytes]) -> bool:
-    """Whether a dictionary may have one of these labels."""
-    stored = content.tobytes() if labels else b""
-    return len(labels) > _MANY_LABELS or any(label in stored for label in labels)
+def _entries(stored: bytes, used: np.ndarray, width: int | None, now: np.ndarray | None) -> bytes:
+    """The entries of a dictionary that rows use. Any other could be a label that the input lacks."""
+    if width is not None:
+        values = np.frombuffer(stored, f"i{width}")[used]
+        return (values if now is None else now[values]).tobytes()
+    ends = [0]
+    for _ in range(len(used)):  # each text has its length in front
+        ends.append(ends[-1] + 4 + int.from_bytes(stored[ends[-1] : ends[-1] + 4], "little"))
+    return b"".join(stored[begin:end] for begin, end in compress(pairwise(ends), used))
 
 
 def _packed_run(n: int, packed: np.ndarray) -> bytes:

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bicliques.pipeline.compare.fewer_rows import Changes, write_without
+from bicliques.pipeline.compare.fewer_rows import write_without
 from bicliques.pipeline.compare.rows import CommonNumbers
 from bicliques.pipeline.compare.rows_file import part_file
 from bicliques.pipeline.ingest.from_run import link_or_copy
@@ -50,6 +50,10 @@ from bicliques.schemas.totals import Found
 
 #: Leading bits of an id by which most rows are known not to be gone: so many more than their number has, and the most.
 _MORE_BITS, _MOST_BITS = 5, 26
+
+
+#: By side, the dense ids of a run by those of the run before. None: its rows keep what they hold.
+_Renumbered = tuple[np.ndarray, np.ndarray] | None
 
 
 class _Gone:
@@ -124,7 +128,7 @@ def take_over(
             place.mkdir(exist_ok=True)
     energy, ledger, stem = ProcessorEnergy(), run.repaired_ledger(), part_stem(0)
     lookup, added = _Gone(gone), _written(run, new)
-    take = partial(_take, run, parent, stem, lookup, _changes(parent, numbers))
+    take = partial(_take, run, parent, stem, lookup, _renumbering(parent, numbers))
     taken: list[_Taken] = []
     for each in in_order(lambda item: take(*item), enumerate(manifest.parts), count_cores()):
         taken.append(each)
@@ -196,25 +200,15 @@ def _written(run: Run, new: Iterable[Bicliques]) -> list[Part]:
         raise
 
 
-def _changes(parent: Run, numbers: tuple[CommonNumbers, CommonNumbers]) -> tuple[Changes, Changes]:
-    """How the vertices of the run before are called in `run`."""
-    are_same = all(np.array_equal(own.old, own.new) for own in numbers)
+def _renumbering(parent: Run, numbers: tuple[CommonNumbers, CommonNumbers]) -> _Renumbered:
+    """By side, the dense ids of a run by those of the run before. None if the rows are the same in both."""
+    if parent.options.ids == "labels" or all(np.array_equal(own.old, own.new) for own in numbers):
+        return None
     found = []
-    for side, own in enumerate(numbers):
+    for own in numbers:
         now = np.full(len(own.labels), -1, VERTEX)
         now[own.new] = np.arange(len(own.new), dtype=VERTEX)
-        now = now[own.old]
-        if parent.tables is None:
-            found.append(Changes(None if are_same else now, []))
-            continue
-        labels = parent.tables[side]
-        gone = labels.take(pa.array(np.flatnonzero(now < 0)))
-        if labels.type == pa.string():
-            found.append(
-                Changes(None, [len(text := each.encode()).to_bytes(4, "little") + text for each in gone.to_pylist()])
-            )
-        else:
-            found.append(Changes(None, [each.tobytes() for each in gone.to_numpy()]))
+        found.append(now[own.old])
     return found[0], found[1]
 
 
@@ -223,7 +217,7 @@ def _take(
     parent: Run,
     stem: str,
     gone: _Gone,
-    changes: tuple[Changes, Changes],
+    renumbered: _Renumbered,
     number: int,
     part: Part,
 ) -> _Taken:
@@ -241,7 +235,7 @@ def _take(
         n_gone = int(np.count_nonzero(is_gone))
         if n_gone == len(ids):
             return _Taken(None, n_gone)
-        if n_gone == 0 and changes[0].now is None:
+        if n_gone == 0 and renumbered is None:
             with disk_errors(target):
                 link_or_copy(source, target)
                 flush(target)
@@ -251,17 +245,17 @@ def _take(
             with create(temporary) as out:
                 stored, n_bytes = open_bytes(source)
                 with stored:
-                    is_written = write_without(stored, n_bytes, out, ids, ~is_gone, changes)
+                    is_written = write_without(stored, n_bytes, out, ids, ~is_gone, renumbered)
                 if not is_written:
                     out.seek(out.truncate(0))
-                    _write_by_arrow(file, out, read_schema(source), ~is_gone, changes)
+                    _write_by_arrow(file, out, read_schema(source), ~is_gone, renumbered)
             replace_file(temporary, target)
     left = (total - int(np.add.reduce(ids[is_gone], dtype=np.uint64))) % 2**64
     return _Taken(Part(target.name, len(ids) - n_gone, target.stat().st_size, str(left)), n_gone)
 
 
 def _write_by_arrow(
-    file: pq.ParquetFile, out: Any, schema: pa.Schema, stays: np.ndarray, changes: tuple[Changes, Changes]
+    file: pq.ParquetFile, out: Any, schema: pa.Schema, stays: np.ndarray, renumbered: _Renumbered
 ) -> None:
     row = 0
     with part_file(out, schema) as writer:
@@ -270,17 +264,16 @@ def _write_by_arrow(
             own = stays[row : row + len(rows)]
             row += len(rows)
             if own.any():
-                rows = _with_ids(rows.filter(pa.array(own)), changes)
+                rows = _with_ids(rows.filter(pa.array(own)), renumbered)
                 writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
 
 
-def _with_ids(rows: pa.Table, changes: tuple[Changes, Changes]) -> pa.Table:
+def _with_ids(rows: pa.Table, renumbered: _Renumbered) -> pa.Table:
     """The rows with other dense ids."""
-    for side, (now, _) in zip(("left", "right"), changes, strict=True):
-        if now is not None:
-            field, starts = rows.schema.field(side), np.zeros(len(rows) + 1, np.int32)
-            np.cumsum(rows[f"n_{side}"].to_numpy(), out=starts[1:])
-            members = pa.array(now[rows[side].combine_chunks().flatten().to_numpy()])
-            lists = pa.ListArray.from_arrays(pa.array(starts), members, type=field.type)
-            rows = rows.set_column(rows.schema.get_field_index(side), field, lists)
+    for side, now in zip(("left", "right"), renumbered or (), strict=False):
+        field, starts = rows.schema.field(side), np.zeros(len(rows) + 1, np.int32)
+        np.cumsum(rows[f"n_{side}"].to_numpy(), out=starts[1:])
+        members = pa.array(now[rows[side].combine_chunks().flatten().to_numpy()])
+        lists = pa.ListArray.from_arrays(pa.array(starts), members, type=field.type)
+        rows = rows.set_column(rows.schema.get_field_index(side), field, lists)
     return rows

@@ -124,14 +124,11 @@ class Page(NamedTuple):
         Number of values.
     content : ndarray of uint8
         What it holds, not compressed. It begins where a word may begin.
-    stored : memoryview
-        How it is stored, with its header.
     """
 
     is_dictionary: bool
     n: int
     content: np.ndarray
-    stored: memoryview
 
 
 def pages_of(stored: bytes, n_values: int) -> Iterator[Page | None]:
@@ -145,7 +142,6 @@ def pages_of(stored: bytes, n_values: int) -> Iterator[Page | None]:
     buffer, header = np.frombuffer(stored, np.uint8), np.empty(2 * pages.HEADER_FIELDS, np.int64)
     codec, at, seen = pa.Codec("zstd"), 0, 0
     while seen < n_values:
-        begin = at
         at = pages.page_header(buffer, at, header)
         kind, size, length, checksum, n, *encodings = header[: pages.HEADER_FIELDS].tolist()
         if at == pages.DAMAGED or length < 0 or size < 0:
@@ -165,7 +161,7 @@ def pages_of(stored: bytes, n_values: int) -> Iterator[Page | None]:
         ):
             yield None
             return
-        yield Page(kind == _DICTIONARY, n, page, memoryview(stored)[begin:at])
+        yield Page(kind == _DICTIONARY, n, page)
         seen += n if kind == _VALUES else 0
 
 
