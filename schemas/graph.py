@@ -119,6 +119,13 @@ class MiningGraph:
         """How many first-level subtrees hold a result, the first ones: with marks, every result has a marked root."""
         return self.n_roots if self.marks is None else int((self.marks & 0xFFFFFFFF).max(initial=-1)) + 1
 
+    def marks_by_base(self) -> tuple[np.ndarray, np.ndarray]:
+        """The root vertices that each base vertex has a marked edge to: offsets, and ranks in ascending order."""
+        if self.marks is None:
+            return np.empty(0, OFFSET), np.empty(0, VERTEX)
+        ends = np.searchsorted(self.marks, np.arange(self.n_base + 1) << 32)
+        return ends.astype(OFFSET), (self.marks & 0xFFFFFFFF).astype(VERTEX)
+
     @property
     def _arrays(self) -> tuple[str, ...]:
         return (*_ARRAYS, *(() if self.marks is None else ("marks",)))

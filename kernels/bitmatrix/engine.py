@@ -265,9 +265,15 @@ class _Run(SliceRun[GpuSizes]):
         if search.largest is not None:
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
-            return Form(self.is_plain, self.is_measured, sieving=False, sifting=self.engine.sifts_much)
-        plain = search.mode == "count" and not (search.sizes or search.has_filters) and self.limits.rows is None
-        return Form(plain, measured=not plain, sieving=True)
+            plain = self.is_plain and not search.marked
+            return Form(plain, self.is_measured, False, sifting=self.engine.sifts_much, marked=search.marked)
+        plain = (
+            search.mode == "count"
+            and not search.marked
+            and not (search.sizes or search.has_filters)
+            and self.limits.rows is None
+        )
+        return Form(plain, measured=not plain, sieving=True, marked=search.marked)
 
     @property
     def _pool_limit(self) -> int:

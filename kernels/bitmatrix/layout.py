@@ -55,7 +55,8 @@ PARAMS = np.dtype(
             "hub_bits first_hub hub_words n_roots n_base items n_items given ready n_given pool n_pool pool_limit "
             "left_over n_left_over oversize n_oversize values n_values records n_records record_chunk "
             "sizes n_sizes queue scratch n_warps prove list limited root_is_left min_base max_base min_root max_root "
-            "deadline_ns host_stop host_count measure top n_top scratch_bytes near_pairs near_root near_base"
+            "deadline_ns host_stop host_count measure top n_top scratch_bytes near_pairs near_root near_base "
+            "marks_indptr marks n_marked"
         ).split()
     ]
 )

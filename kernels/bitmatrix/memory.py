@@ -195,6 +195,8 @@ class Form(NamedTuple):
         Whether hash table and filter of a warp are the large ones. See `GpuSizes.many_roots`.
     near : int
         Vertices of the graph, if pairs may be missing. Otherwise 0.
+    marked : bool
+        Whether only bicliques with a marked edge are wanted.
     """
 
     plain: bool
@@ -203,6 +205,7 @@ class Form(NamedTuple):
     bounded: bool = False
     sifting: bool = False
     near: int = 0
+    marked: bool = False
 
     @property
     def kernel(self) -> str:
@@ -222,29 +225,25 @@ _SLOTS = 512
 
 def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict[str, int]:
     """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``. That for near-bicliques takes its sizes as parameters."""
-    usual = {"BLOCK": THREADS, "POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
+    own = {"BLOCK": THREADS, "POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
     if form.near:
-        return usual
-    own: dict[str, int] = {}
+        return own
     if form.sieving:
-        own = {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
+        own |= {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
         own["SIEVE_WORDS"] = _sieve_words(row_cap)
-    return (
-        usual
-        | own
-        | {
-            "ROW_CAP": row_cap,
-            "LIST_CAP": list_cap,
-            "PLAIN": int(form.plain),
-            "MEASURED": int(form.measured),
-            "WINDOW_WORDS": sizes.window_words,
-            "LEAST_SIFTED": sizes.least_sifted,
-            "ROOTS_PER_WEDGE": sizes.roots_per_wedge,
-            "SHARED_SLOTS": _SLOTS << form.sifting,
-            "NARROW": sizes.narrow,
-            "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
-        }
-    )
+    return own | {
+        "ROW_CAP": row_cap,
+        "LIST_CAP": list_cap,
+        "PLAIN": int(form.plain),
+        "MEASURED": int(form.measured),
+        "WINDOW_WORDS": sizes.window_words,
+        "LEAST_SIFTED": sizes.least_sifted,
+        "ROOTS_PER_WEDGE": sizes.roots_per_wedge,
+        "SHARED_SLOTS": _SLOTS << form.sifting,
+        "NARROW": sizes.narrow,
+        "MARKED": int(form.marked),
+        "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
+    }
 
 
 @dataclass
@@ -296,6 +295,11 @@ class HubGraph(DeviceGraph):
         super().__init__(device, graph)
         self.first_hub, self.hub_words = _hubs_of(graph)
         self.params |= {"first_hub": self.first_hub}
+        if graph.marks is not None:
+            for name, array in zip(("marks_indptr", "marks"), graph.marks_by_base(), strict=True):
+                self.arrays[name] = device.upload(array)
+                self.params[name] = device.address(self.arrays[name])
+            self.params["n_marked"] = graph.roots_to_search
         if n_words := _bit_words(graph, hub_bytes):
             self._make_hub_bits(device, n_words)
 
@@ -336,4 +340,5 @@ BUFFERS = {
 
 def device_bytes(graph: MiningGraph, search: Search, sizes: GpuSizes) -> int:
     """Device memory of a search as it begins, besides the scratch memory of its warps, in bytes."""
-    return search_bytes(graph, search, sizes, BUFFERS) + 4 * _bit_words(graph, sizes.hub_bytes)
+    marks = 0 if graph.marks is None else 8 * (graph.n_base + 1) + 4 * len(graph.marks)
+    return search_bytes(graph, search, sizes, BUFFERS) + 4 * _bit_words(graph, sizes.hub_bytes) + marks

@@ -214,15 +214,8 @@ def graph_arrays(graph: MiningGraph) -> Graph:
         np.asarray(graph.base_members),
         np.asarray(graph.root_hash),
         np.asarray(graph.base_hash),
-        *_marks(graph),
+        *graph.marks_by_base(),
     )
-
-
-def _marks(graph: MiningGraph) -> tuple[np.ndarray, np.ndarray]:
-    if graph.marks is None:
-        return np.empty(0, OFFSET), np.empty(0, VERTEX)
-    ends = np.searchsorted(graph.marks, np.arange(graph.n_base + 1) << 32)
-    return ends.astype(OFFSET), (graph.marks & 0xFFFFFFFF).astype(VERTEX)
 
 
 def pieces_of(subtrees: Subtrees) -> Pieces:

@@ -23,6 +23,7 @@ from bicliques.pipeline.api.table import with_options
 from bicliques.pipeline.compare.taking_over import mined_seconds, take_over
 from bicliques.pipeline.ingest.from_run import is_run_folder
 from bicliques.pipeline.output.part_writer import part_schema
+from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.proof.wholeness import why_not_whole
@@ -198,7 +199,7 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
     sides = Compared(parent.path, True), Compared(run.path, True)
     comparison = Comparison(sides, (None, None), asked, run.options.search, on_progress)
     try:
-        with comparison.read() as two:
+        with startup.lent(), comparison.read() as two:
             n, n_edges = sum(map(len, two.only)), run.input["n_edges"]
             if n * EDGES > n_edges:
                 return f"{number(n, 'edge has', 'edges have')} changed, of {n_edges:,}"

@@ -18,11 +18,13 @@ import socket
 import time
 from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from bicliques.pipeline.compare.fewer_rows import write_without
 from bicliques.pipeline.compare.rows import CommonNumbers
 from bicliques.pipeline.compare.rows_file import part_file
 from bicliques.pipeline.ingest.from_run import link_or_copy
@@ -39,15 +41,19 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.session import MiningSession, remember
-from bicliques.pipeline.run.tables import open_part, read_schema
+from bicliques.pipeline.run.tables import open_bytes, open_part, read_schema
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Manifest, Parent, Part, SliceResult
 from bicliques.schemas.totals import Found
 
-#: Leading bits of an id by which most rows are known not to be gone.
-_BITS = 22
+#: Leading bits of an id by which most rows are known not to be gone: so many more than their number has, and the most.
+_MORE_BITS, _MOST_BITS = 5, 26
+
+
+#: By side, the dense ids of a run by those of the run before. None: its rows keep what they hold.
+_Renumbered = tuple[np.ndarray, np.ndarray] | None
 
 
 class _Gone:
@@ -60,12 +66,13 @@ class _Gone:
 
     def __init__(self, ids: np.ndarray):
         self.ids = np.sort(ids.view(np.uint64))
-        self._is_near = np.zeros(1 << _BITS, np.bool_)
-        self._is_near[self.ids >> np.uint64(64 - _BITS)] = True
+        bits = min(len(ids).bit_length() + _MORE_BITS, _MOST_BITS)
+        self._is_near, self._shift = np.zeros(1 << bits, np.bool_), np.uint64(64 - bits)
+        self._is_near[self.ids >> self._shift] = True
 
     def among(self, ids: np.ndarray) -> np.ndarray:
         """Which of the ids are gone."""
-        found = self._is_near[ids >> np.uint64(64 - _BITS)]
+        found = self._is_near[ids >> self._shift]
         near = np.flatnonzero(found)
         if len(near):
             at = np.minimum(np.searchsorted(self.ids, ids[near]), len(self.ids) - 1)
@@ -121,7 +128,7 @@ def take_over(
             place.mkdir(exist_ok=True)
     energy, ledger, stem = ProcessorEnergy(), run.repaired_ledger(), part_stem(0)
     lookup, added = _Gone(gone), _written(run, new)
-    take = partial(_take, run, parent, stem, lookup, _renumbering(run, numbers))
+    take = partial(_take, run, parent, stem, lookup, _renumbering(parent, numbers))
     taken: list[_Taken] = []
     for each in in_order(lambda item: take(*item), enumerate(manifest.parts), count_cores()):
         taken.append(each)
@@ -193,9 +200,9 @@ def _written(run: Run, new: Iterable[Bicliques]) -> list[Part]:
         raise
 
 
-def _renumbering(run: Run, numbers: tuple[CommonNumbers, CommonNumbers]) -> tuple[np.ndarray, np.ndarray] | None:
-    """By side, the dense ids of `run` by those of the run before. None if the rows are the same in both."""
-    if run.options.ids == "labels" or all(np.array_equal(own.old, own.new) for own in numbers):
+def _renumbering(parent: Run, numbers: tuple[CommonNumbers, CommonNumbers]) -> _Renumbered:
+    """By side, the dense ids of a run by those of the run before. None if the rows are the same in both."""
+    if parent.options.ids == "labels" or all(np.array_equal(own.old, own.new) for own in numbers):
         return None
     found = []
     for own in numbers:
@@ -210,7 +217,7 @@ def _take(
     parent: Run,
     stem: str,
     gone: _Gone,
-    renumbered: tuple[np.ndarray, np.ndarray] | None,
+    renumbered: _Renumbered,
     number: int,
     part: Part,
 ) -> _Taken:
@@ -235,21 +242,33 @@ def _take(
             return _Taken(Part(target.name, part.rows, part.bytes, str(total)), 0)
         temporary = target.with_name(unnamed_part(stem, number))
         with disk_errors(target):
-            with create(temporary) as out, part_file(out, read_schema(source)) as writer:
-                row = 0
-                for group in range(file.num_row_groups):
-                    rows = file.read_row_group(group, use_threads=False)
-                    stays = ~is_gone[row : row + len(rows)]
-                    row += len(rows)
-                    if stays.any():
-                        rows = _with_ids(rows.filter(pa.array(stays)), renumbered)
-                        writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
+            with create(temporary) as out:
+                stored, n_bytes = open_bytes(source)
+                with stored:
+                    is_written = write_without(stored, n_bytes, out, ids, ~is_gone, renumbered)
+                if not is_written:
+                    out.seek(out.truncate(0))
+                    _write_by_arrow(file, out, read_schema(source), ~is_gone, renumbered)
             replace_file(temporary, target)
     left = (total - int(np.add.reduce(ids[is_gone], dtype=np.uint64))) % 2**64
     return _Taken(Part(target.name, len(ids) - n_gone, target.stat().st_size, str(left)), n_gone)
 
 
-def _with_ids(rows: pa.Table, renumbered: tuple[np.ndarray, np.ndarray] | None) -> pa.Table:
+def _write_by_arrow(
+    file: pq.ParquetFile, out: Any, schema: pa.Schema, stays: np.ndarray, renumbered: _Renumbered
+) -> None:
+    row = 0
+    with part_file(out, schema) as writer:
+        for group in range(file.num_row_groups):
+            rows = file.read_row_group(group, use_threads=False)
+            own = stays[row : row + len(rows)]
+            row += len(rows)
+            if own.any():
+                rows = _with_ids(rows.filter(pa.array(own)), renumbered)
+                writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
+
+
+def _with_ids(rows: pa.Table, renumbered: _Renumbered) -> pa.Table:
     """The rows with other dense ids."""
     for side, now in zip(("left", "right"), renumbered or (), strict=False):
         field, starts = rows.schema.field(side), np.zeros(len(rows) + 1, np.int32)

@@ -27,7 +27,7 @@ class _Clock:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._seconds = self._since = self._untold = 0.0
+        self._seconds = self._since = self._untold = self.taken = 0.0
         self._open = 0
 
     def begin(self, at: float | None = None) -> None:
@@ -51,7 +51,12 @@ class _Clock:
     def take(self) -> float:
         with self._lock:
             seconds, self._seconds = self._seconds, 0.0
+            self.taken += seconds
             return seconds
+
+    def give(self, seconds: float) -> None:
+        with self._lock:
+            self._seconds += seconds
 
     def untold(self) -> float:
         with self._lock:
@@ -84,6 +89,16 @@ def getting_ready() -> Iterator[None]:
 def take() -> float:
     """Take the seconds that this process has spent on start-up since they were last taken."""
     return _clock.take()
+
+
+@contextmanager
+def lent() -> Iterator[None]:
+    """For the block, which makes runs that do not stay. What they take can be taken again after it."""
+    before = _clock.taken
+    try:
+        yield
+    finally:
+        _clock.give(_clock.taken - before)
 
 
 def began() -> float:

@@ -45,8 +45,8 @@ def refuse_without_matplotlib() -> None:
     """Raise a ResourceError if Matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         raise ResourceError(
-            "a picture as PNG or on axes needs Matplotlib, which is not installed (pip install matplotlib); save it as "
-            "SVG, which needs nothing"
+            "a picture as PNG or on axes needs Matplotlib, which is not installed "
+            "(pip install 'bicliques[plot]'); save it as SVG, which needs nothing"
         )
 
 

@@ -24,6 +24,7 @@ from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject
 from tests.kernels.suite_largest import LargestSuite
+from tests.kernels.suite_marked import MarkedSuite
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.known import FOLDERS, GOLDEN, dense_edges, known_graph
 from tests.support.known_largest import LARGEST, sizes_of_the_largest
@@ -50,7 +51,7 @@ class TestBitMatrixOnDevice(EngineSuite):
     subject = Subject(bitmatrix("ample"), (bitmatrix("tightest"), bitmatrix("tight")))
 
 
-class TestBitMatrixThatPrunesOnDevice(ThresholdSuite, LargestSuite):
+class TestBitMatrixThatPrunesOnDevice(ThresholdSuite, LargestSuite, MarkedSuite):
     subject = Subject(bitmatrix("ample"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
 

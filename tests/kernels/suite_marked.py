@@ -7,6 +7,7 @@ import pytest
 
 from bicliques.kernels.graph.marks import around_marks, with_marks
 from bicliques.kernels.graph.members import Restricted
+from bicliques.schemas.emit import emit_to
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
@@ -105,7 +106,7 @@ class MarkedSuite:
         assert 0 < graph.roots_to_search < graph.n_roots
         search, rows = Search("list", marked=True), []
         first = Subtrees.of_roots(np.arange(graph.roots_to_search))
-        found = self.subject.ample().mine(graph, first, search, Limits(), rows.append)
+        found = self.subject.ample().mine(graph, first, search, Limits(), emit_to(rows.append))
         assert found.count == run(self.subject.ample(), graph, search).count
 
     def test_without_a_marked_edge_nothing_is_found(self):

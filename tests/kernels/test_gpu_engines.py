@@ -30,6 +30,7 @@ from bicliques.schemas.work import EVERYTHING, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
+from tests.kernels.suite_marked import MarkedSuite
 from tests.kernels.suite_near import NearSuite, questions
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.bands import band
@@ -41,7 +42,7 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 
 
 @pytest.mark.values(3)
-class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite):
+class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
     def test_an_emit_with_device_arrays_gets_the_same_bicliques(self, shape, truth):

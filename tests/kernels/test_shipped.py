@@ -110,6 +110,9 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
             BitMatrixEngine(device, GpuSizes().halved(9)).mine(graph, FEW, search, limits, nowhere)
             with pytest.raises(EndError):
                 CumbeEngine(device, CumbeSizes().halved(9)).mine(graph, FEW, search, limits, nowhere)
+        for least in (1, 2):
+            marked = Search("list", min_left=least, marked=True)
+            BitMatrixEngine(device, GpuSizes().halved(9)).mine(graph, FEW, marked, Limits(), nowhere)
     lists = Lists(np.zeros(1, np.int32), np.array([0, 1], np.int32), np.ones(1, np.int32))
     hasher = RowHasher(device, (None, None), (np.ones(1, np.uint64),) * 2, "left")
     with pytest.raises(MemoryError):

@@ -21,6 +21,7 @@
 #include "bitmatrix/hub.cuh"
 #include "bitmatrix/launch.cuh"
 #include "bitmatrix/lists.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
@@ -51,6 +52,7 @@ __device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* t
 
 // Explore the hub of frame f. If f.closure is NULL, the closure is found here.
 __device__ __noinline__ i32 run_frame(Worker& w, const Item& item, HubFrame f, bool* begun, bool* too_large) {
+    if (MARKED && !may_be_marked(f.base, f.n_base, f.bound == NOBODY ? 0 : f.bound)) return DONE;
     if (f.closure == 0) {
         i32* closure = w.s->list + f.list_end;
         HubFrame above = f;  // says what the closure may contain: the path, and candidates

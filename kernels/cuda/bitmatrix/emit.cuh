@@ -4,6 +4,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/lists.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
@@ -63,6 +64,7 @@ __device__ inline void sum_closure(const Worker& w, const Problem& problem) {
 
 // Emit a node by its lists. `root` has the sums over its closure. False when it could not be emitted.
 __device__ inline bool emit(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure, SideSums root) {
+    if (MARKED && !has_marked_edge(base, n_base, closure, n_closure)) return true;
     SideSums sums = sums_of(params.base_weight, params.base_hash, base, n_base);
     i32 admitted = admit(w, n_base, n_closure, sums, root);
     if (admitted <= 0) return admitted == 0;

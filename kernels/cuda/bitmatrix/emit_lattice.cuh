@@ -4,6 +4,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/levels.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
@@ -15,6 +16,7 @@ struct AtHand {
     i32 row, row_weight;
     u64 base_hash, row_hash;
     u32 row_set;
+    u32 marked, row_marked;  // base vertices with a marked edge to the closure of the problem, and to the row
 };
 
 // A lane's set.
@@ -27,8 +29,10 @@ struct OneSet {
 };
 
 // Load the values of a node with n raw rows.
-__device__ inline AtHand at_hand(const Worker& w, u64 base, i32 n) {
-    AtHand mine = {0, 0, 0, 0, 0, 0, 0};
+__device__ inline AtHand at_hand(const Worker& w, const Problem& problem, u64 base, i32 n) {
+    AtHand mine = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+    if (MARKED) mine.marked = set_of_bits(base, problem.marked);
+    u64 whole = base;
     // These loads are done once per node. Without them every lane would load the same values again for each of its
     // sets.
     i32 k = __popcll(base);
@@ -46,6 +50,7 @@ __device__ inline AtHand at_hand(const Worker& w, u64 base, i32 n) {
         if (MEASURED) mine.row_weight = params.root_weight[mine.row];
         mine.row_hash = params.root_hash[mine.row];
         mine.row_set = (u32)w.s->raw_mask[lane_id()];
+        if (MARKED) mine.row_marked = set_of_bits(whole, marked_bits(w.s, whole, mine.row));
     }
     return mine;
 }
@@ -73,8 +78,10 @@ __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
     return 32 * holder + bit;
 }
 
-// Sums over those of the k base vertices that are in this lane's set, and over those of the n raw rows that contain it.
-__device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set, i32 k, i32 n, const AtHand& mine) {
+// Sums over those of the base vertices that are in this lane's set, and over those of the n raw rows that contain it.
+__device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u64 base, u32 set, i32 n, const AtHand& mine) {
+    i32 k = __popcll(base);
+    u32 marked = mine.marked;
     // The sums over the problem's closure are the start, because it is part of every closure below.
     OneSet one = {set, 0, {set != 0, __popc(set), problem.n_full, {0, 0}, warp_shared().full}};
     // The loops run over vertices, not over members, so all lanes ask the same lane in each round. The shuffles stand
@@ -95,13 +102,16 @@ __device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u32 set
         u32 row_set = near ? from(mine.row_set, r & 31) : (u32)w.s->raw_mask[r];
         i32 weight = !MEASURED ? 0 : near ? from(mine.row_weight, r & 31) : params.root_weight[v];
         u64 hash = near ? from(mine.row_hash, r & 31) : params.root_hash[v];
+        u32 its = !MARKED ? 0 : near ? from(mine.row_marked, r & 31) : set_of_bits(base, marked_bits(w.s, base, v));
         if ((row_set & set) != set) continue;
+        marked |= its;
         one.is.root.members += weight;
         one.is.root.hash += hash;
         one.is.n_root += 1;
         // The answer is kept, so that write_sets need not compare the sets again.
         if (near) one.rows |= 1u << r;
     }
+    if (MARKED) one.is.there = (marked & set) != 0;
     return one;
 }
 
@@ -140,7 +150,7 @@ __device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 ba
     i32 own = __popc(found), below = sum_below(own), total = warp_sum(own), k = __popcll(base);
     bool room = true;
     if (total == 0) return room;  // two of five nodes have no sets, and need no loads
-    AtHand mine = at_hand(w, base, n);
+    AtHand mine = at_hand(w, problem, base, n);
     ROLLED for (i32 chunk = 0; chunk < total; chunk += 32) {
         i32 rank = chunk + lane_id();
         u32 set = set_of_rank(found, below, rank);
@@ -148,7 +158,7 @@ __device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 ba
         // If the output was already full, all sets of this chunk are stuck.
         u32 stuck = warp_ballot(set != 0);
         if (room) {
-            OneSet one = sum_up(w, problem, set, k, n, mine);
+            OneSet one = sum_up(w, problem, base, set, n, mine);
             stuck = emit_batch(w, one.is, [&](bool own, i32* out) { write_sets(w.s, problem, one, k, n, mine, own, out); });
         }
         // To write a node down takes all lanes, so they do it for one stuck lane after the other.

@@ -11,6 +11,7 @@
 #include "bitmatrix/lattice.cuh"
 #include "bitmatrix/level_copy.cuh"
 #include "bitmatrix/lists.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/problem.cuh"
 #include "bitmatrix/queue.cuh"
@@ -107,6 +108,10 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (SIEVING || kin.copy == 0 || !take_level(w, kin, &problem)) opened = open_problem(w, n_bits, kin, &problem);
     if (opened == OVERSIZE) *too_large = true;  // the caller writes it down, because it knows the candidates
     if (opened == OVERSIZE || opened == DEAD) return DONE;
+    if (MARKED) {
+        note_marks(w, &problem, opened == LATTICE_OPEN ? w.s->raw_row : w.s->row, problem.n_cand);
+        if (problem.live == 0) return DONE;
+    }
     w.tests += 1;
     if (MEASURED && params.min_base > 1 && members_of_base(w, problem.whole) < params.min_base) return DONE;
     if (PLAIN) {
@@ -206,6 +211,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     w.visits += 1;
     i32 n = intersect(f.base, f.n_base, v, base);
     if (n == 0 || n == f.n_base) return DONE;  // nothing in common, or v is in the closure
+    if (MARKED && !may_be_marked(base, n, lowest(f.closure, f.n_closure))) return DONE;
     w.tests += 1;
     if (MEASURED && params.min_base > 1 && sums_of(params.base_weight, params.base_hash, base, n).members < params.min_base) return DONE;
     if (n > BASE_CAP) {

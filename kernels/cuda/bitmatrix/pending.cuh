@@ -7,6 +7,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/levels.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
@@ -49,6 +50,7 @@ __device__ __forceinline__ void each_row(const Scratch* s, const Problem& proble
 // Sums over this lane's node, whose base side is `base`. A lane without a node has base 0.
 __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& problem, u64 base) {
     OneBiclique one = {base != 0, __popcll(base), problem.n_full, {0, 0}, warp_shared().full};
+    u64 marked = problem.marked;
     each_base(w.s, base, [&](i32 u) {
         if (MEASURED) one.base.members += params.base_weight[u];
         one.base.hash += params.base_hash[u];
@@ -57,7 +59,9 @@ __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& proble
         if (MEASURED) one.root.members += params.root_weight[v];
         one.root.hash += params.root_hash[v];
         one.n_root += 1;
+        if (MARKED) marked |= marked_bits(w.s, base, v);
     });
+    if (MARKED) one.there = (marked & base) != 0;
     return one;
 }
 

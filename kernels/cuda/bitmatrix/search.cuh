@@ -80,6 +80,7 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
         w.tests += 1;
         w.visits += 1;
         u64 base = s->level_base[depth] & s->mask[j];
+        if (MARKED && (base & problem.live) == 0) continue;
         if ((MEASURED || SIEVING) && params.min_base > 1 && !is_long_enough(w, problem, base)) continue;
         bool more = false;
         // All lanes together test the child, and write its closure and candidates to the next level of the stack.

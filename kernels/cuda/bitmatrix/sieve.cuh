@@ -7,6 +7,7 @@
 #include "common/warp.cuh"
 #include "bitmatrix/bound.cuh"
 #include "bitmatrix/emit.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/rows.cuh"
@@ -231,6 +232,16 @@ __device__ inline void write_frame(Worker& w, const SieveFrame& f, const SieveFr
     __syncwarp();
 }
 
+// Whether the child at f.top may lead to a biclique with a marked edge.
+__device__ inline bool may_be_marked(const Worker& w, const SieveFrame& f) {
+    i32 first = lowest(w.s->full, f.n_closed);
+    bool found = false;
+    ROLLED for (i32 i = lane_id(); i < f.n_base; i += 32)
+        if (word_of(sieve_of(w), f.top, f.words, i >> 6) >> (i & 63) & 1)
+            found |= has_mark_from(w.s->list[f.base0 + i], first);
+    return warp_any(found);
+}
+
 // Visit child j of the frame at *depth. A frame that is pushed changes *depth.
 __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* depth) {
     Sieve& v = sieve_of(w);
@@ -239,7 +250,7 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
         return EXPLORED;
     }
     i32 least, n_alive, size = reduce_child(w, v, f, j, &least, &n_alive);
-    if (size == 0) return NOTHING;
+    if (size == 0 || (MARKED && !may_be_marked(w, f))) return NOTHING;
     i32 n_excluded = list_excluded(w, f, j, size, least);
     if (n_excluded < 0) return EXPLORED;
     SieveFrame child;

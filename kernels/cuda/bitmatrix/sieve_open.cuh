@@ -5,6 +5,7 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/bound.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/neighbours.cuh"
 #include "bitmatrix/problem.cuh"
 #include "bitmatrix/queue.cuh"
@@ -313,6 +314,7 @@ __device__ __noinline__ i32 explore(Worker& w, const i32* base, i32 n_base, cons
     ROLLED for (i32 i = lane_id(); i < n_base; i += 32) total += weight_of(base[i]);
     o.total = o.size = warp_sum(total);
     if (o.size < o.least) return DONE;
+    if (MARKED && !may_be_marked(base, n_base, origin.n_path > 0 ? lowest(origin.path, origin.n_path) : origin.begin)) return DONE;
     *too_large = !weigh_inside(w, origin, &o);
     if (*too_large) return DONE;
     i32 became = reduce_opening(w, origin, &o);

@@ -10,6 +10,7 @@
 #include "bitmatrix/emit.cuh"
 #include "bitmatrix/lattice.cuh"
 #include "bitmatrix/lists.cuh"
+#include "bitmatrix/marks.cuh"
 #include "bitmatrix/rows.cuh"
 #include "bitmatrix/search.cuh"
 #include "bitmatrix/sieve_rows.cuh"
@@ -63,6 +64,11 @@ __device__ __noinline__ i32 search_word(Worker& w, const SieveFrame& f) {
     i64 most = (1ll << v.planes) - 1;  // no vertex weighs more than all planes together
     problem.least = (i32)((a + most - 1) / most);
     write_list(s->list + f.base0, f.n_base, s->base);
+    if (MARKED) {
+        __syncwarp();
+        note_marks(w, &problem, v.row + f.list0 + f.next, problem.n_cand);
+        if (problem.live == 0) return DONE;
+    }
     if (__popcll(problem.whole) <= LATTICE && !params.limited && problem.end == problem.n_cand) {
         __syncwarp();
         if (!PLAIN) sum_closure(w, problem);

@@ -45,6 +45,9 @@
 #ifndef NEAR
 #define NEAR 0  // 1: pairs may be missing, and behind the members of a biclique is how many
 #endif
+#ifndef MARKED
+#define MARKED 0  // 1: only bicliques with a marked edge are wanted: marks.cuh. PLAIN is 0 then.
+#endif
 #ifndef SHARED_SLOTS
 #define SHARED_SLOTS (SIEVING ? 512 : 1024)  // hash slots per warp in shared memory; a power of two, at least 128
 #endif
@@ -175,4 +178,7 @@ struct Params {
     i64 near_pairs;       // how many pairs may be missing in all; -1: any number
     i64 near_root;        // in how many of them each root may be
     i64 near_base;
+    const i64* marks_indptr;  // with marked edges: where those of each base vertex begin in `marks`
+    const i32* marks;     // their root vertices, in ascending order
+    i64 n_marked;         // only ranks below have a marked edge
 };

@@ -120,4 +120,7 @@ struct Problem {
     // with thresholds only
     i32 least;    // fewest base vertices that a result can have
     bool unit;    // whether every base vertex stands for itself only
+    // with marked edges only
+    u64 marked;   // base vertices with one to the closure
+    u64 live;     // and with one to a candidate, too
 };
