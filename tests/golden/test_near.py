@@ -12,7 +12,9 @@ import bicliques as bq
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.search import Limits, Search
-from tests.support.emulated import everything
+from bicliques.schemas.work import Engine
+from tests.emulation.device import why_not
+from tests.support.emulated import bitmatrix, everything
 from tests.support.known import NOT_HERE, ROOT, SHIPPED, dense_edges, known_graph
 from tests.support.near import near_graph
 
@@ -51,13 +53,24 @@ def _marks(row: dict[str, Any]) -> list[pytest.MarkDecorator]:
     [pytest.param(row, id=_name(row), marks=_marks(row)) for row in ROWS],
 )
 def test_known_graphs_have_as_many_near_bicliques(row: dict[str, Any]) -> None:
+    _check(row, CpuEngine())
+
+
+@pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
+@pytest.mark.parametrize("name", ["unicode_languages missing_pairs 1 3 3"])
+def test_an_emulated_gpu_finds_as_many(name: str) -> None:
+    """Most graphs would take minutes."""
+    _check(next(row for row in ROWS if _name(row) == name), bitmatrix("usual")())
+
+
+def _check(row: dict[str, Any], engine: Engine) -> None:
     path = known_graph(row["graph"])
     if path is None:
         pytest.skip(NOT_HERE)
     missing = {name: k for name, k in row.items() if name.startswith("missing")}
     search = Search("fingerprint", min_left=row["min_left"], min_right=row["min_right"], **missing)
     graph = near_graph(dense_edges(path), search)
-    found = CpuEngine().mine(graph, everything(graph), search, Limits(), nowhere)
+    found = engine.mine(graph, everything(graph), search, Limits(), nowhere)
     assert (found.count, f"{found.fingerprint:016x}") == (row["count"], row["fingerprint"])
 
 

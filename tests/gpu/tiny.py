@@ -1,4 +1,4 @@
-"""Two tiny graphs through every search of the GPU engines: what compute-sanitizer watches."""
+"""Tiny graphs through every search of the GPU engines: what compute-sanitizer watches."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.schemas.search import Limits, Search
+from tests.support.near import near_graph
 from tests.support.oracles import graph_of, random_edges, run
 
 SIZES = GpuSizes(
@@ -21,7 +22,7 @@ CUMBE_SIZES = CumbeSizes(
 
 
 def main() -> None:
-    """Mine both and compare with the CPU engine; an exception if they differ."""
+    """Mine them and compare with the CPU engine; an exception if they differ."""
     rng = np.random.default_rng(4)
     for shape in ((110, 9, 0.6), (30, 50, 0.3)):  # hubs; word problems, narrow and wide, and lattices
         graph = graph_of(random_edges(rng, *shape))
@@ -31,6 +32,14 @@ def main() -> None:
                 found = run(engine, graph, Search(mode), limits)
                 if found.count != expected.count:
                     raise SystemExit(f"{engine.name}, {shape}: {found.count} bicliques, expected {expected.count}")
+    for missing in ({"missing_pairs": 1}, {"missing_each": 1}):
+        search = Search("list", min_left=4, min_right=4, **missing)
+        graph = near_graph(random_edges(rng, 16, 16, 0.6), search)
+        expected = run(CpuEngine(), graph, search)
+        for limits in (Limits(), Limits(seconds=0.002)):
+            found = run(BitMatrixEngine(sizes=SIZES), graph, search, limits)
+            if found.count != expected.count:
+                raise SystemExit(f"{missing}: {found.count} near-bicliques, expected {expected.count}")
 
 
 if __name__ == "__main__":
