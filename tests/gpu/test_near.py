@@ -15,7 +15,7 @@ from bicliques.schemas.emit import nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from tests.kernels.suite import SIDES, Subject
-from tests.kernels.suite_near import NearSuite
+from tests.kernels.suite_near import LargestNearSuite, NearSuite
 from tests.support.emulated import everything
 from tests.support.known import NOT_HERE, ROOT, dense_edges, known_graph
 from tests.support.near import near_graph
@@ -31,7 +31,7 @@ ENGINES = {"ample": BitMatrixEngine, "tight": lambda: BitMatrixEngine(sizes=_TIG
 ROWS = json.loads((ROOT / "tests" / "golden" / "near.json").read_text())
 
 
-class TestNearBicliquesOnDevice(NearSuite):
+class TestNearBicliquesOnDevice(NearSuite, LargestNearSuite):
     subject = Subject(ENGINES["ample"], (ENGINES["tight"], ENGINES["tight"]))
 
 

@@ -31,7 +31,7 @@ from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite import SIDES, EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
 from tests.kernels.suite_marked import MarkedSuite
-from tests.kernels.suite_near import NearSuite, questions
+from tests.kernels.suite_near import LargestNearSuite, NearSuite, questions
 from tests.kernels.suite_thresholds import ThresholdSuite
 from tests.support.bands import band
 from tests.support.emulated import BITMATRIX, BLOCKS, CUMBE, DEVICE, bitmatrix, cumbe, everything
@@ -221,10 +221,11 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite
 
 
 @pytest.mark.values
-class TestNearBicliquesOfTheBitMatrixEngine(NearSuite):
+class TestNearBicliquesOfTheBitMatrixEngine(NearSuite, LargestNearSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
     near_cases = 30
+    largest_cases = 50
 
     def test_nodes_are_given_away_with_their_bit_rows(self):
         """A warp that takes one begins at once. To open it anew takes a walk over edges."""

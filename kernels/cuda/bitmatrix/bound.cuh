@@ -105,12 +105,12 @@ __device__ inline u64 least_of_top(i32* place) {
     return least;
 }
 
-// Raise the bound of the launch, because a biclique was emitted. params.top has the measures of the largest that were
+// Raise the bound of the launch, because a biclique was emitted, of which so many pairs are missing. params.top has the measures of the largest that were
 // emitted, as many as are wanted, and 0 where there is none yet. A measure there is only ever replaced by a larger one.
 // So the least that a warp reads may be too small, but never too large. Warp-level.
-__device__ inline void raise_bound(Worker& w, i64 base, i64 roots) {
+__device__ inline void raise_bound(Worker& w, i64 base, i64 roots, i64 missing = 0) {
     if (params.n_top == 0 || base > params.max_base || roots > params.max_root) return;
-    u64 value = measured(base, roots), least;
+    u64 value = measured(base, roots) - (params.measure == BY_EDGES ? missing : 0), least;
     if ((i64)value <= w.bound) return;
     for (bool is_there = false;;) {
         i32 place;

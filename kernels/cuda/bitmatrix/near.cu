@@ -7,8 +7,12 @@
 #ifndef NEAR
 #define NEAR 1
 #endif
+#ifndef BOUNDED
+#define BOUNDED 1  // without a measure the bound is 0, and nothing is below it
+#endif
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/launch.cuh"
 #include "bitmatrix/near_frames.cuh"
 #include "bitmatrix/near_node.cuh"
@@ -21,9 +25,10 @@
 
 __device__ inline void run_item(Worker& w, const Near& n, const Item& item) {
     w.visits = 0;
+    look_at_bound(w);
     bool too_large = false;
     i32 became = BRANCHES;
-    if (item.closure_at == NOBODY || !take_near(n, item)) became = open_near(n, item, &too_large);
+    if (item.closure_at == NOBODY || !take_near(n, item)) became = open_near(w, n, item, &too_large);
     if (too_large) set_oversize(item);
     if (became == LEAF && !emit_near(w, n, n.frame)) leave_over(item);
     if (became == BRANCHES) search_near(w, n);

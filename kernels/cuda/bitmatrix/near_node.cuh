@@ -4,6 +4,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/near_types.cuh"
 #include "bitmatrix/worker.cuh"
 
@@ -194,12 +195,18 @@ __device__ inline i32 keep_excluded(const Near& n, const NearFrame* f, i32 side,
     return kept;
 }
 
-// Reduce frame `d`, and list what excludes: of what `from` lists, and of its first n_explored children. If its children are
-// to be chosen, the pivot says which.
-__device__ __noinline__ i32 settle(const Near& n, i32 d, const NearFrame* source, i32 n_explored, bool chooses, Pivot* pivot) {
+// The measure of a group with so many members at most, of whose pairs so many are missing at least.
+__device__ __forceinline__ i64 most_of(i64 n_base, i64 n_roots, i32 missing) {
+    return ceiling_of(n_base, n_roots) - (params.measure == BY_EDGES ? missing : 0);
+}
+
+// Reduce frame `d`, and list what excludes: of what `source` lists, and of its first n_explored children. If its children
+// are to be chosen, the pivot says which. No group below the bound is wanted.
+__device__ __noinline__ i32 settle(const Near& n, i32 d, const NearFrame* source, i32 n_explored, bool chooses, i64 bound, Pivot* pivot) {
     NearFrame* f = n.frame + d;
     i32 n_roots, n_base, step = f->side[0].words + f->side[1].words;
     if (!reduce_node(n, f, &n_roots, &n_base, pivot)) return ENDS;
+    if (params.measure != 0 && most_of(n_base, n_roots, f->total) < bound) return ENDS;
     if (!chooses) *pivot = {NO_PIVOT, 0, 0};
     u32 left = 0;
     ROLLED for (i32 w = lane_id(); w < step; w += 32) {

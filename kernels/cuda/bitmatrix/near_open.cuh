@@ -335,7 +335,7 @@ __device__ inline bool take_item(const Near& n, const Item& item, NearOpening* o
 }
 
 // Open an item as frame 0, with its children. Returns what became of it. If *too_large is true, it needs more room.
-__device__ __noinline__ i32 open_near(const Near& n, const Item& item, bool* too_large) {
+__device__ __noinline__ i32 open_near(Worker& w, const Near& n, const Item& item, bool* too_large) {
     NearOpening o = {item.bound, 0, 0, 0, 0, 0, 0, 0, 0};
     if (item.kind != ROOT) {
         i32 first = 0x7fffffff;
@@ -360,7 +360,7 @@ __device__ __noinline__ i32 open_near(const Near& n, const Item& item, bool* too
                 n.frame[1].branch = 0;
             }
             __syncwarp();
-            if (count_missing(n)) became = settle(n, 0, n.frame + 1, 0, item.fresh != 0, &pivot);
+            if (count_missing(n)) became = settle(n, 0, n.frame + 1, 0, item.fresh != 0, w.bound, &pivot);
         }
         if (became == BRANCHES && !item.fresh) children_as_before(n, item);
     }

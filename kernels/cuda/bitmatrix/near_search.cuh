@@ -2,6 +2,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/bound.cuh"
 #include "bitmatrix/near_frames.cuh"
 #include "bitmatrix/near_node.cuh"
 #include "bitmatrix/near_types.cuh"
@@ -33,6 +34,7 @@ __device__ inline i32 write_side(const Near& n, const NearFrame* f, i32 side, i3
 // Emit a leaf: its members, and how many pairs of them are missing. False when the output is full.
 __device__ __noinline__ bool emit_near(Worker& w, const Near& n, const NearFrame* f) {
     SideSums root = sums_of_side(n, f, 0), base = sums_of_side(n, f, 1);
+    if (params.measure != 0 && most_of(base.members, root.members, f->total) < w.bound) return true;
     i32 admitted = admit(w, (i32)base.members, (i32)root.members, base, root);
     if (admitted <= 0) return admitted == 0;
     i32* out = params.values + w.value_at;
@@ -40,6 +42,7 @@ __device__ __noinline__ bool emit_near(Worker& w, const Near& n, const NearFrame
     out += write_side(n, f, 0, out);
     if (lane_id() == 0) *out = f->total;
     written(w, (i32)base.members, (i32)root.members);
+    if (params.measure != 0) raise_bound(w, base.members, root.members, f->total);
     return true;
 }
 
@@ -57,6 +60,7 @@ __device__ __noinline__ i32 search_near(Worker& w, const Near& n) {
             i32 wanted;
             work = 0;
             w.tick += POLL;
+            look_at_bound(w);
             bool ends = is_ending(&wanted) || ((w.tick & (FULL_POLL - 1)) < POLL && is_late(w));
             if (w.visits > 0 && ends) {
                 leave_near(n, depth);
@@ -87,7 +91,7 @@ __device__ __noinline__ i32 search_near(Worker& w, const Near& n) {
         }
         add_member(n, depth + 1, side, y);
         Pivot pivot;
-        i32 became = settle(n, depth + 1, f, next, true, &pivot);
+        i32 became = settle(n, depth + 1, f, next, true, w.bound, &pivot);
         if (became == LEAF && !emit_near(w, n, f + 1)) {
             leave_leaf(n, f + 1);
             leave_near(n, depth);
