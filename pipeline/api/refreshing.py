@@ -21,6 +21,7 @@ from bicliques.pipeline.api.runs import results_of
 from bicliques.pipeline.api.same_run import is_there_already
 from bicliques.pipeline.api.table import with_options
 from bicliques.pipeline.compare.taking_over import mined_seconds, take_over
+from bicliques.pipeline.compare.two_graphs import TwoGraphs
 from bicliques.pipeline.ingest.from_run import is_run_folder
 from bicliques.pipeline.output.part_writer import part_schema
 from bicliques.pipeline.process import startup
@@ -49,10 +50,11 @@ logger = logging.getLogger(__name__)
 LEAST_S, BUILDS = 3.0, 40.0
 #: Nor if one in so many edges has changed. Some 1 % of the edges changes most of the bicliques.
 EDGES = 100
-#: This share of the time of mining is spent to look for what changed.
-SHARE = 0.1
+#: This share of the time of mining is spent to look for what changed. It goes on if all that is left is foreseen to be
+#: done in the other share. The time of the search is not foreseen, but that of what its rows leave is.
+SHARE, SURE = 0.1, 0.6
 #: Seconds of one core to write a byte of a part again, and the share of the time of mining that this may take.
-BYTE_S, WRITING = 40e-9, 0.8
+BYTE_S, WRITING = 20e-9, 0.8
 
 
 @with_options("refresh")
@@ -205,8 +207,9 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
                 return f"{number(n, 'edge has', 'edges have')} changed, of {n_edges:,}"
             if not comparison.mine(two, until):
                 raise _TooLongError
-            gone = [np.empty(0, ID), *(batch.ids for batch in _in_time(two.rows(0), until))]
-            ids, new = np.concatenate(gone), _in_time(two.rows(1), until)
+            pace = _Pace(two, started, seconds, _writing_seconds(manifest, manifest.count))
+            gone = [np.empty(0, ID), *(batch.ids for batch in pace.keep(two.rows(0)))]
+            ids, new = np.concatenate(gone), pace.keep(two.rows(1))
             if (writing := _writing_seconds(manifest, len(ids))) > WRITING * seconds:
                 return f"writing what stays takes some {writing:.1f} s, and mining {seconds:.1f} s"
             take_over(run, (parent, manifest), two.numbers, ids, new, began, on_progress)
@@ -241,8 +244,20 @@ class _TooLongError(Exception):
     """What changed was not found in time."""
 
 
-def _in_time(batches: Iterable[Bicliques], until: float) -> Iterator[Bicliques]:
-    for batch in batches:
-        if time.monotonic() > until:
-            raise _TooLongError
-        yield batch
+class _Pace:
+    """Whether what changed is found in time. The bicliques with a changed edge are there, and `writing` is foreseen."""
+
+    def __init__(self, two: TwoGraphs, started: float, seconds: float, writing: float) -> None:
+        self._two, self._began = two, time.monotonic()
+        self._until, self._latest = started + SHARE * seconds, started + SURE * seconds - writing
+        self._is_sure = False
+
+    def keep(self, batches: Iterable[Bicliques]) -> Iterator[Bicliques]:
+        for batch in batches:
+            now = time.monotonic()
+            if not self._is_sure and now > self._until:
+                share = self._two.looked_at / max(self._two.n_with_own_edge, 1)
+                self._is_sure = self._began + (now - self._began) / max(share, 1e-9) < self._latest
+                if not self._is_sure:
+                    raise _TooLongError
+            yield batch

@@ -88,6 +88,8 @@ class TwoGraphs:
         self.only = [np.flatnonzero(~_is_among(words[k], words[1 - k])) for k in (0, 1)]
         self._own = [words[k][self.only[k]] for k in (0, 1)]
         self._edges = words
+        #: Of how many bicliques with an edge of its own what they leave was looked for, in both graphs.
+        self.looked_at = 0
         #: By graph: the dense ids that every biclique has to contain. None: it lacks one, so it has no such biclique.
         self.given: list[Members | None] = [None, None]
 
@@ -127,9 +129,11 @@ class TwoGraphs:
             for batch in self._with_own_edge(1 - k)
             for start in range(0, len(batch), _ROWS)
         )
-        return in_order(partial(self._remains_of, k), pieces, count_cores())
+        for found, n in in_order(partial(self._remains_of, k), pieces, count_cores()):
+            self.looked_at += n
+            yield found
 
-    def _remains_of(self, k: int, batch: Bicliques) -> Bicliques:
+    def _remains_of(self, k: int, batch: Bicliques) -> tuple[Bicliques, int]:
         rows = (
             (batch.left_indptr, self._common(1 - k, 0)[batch.left].astype(VERTEX)),
             (batch.right_indptr, self._common(1 - k, 1)[batch.right].astype(VERTEX)),
@@ -142,7 +146,12 @@ class TwoGraphs:
         root = left[left_indptr[:-1]] if is_left else right[right_indptr[:-1]]
         made = Bicliques(left_indptr, left, right_indptr, right, root, np.empty(n, ID))
         made.ids[:] = row_hashes(made, self._hashes[k]).view(ID)
-        return made
+        return made, len(batch)
+
+    @property
+    def n_with_own_edge(self) -> int:
+        """Bicliques with an edge that only their own graph has, in both graphs."""
+        return sum(found.count for run in self.runs if (found := run.folder.manifest()) is not None)
 
     def _groups(self, k: int) -> Iterator[tuple[Path, int]]:
         """The row groups of a run. One without marked edges was not mined, and has none."""

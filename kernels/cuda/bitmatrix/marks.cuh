@@ -6,7 +6,6 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
-#include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
 // Whether base vertex u has a marked edge to a root vertex of this rank or a later one. Thread-level.

@@ -233,7 +233,7 @@ __device__ inline void write_frame(Worker& w, const SieveFrame& f, const SieveFr
 }
 
 // Whether the child at f.top may lead to a biclique with a marked edge.
-__device__ inline bool may_be_marked(const Worker& w, const SieveFrame& f) {
+__device__ inline bool child_may_be_marked(const Worker& w, const SieveFrame& f) {
     i32 first = lowest(w.s->full, f.n_closed);
     bool found = false;
     ROLLED for (i32 i = lane_id(); i < f.n_base; i += 32)
@@ -250,7 +250,7 @@ __device__ inline i32 visit_sieve(Worker& w, const SieveFrame& f, i32 j, i32* de
         return EXPLORED;
     }
     i32 least, n_alive, size = reduce_child(w, v, f, j, &least, &n_alive);
-    if (size == 0 || (MARKED && !may_be_marked(w, f))) return NOTHING;
+    if (size == 0 || (MARKED && !child_may_be_marked(w, f))) return NOTHING;
     i32 n_excluded = list_excluded(w, f, j, size, least);
     if (n_excluded < 0) return EXPLORED;
     SieveFrame child;

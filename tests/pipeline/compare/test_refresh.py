@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ import bicliques as bq
 from bicliques.pipeline.api import refreshing
 from bicliques.pipeline.compare import taking_over
 from bicliques.pipeline.output import part_writer, stretch
+from bicliques.pipeline.process import startup
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.manifest import Parent
 from tests.support.compared import QUIET, Edges, maximal_bicliques, night, of_sizes, rows_of, two
@@ -171,6 +174,7 @@ def test_mining_anew_where_that_is_cheaper_is_said(
     mined("much")
     monkeypatch.setattr(refreshing, "EDGES", 0)
     monkeypatch.setattr(refreshing, "SHARE", 0)
+    monkeypatch.setattr(refreshing, "SURE", -1)
     mined("long")
     monkeypatch.setattr(refreshing, "SHARE", 1e9)
     monkeypatch.setattr(refreshing, "BYTE_S", 1.0)
@@ -182,6 +186,30 @@ def test_mining_anew_where_that_is_cheaper_is_said(
         "mining anew, because writing what stays takes some N s, and mining N s",
     ]
     assert [each for each in caplog.messages if each.startswith("mining anew")] == reasons
+
+
+@pytest.mark.parametrize(("looked_at", "is_found"), [(60, True), (20, False), (0, False)])
+def test_what_is_nearly_found_in_time_is_found(monkeypatch: pytest.MonkeyPatch, looked_at: int, is_found: bool) -> None:
+    """Mining took 100 s, and writing would take 20 s. A tenth has passed; what is left is foreseen by what is done."""
+    clock = SimpleNamespace(now=1.0)
+    monkeypatch.setattr(refreshing, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    two = SimpleNamespace(looked_at=looked_at, n_with_own_edge=100)
+    batches = refreshing._Pace(two, 0.0, 100.0, 20.0).keep([1, 2, 3])  # type: ignore[arg-type, list-item]
+    assert next(batches) == 1
+    clock.now = 11.0
+    with nullcontext() if is_found else pytest.raises(refreshing._TooLongError):
+        assert list(batches) == [2, 3]
+
+
+@pytest.mark.usefixtures("always")
+def test_the_start_of_the_command_is_told_in_the_run_that_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    was, known = night(tmp_path / "was", WAS), []
+    own = refreshing.fill
+    monkeypatch.setattr(refreshing, "fill", lambda *given: (startup._clock.give(1e6), known.append(own(*given)))[1])
+    assert refreshed(was, NOW, tmp_path / "now").manifest.seconds["startup"] >= 1e6
+    assert known == [None]
 
 
 @pytest.mark.usefixtures("always")
