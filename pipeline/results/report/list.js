@@ -198,7 +198,7 @@ function startList(data) {
 
   function verdict({ by, among, base, rows, wanted, ids, missing }) {
     const cell = place.cell && document.querySelector(`[data-cell="${CSS.escape(place.cell)}"]`);
-    const which = `the ${told(among)} ${WHICH[by].replace("edges", data.edges)}`, hidden = among - base.length;
+    const which = `the ${told(among)} ${WHICH[by]}`, hidden = among - base.length;
     const words = [];
     if (cell) words.push(`${told(Number(cell.dataset.n))} ${Number(cell.dataset.n) === 1 ? "biclique has" : "bicliques have"} these sizes.`);
     if (wanted) words.push(`${place.find.trim()}:`);
