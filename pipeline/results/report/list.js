@@ -1,6 +1,6 @@
 // The list of the largest bicliques: search, order, pages, and what is chosen in the pictures.
 const SIDES = ["left", "right"], MOST_TOLD = 5, MOST_OF_AN_ID = 20;
-const WHICH = { edges: "largest by edges", balance: "largest by the smaller side", all: "bicliques on this page" };
+const WHICH = { surprise: "most surprising", edges: "largest", balance: "most balanced", all: "bicliques on this page" };
 const at = (id) => document.getElementById(id);
 
 async function unpacked(text) {
@@ -57,7 +57,7 @@ function startList(data) {
 
   // The rows of the list, what is left of them, and what the chosen label or the search found in each.
   function chosen() {
-    const by = Object.hasOwn(data.lists, place.by) ? place.by : START.by;
+    const by = Object.hasOwn(data.lists, place.by) ? place.by : Object.keys(data.lists)[0];
     const listed = data.lists[by].map((row, k) => ({ row, number: data.numbers[by]?.[k] ?? k + 1, repeats: data.repeats[by][k], found: {} }));
     const largest = by === "all" ? listed : listed.filter(({ number }) => number <= data.largest);
     const among = by === "all" || place.repeats ? largest.length : data.looked[by];
@@ -139,7 +139,7 @@ function startList(data) {
     const link = made("a", { href: hashOf({ ...ALL, ids: data.ids[row] }), title: "a link to this one" }, told(number));
     const file = made("button", { type: "button", title: `number ${number} as CSV` }, "CSV");
     file.addEventListener("click", () => save(`biclique-${data.ids[row]}.csv`, linesOf(data, [each])));
-    const members = cell({}, ...SIDES.map((side, k) => membersOf(row, side, n[k], found[side] ?? new Set())));
+    const members = cell({}, ...data.sides.map((side) => membersOf(row, side, data.n[side][row], found[side] ?? new Set())));
     if (repeats >= 0) {
       const other = view.numbers.get(repeats);
       const share = shareOf(data, row, repeats);
@@ -150,14 +150,14 @@ function startList(data) {
   }
 
   function membersOf(row, side, n, found) {
-    const members = data.members[side][row], first = members.slice(0, data.shown);
-    const list = made("div", { className: `members ${side}`, role: "group" });
+    const members = data.members[side][row], first = members.slice(0, data.shown[side]);
+    const list = made("div", { className: `members ${side}${side === data.sides[0] ? " main" : ""}`, role: "group" });
     list.setAttribute("aria-label", `${told(n)} ${data.names[side]}`);
     list.append(...chips(first, side, found));
     if (list.firstElementChild) list.firstElementChild.tabIndex = 0;
     if (n > first.length) {
       const more = made("details", {}, made("summary", {}, `${told(n - first.length)} more`));
-      const folded = members.slice(data.shown, data.unfolded);
+      const folded = members.slice(data.shown[side], data.unfolded);
       more.addEventListener("toggle", () => {
         if (!more.open || more.childElementCount > 1) return;
         more.append(...chips(folded, side, found));
@@ -198,7 +198,7 @@ function startList(data) {
 
   function verdict({ by, among, base, rows, wanted, ids, missing }) {
     const cell = place.cell && document.querySelector(`[data-cell="${CSS.escape(place.cell)}"]`);
-    const which = `the ${told(among)} ${WHICH[by].replace("edges", data.edges)}`, hidden = among - base.length;
+    const which = `the ${told(among)} ${WHICH[by]}`, hidden = among - base.length;
     const words = [];
     if (cell) words.push(`${told(Number(cell.dataset.n))} ${Number(cell.dataset.n) === 1 ? "biclique has" : "bicliques have"} these sizes.`);
     if (wanted) words.push(`${place.find.trim()}:`);
@@ -207,6 +207,7 @@ function startList(data) {
     if (missing?.length) words.push(`No biclique of this list has the ${missing.length === 1 ? "id" : "ids"} ${idWords(missing)}. The command bicliques explain finds every id of the run.`);
     if (hidden && !ids) words.push(`${told(hidden)} left out: ${by === "all" ? "one before it" : "a better one"} has more than ${data.distinct} % of the ${data.edges} of each.`);
     if (wanted || place.label && data.most !== null) words.push(data.most === null ? "All their members were looked at." : `The first ${told(data.most)} members of each side were looked at.`);
+    if (wanted && data.count > data.ids.length) words.push(`The lines for DuckDB and pandas below the list look at all ${told(data.count)}.`);
     return words.join(" ");
   }
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from bicliques.pipeline.proof.selection import Place, places_of, rows_at
-from bicliques.pipeline.proof.summary import Summary
+from bicliques.pipeline.proof.summary import LARGEST, Summary
 from bicliques.pipeline.results.binning import Grid, cells_of
+from bicliques.pipeline.results.candidates import best_rows
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.search import By
+from bicliques.schemas.sizes import SizeCounts
 
 SIDES = ("left", "right")
 
@@ -55,6 +58,8 @@ class Listed:
         For each side, `pipeline.results.report.listed.common_members` of whole lists.
     numeric : dict of str to bool
         For each side, whether its labels are numbers.
+    scored : int
+        Among how many bicliques the most surprising were looked for.
     most : int or None
         The number of members to which each side of a row was cut, because there would be more than `MOST_MEMBERS`.
     """
@@ -69,6 +74,7 @@ class Listed:
     common: dict[str, np.ndarray]
     numeric: dict[str, bool]
     most: int | None
+    scored: int = 0
 
     @property
     def ids(self) -> list[int]:
@@ -96,7 +102,9 @@ class Listed:
         return [self.labels[side][k] for k in self.members[side][row][:n]]
 
 
-def listed(rows: pa.Table, places: Sequence[Place], ranks: dict[By, np.ndarray], examples: Sequence[Place]) -> Listed:
+def listed(
+    rows: pa.Table, places: Sequence[Place], ranks: Mapping[str, np.ndarray], examples: Sequence[Place]
+) -> Listed:
     """Choose from rows, put them in their order, number their members, and find out which repeat a better one.
 
     Parameters
@@ -300,6 +308,9 @@ def repeated(shares: np.ndarray, order: np.ndarray, most: float) -> np.ndarray:
 
 #: The measures by which the page lists the largest bicliques of the summary.
 RANKINGS: tuple[By, ...] = ("edges", "balance")
+#: What scoring for surprise may take, in units of one pair (4 ns on a core): for all, for each biclique and for each
+#: member. It is about a tenth of what mining takes, which grows with both. A biclique takes `_SCORED` and its pairs.
+MAY_TAKE, _SCORED = (10_000_000, 40, 3), 100
 #: Members of those behind the largest, all together, that are read to find distinct ones.
 MOST_BEHIND = 500_000
 #: Parts and row groups whose sizes are looked at for examples, and row groups of which examples are read.
@@ -319,12 +330,44 @@ def chosen(run: Run, results: Results, summary: Summary) -> Listed:
     Notes
     -----
     Reads the row groups that hold one of the largest of the summary, the two size columns of at most 64 row groups, and
-    at most 16 of these as a whole.
+    at most 16 of these as a whole; and for the most surprising ones row groups in which these may be, all or a sample.
     """
-    ranks = {by: _not_too_long(summary.largest[by]) for by in RANKINGS}
+    ranks: dict[str, np.ndarray] = {by: _not_too_long(summary.largest[by]) for by in RANKINGS}
+    parts, scored = Sampled(run, results.files, summary.sizes), 0
+    if run.options.search.near is None and run.options.search.largest is None:  # surprise is about edges, and about all
+        from bicliques.pipeline.results.surprise import Surprise  # only here, because it imports compiled code
+
+        best, scored = best_rows(parts, Surprise(run), LARGEST, hold=False), parts.n_rows
+        ranks = {"surprise": _not_too_long(best.ranks), **ranks}
     others = examples(Parts(run, results.files), cells_of(summary.sizes), [own[:TOP] for own in ranks.values()])
     places = list(dict.fromkeys([*(place for own in ranks.values() for place in places_of(own)), *others]))
-    return listed(rows_at(results.files, places, results.schema), places, ranks, others)
+    return replace(listed(rows_at(results.files, places, results.schema), places, ranks, others), scored=scored)
+
+
+class Sampled(Parts):
+    """Parts of which some row groups are read, evenly chosen, if to score all would take longer than it may.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows in the row groups that were chosen last.
+    """
+
+    def __init__(self, run: Run, files: Sequence[Path], sizes: SizeCounts):
+        super().__init__(run, files)
+        left, right, count = (own.astype(float) for own in (sizes.n_left, sizes.n_right, sizes.count))
+        rows, members, pairs = count.sum(), ((left + right) * count).sum(), (left * right * count).sum()
+        self._share = np.dot(MAY_TAKE, (1, rows, members)) / max(pairs + _SCORED * rows, 1)
+        self._total, self.n_rows = sizes.total, 0
+
+    def groups(self, parts: Iterable[int] | None = None) -> list[tuple[int, int, tuple[int, int] | None]]:
+        """As of `Parts`."""
+        found, self.n_rows = super().groups(parts), self._total
+        wanted = max(1, int(self._share * len(found)))
+        if wanted < len(found):
+            found = [found[k] for k in np.linspace(0, len(found) - 1, wanted).astype(int).tolist()]
+            self.n_rows = sum(len(self.sizes(*place[:2])[0]) for place in found)
+        return found
 
 
 def _not_too_long(best: np.ndarray) -> np.ndarray:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 import jinja2
@@ -38,17 +41,19 @@ _PARTS = {
     "before": "Since the run before",
     "sizes": "Sizes",
     "holes": "Holes",
-    "top": "The largest",
+    "top": "Groups",
     "overlap": "How much they overlap",
     "communities": "Communities",
     "participation": "Who takes part most",
-    "degrees": "Degrees",
-    "steps": "Time",
-    "workers": "Workers",
-    "card": "The run",
+    "degrees": "How it ran",  # the first part of those that are folded: a browser unfolds them for a link into them
 }
 #: The lists of the page, and their names.
-_CHOICES = {"edges": "largest by {edges}", "balance": "largest by the smaller side", "all": "all on this page"}
+_CHOICES = {
+    "surprise": "most surprising",
+    "edges": "largest",
+    "balance": "most balanced",
+    "all": "all on this page",
+}
 #: The parts of the script of the page. Later ones use earlier ones.
 _SCRIPTS = ("place", "output", "matrix", "plot", "list")
 #: Letters that are shown of a label before the script of the page runs.
@@ -79,16 +84,19 @@ class Page:
             answers=_answers(content),
             parts={part: words for part, words in _PARTS.items() if _is_there(part, content)},
             content=content,
+            participants=_taking_part(content),
+            sides=_sides(content),
             groups=_groups(content.facts),
             stored=_stored(content) if listed else "",
             edges=_edges(content),
             holes=_holes(content.holes or {}),
-            choices=_choices(content),
+            choices={by: words for by, words in _CHOICES.items() if listed and by in (*listed.lists, "all")},
             columns={"": "#", "left": content.names["left"], "right": content.names["right"], "edges": _edges(content)},
             static=list(_first(listed)) if listed else [],
             lines=_lines(content),
             most_letters=_MOST_LETTERS,
             most_shown=SHOWN,
+            few=FEW,
             figures=_figures(content),
             style=Markup(_text("page.css")) + style(),
             version=__version__,
@@ -97,7 +105,8 @@ class Page:
         end = f'<script>"use strict";\n{script}</script>\n</body>\n</html>\n'
         if listed is None:
             return start + end
-        more: dict[str, Any] = {"names": content.names, "folder": _folder(content)}
+        more: dict[str, Any] = {"names": content.names, "folder": _folder(content), "sides": _sides(content)}
+        more |= {"count": content.status.count, "shown": dict(zip(_sides(content), (SHOWN, FEW), strict=True))}
         more |= {"distinct": round(100 * DISTINCT), "largest": TOP, "edges": _edges(content)}
         room = max(_MOST_BYTES - len(start.encode("utf-8", "replace")) - len(end), _LEAST_ROOM)
         made = packed(listed, more, room)
@@ -148,17 +157,26 @@ def _lines(content: Content) -> dict[str, str]:
 def _stored(content: Content) -> str:
     """Which bicliques are on the page."""
     assert content.listed is not None
-    n, count = len(content.listed.rows), content.status.count
+    n, count, listed = len(content.listed.rows), content.status.count, content.listed
     if n == count:
         return f"All {n:,} are on this page." if n > 1 else "It is on this page."
-    listed = content.listed
-    choices = _choices(content)
-    each = [f"the {np.count_nonzero(own <= TOP):,} {choices[by]}" for by, own in listed.numbers.items()]
+    each = [f"the {np.count_nonzero(own <= TOP):,} {_CHOICES[by]}" for by, own in listed.numbers.items()]
     largest = np.unique(np.concatenate([own[listed.numbers[by] <= TOP] for by, own in listed.lists.items()]))
     behind, others = listed.n_ranked - len(largest), n - listed.n_ranked
     each += [number(behind, "distinct one behind them", "distinct ones behind them")] if behind else []
     each += [number(others, "other", "others") + " of all sizes"] if others else []
-    return f"{n:,} of {count:,} are on this page: {', '.join(each[:-1])}{',' * (len(each) > 2)} and {each[-1]}."
+    told = f"{', '.join(each[:-1])}{',' * (len(each) > 2)} and {each[-1]}"
+    return f"{n:,} of {count:,} are on this page: {told}.{_scored(listed, count)}"
+
+
+def _scored(listed: Listed, count: int) -> str:
+    """What the most surprising ones are, and of how many, if not of all."""
+    if "surprise" not in listed.lists:
+        return ""
+    among = f" The most surprising ones are those of a sample of {listed.scored:,}."
+    return " A group is surprising if it is unlikely, given how frequent its members are." + among * (
+        listed.scored < count
+    )
 
 
 def _first(listed: Listed) -> Iterator[tuple[int, int, int, dict[str, list[str]]]]:
@@ -167,6 +185,12 @@ def _first(listed: Listed) -> Iterator[tuple[int, int, int, dict[str, list[str]]
     for k in np.flatnonzero(listed.repeats[by] < 0)[:PAGE].tolist():
         row = int(order[k])
         yield int(listed.numbers[by][k]), *listed.sizes(row), {side: listed.first(row, side, SHOWN) for side in SIDES}
+
+
+def _sides(content: Content) -> tuple[str, str]:
+    """The side that says what a group is about, and the other one. It has fewer vertices: tags, of many packages."""
+    n = {side: int(own.sum()) for side, own in content.degrees.items()}
+    return ("left", "right") if n and n["left"] < n["right"] else ("right", "left")
 
 
 def _figures(content: Content) -> dict[str, Figure]:
@@ -191,10 +215,6 @@ def _what(content: Content) -> str:
     return "maximal biclique" if content.search.near is None else "maximal near-biclique"
 
 
-def _choices(content: Content) -> dict[str, str]:
-    return {by: words.format(edges=_edges(content)) for by, words in _CHOICES.items()}
-
-
 def _holes(counts: dict[int, int]) -> list[tuple[str, int]]:
     """How many rows have how many holes. The last line of many has all that follow."""
     lines = [(f"{missing:,}", n) for missing, n in counts.items()]
@@ -204,16 +224,44 @@ def _holes(counts: dict[int, int]) -> list[tuple[str, int]]:
 
 
 def _lead(content: Content) -> str:
-    wanted = search_words(content.search)
+    search, count = content.search, content.status.count
+    wanted = search_words(search)
     if content.none:
         return f"No {_what(content)}{f' with {wanted}' if wanted else ''}: {content.none}"
-    words = [number(content.status.count, _what(content))]
-    words += [f"with {wanted}"] if wanted else []
-    which = "all of them" if content.search.largest is None else f"the largest by {content.search.by}"
-    words += [which if content.status.state == "complete" else "so far"]
-    words += [] if content.listing else ["counted and not listed"]
-    gap = content.status.gap
-    return ", ".join(words) + ("" if gap is None else f". By {content.search.by}: {gap}.")
+    gap, complete = content.status.gap, content.status.state == "complete"
+    if search.largest is not None:
+        which = f"The {count:,} largest groups by {search.by}" if complete else f"{number(count, 'group')} so far"
+    elif complete:
+        which = f"All {count:,} groups" if count > 1 else "The only group"
+    else:
+        which = f"{number(count, 'group')} so far"
+    least = [f"at least {n:,} " if n > 1 else "" for n in (search.min_left, search.min_right)]
+    left, right = (f"{bound}{many(content.names[side])}" for bound, side in zip(least, SIDES, strict=True))
+    more = search_words(replace(search, min_left=1, min_right=1))
+    words = f"{which} of {left} that share {right}" + (f", with {more}" if more else "")
+    words += "" if content.listing else ", counted and not listed"
+    return words + ("" if gap is None else f". By {search.by}: {gap}.")
+
+
+def many(name: str) -> str:
+    """What the input calls a vertex of a side, in the plural. A name that may be no English word stays as it is."""
+    if name in SIDES:
+        return f"{name} members"
+    if not re.fullmatch("[a-z_ ]{2,}[a-rt-wyz]", name):
+        return name
+    if re.search("(ch|sh|z)$", name):
+        return f"{name}es"
+    return re.sub("(?<![aeiou])y$", "ie", name) + "s"
+
+
+def _taking_part(content: Content) -> dict[str, list[tuple[list[str], int, int]]]:
+    """For each side the labels that are in most bicliques, with their numbers. Those with equal ones are together."""
+    return {
+        side: [
+            ([one.label for one in own], *key) for key, own in groupby(rows, lambda one: (one.bicliques, one.degree))
+        ]
+        for side, rows in content.participants.items()
+    }
 
 
 def _answers(content: Content) -> list[tuple[str, tuple[int, int], str]]:
@@ -221,13 +269,13 @@ def _answers(content: Content) -> list[tuple[str, tuple[int, int], str]]:
     answers = []
     if content.degrees:
         n_left, n_right = (int(content.degrees[side].sum()) for side in SIDES)
-        answers.append(("between", (n_left, n_right), " (left and right)"))
+        answers.append(("between", (n_left, n_right), ""))
     if content.sizes is None or not len(content.sizes):
         return answers
     left, right = content.sizes.n_left.astype(np.int64), content.sizes.n_right.astype(np.int64)
     ranks = ((left, left * right), (left, left * right, np.minimum(left, right)))  # the last key comes first
     edges, balance = (int(np.lexsort(keys)[-1]) for keys in ranks)
-    for what, at in ((f"most {_edges(content)}", edges), ("largest smaller side", balance)):
+    for what, at in ((f"most {_edges(content)}", edges), ("most balanced", balance)):
         answers.append(
             (what, (int(left[at]), int(right[at])), f": {number(int(left[at] * right[at]), _edges(content)[:-1])}")
         )
@@ -250,6 +298,8 @@ def _text(name: str) -> str:
 
 #: Number of members of a side that are shown at once, and that are shown when the list is unfolded.
 SHOWN, UNFOLDED = 12, 200
+#: The same of the side that only says who they are.
+FEW = 4
 #: Number of bicliques that are shown at once.
 PAGE = 10
 #: Of zlib. Level 6 takes twice as long and saves two percent, level 9 ten times as long and four percent. So that
@@ -276,7 +326,7 @@ def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
     -------
     Markup
         An object with the entries of `more` and these: ``n``, ``numeric``, ``lists``, ``numbers``, ``looked``,
-        ``repeats`` and ``most`` as `Listed` has them; ``ids`` as text; the numbers `PAGE`, `SHOWN` and `UNFOLDED`;
+        ``repeats`` and ``most`` as `Listed` has them; ``ids`` as text; the numbers `PAGE` and `UNFOLDED`;
         ``shares`` of the rows of the rankings in percent, rounded down, if members are cut, because the script cannot
         find out then; ``labels`` and ``members``. The first letter of a label says how many letters it has in common
         with the one before (`_folded`). Members are a list per side and row. The first number of it is a row above, or
@@ -292,7 +342,6 @@ def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
         "looked": listed.looked_at,
         "repeats": {by: own.tolist() for by, own in listed.repeats.items()},
         "page": PAGE,
-        "shown": SHOWN,
         "unfolded": UNFOLDED,
     }
     alike = {side: _most_alike(common) for side, common in listed.common.items()}

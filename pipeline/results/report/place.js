@@ -1,5 +1,5 @@
 // What is shown of the list is in the URL, so that a link opens the same view, and the browser's button goes back.
-const START = { by: "edges", repeats: "", sort: "", page: "1", find: "", cell: "", label: "", ids: "" };
+const START = { by: "", repeats: "", sort: "", page: "1", find: "", cell: "", label: "", ids: "" };
 const ALL = { ...START, by: "all", repeats: "1" };
 
 function placeOf(hash) {

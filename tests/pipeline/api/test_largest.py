@@ -85,7 +85,7 @@ def test_verified_and_on_the_page(source: Path, tmp_path: Path) -> None:
     assert any("0 of " in statement and "rests on the ledger" in statement for statement in unsure.not_proven)
     assert not any("by counting" in statement for statement in unsure.proven)
     page = (out / "report.html").read_text()
-    assert "the largest by edges" in page
+    assert "largest groups by edges" in page
     assert bq.status(out).state == "complete"
     dataset = cast(ds.FileSystemDataset, found.dataset())
     assert dataset.files == [str(file) for file in found.files], "a complete run is read from its files"
@@ -236,7 +236,7 @@ def test_the_incumbent_of_a_run_that_was_stopped(
     assert now.to_json()["gap"] == {"best": now.gap.best, "bound": now.gap.bound}
     bq.report(out)
     page = (out / "report.html").read_text()
-    assert f"so far. By edges: {now.gap}." in page
+    assert f". By edges: {now.gap}." in page
     assert "The rows are written when the search is over." in page
     assert "are listed" not in re.sub(r"(?s)<script.*?</script>", "", page)
     bq.resume(out, time_limit=None, workers=0, progress=False)

@@ -99,6 +99,7 @@ def visit(browser: Chromium, page_file: Path) -> Iterator[Any]:
         page.on("request", lambda request: None if request.url.startswith(OWN) else complaints.append(request.url))
         page.goto(file.as_uri() + place)
         page.wait_for_function("!document.querySelector('#search:disabled')")  # the labels are unpacked
+        page.evaluate("document.querySelector('#run').open = true")
         return page
 
     yield open_page

@@ -25,7 +25,7 @@ from bicliques.pipeline.cli import main
 from bicliques.pipeline.cli.about import demo_source
 from bicliques.pipeline.results.facts import why_none
 from bicliques.pipeline.results.report.content import content_of
-from bicliques.pipeline.results.report.page import Page
+from bicliques.pipeline.results.report.page import Page, many
 from bicliques.pipeline.results.report.timeline import timeline
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
@@ -53,13 +53,13 @@ def words_of(page: Path) -> str:
 
 def test_the_page_of_the_largest_says_that_it_has_no_others(out: Path, tmp_path: Path) -> None:
     bq.largest(str(out), tmp_path / "largest", top=2, by="balance", workers=0, progress=False)
-    assert "2 maximal bicliques, the largest by balance" in words_of(tmp_path / "largest" / "report.html")
+    assert "The 2 largest groups by balance of users that share items" in words_of(tmp_path / "largest" / "report.html")
 
 
 def test_every_complete_run_has_a_report_page(out: Path) -> None:
     text = words_of(out / "report.html")
     count = len(bq.open_run(out))
-    assert f"{count:,} maximal bicliques, all of them" in text
+    assert f"All {count:,} groups of users that share items" in text
     assert bq.open_run(out).manifest.input["digest"] in text
     assert "not complete" not in text
     html = (out / "report.html").read_text()
@@ -95,9 +95,9 @@ def test_the_answer_comes_first_and_the_facts_of_the_run_last(out: Path) -> None
     first = frame.assign(edges=edges, smaller=smaller).sort_values(["edges", "n_left"]).iloc[-1]
     balanced = frame.assign(edges=edges, smaller=smaller).sort_values(["smaller", "edges", "n_left"]).iloc[-1]
     answer = (
-        f"{len(frame):,} maximal bicliques, all of them between 60 \u00d7 40 user \u00d7 item (left and right) "
+        f"All {len(frame):,} groups of users that share items between 60 \u00d7 40 user \u00d7 item "
         f"most edges {first.n_left} \u00d7 {first.n_right} user \u00d7 item: {first.edges} edges "
-        f"largest smaller side {balanced.n_left} \u00d7 {balanced.n_right} user \u00d7 item: {balanced.edges} edges"
+        f"most balanced {balanced.n_left} \u00d7 {balanced.n_right} user \u00d7 item: {balanced.edges} edges"
     )
     assert answer in text
     text = text[text.index(answer) :]
@@ -202,7 +202,7 @@ def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path: Pat
     assert facts["BLAKE3 of the input"] == RunFolder(results.path).need("ingest")["digest"]
     assert (facts["root side"], facts["stands for"], facts["begun"]) == ("left", "2026-01-31", origin.created)
     text = words_of(bq.report(results.path))
-    assert "7 maximal bicliques, with at least 2 left members, at most 9 right members, so far" in text
+    assert "7 groups so far of at least 2 users that share items, with at most 9 right members" in text
 
 
 @pytest.mark.parametrize(
@@ -247,10 +247,15 @@ def test_the_page_of_a_run_with_no_one_or_a_few_bicliques(tmp_path: Path, least:
     results = bq.mine(table, tmp_path / "out", min_left=least, workers=0, progress=False)
     assert len(results) == count
     text = words_of(results.path / "report.html")
-    assert (f"{count} maximal biclique{'' if count == 1 else 's'}, " in text) == (count > 0)
+    lead = {
+        0: "No maximal biclique",
+        1: "The only group of at least 3 l that share r",
+        2: "All 2 groups of l that share r",
+    }
+    assert lead[count] in text
     why = "No maximal biclique with at least 5 left members: no r has 5 neighbours; the most is 3"
     assert (why in text) == (count == 0)
-    assert ("The largest" in text) == (count > 0), "sections with nothing in them"
+    assert (" Groups " in text) == (count > 0), "sections with nothing in them"
 
 
 def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
@@ -290,7 +295,7 @@ def test_many_members_and_vertices_make_no_large_page(tmp_path: Path) -> None:
     results = bq.mine(wide, tmp_path / "out", workers=0, progress=False)
     assert len(results) == 1
     assert (results.path / "report.html").stat().st_size < 150_000
-    assert "and 19,988 more" in words_of(results.path / "report.html")
+    assert "and 19,996 more" in words_of(results.path / "report.html")
 
 
 def test_a_full_disk_leaves_the_old_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -381,5 +386,61 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatc
         monkeypatch.setattr(pq.ParquetFile, name, noted(getattr(pq.ParquetFile, name), read))
     content_of(Run.at(out))
     assert ["left", "right"] in read, "the edges"
-    assert read.count(["n_left", "n_right"]) == 1, "the sizes of the only row group, to find examples"
-    assert read.count(None) == 1, "the row group that holds the largest and the examples"
+    assert read.count(["n_left", "n_right"]) == 2, "the sizes of the only row group, for examples and surprising ones"
+    assert read.count(None) == 2, "the row group, once for what is surprising, and once for what the page has"
+
+
+def test_surprising_ones_of_a_large_run_are_those_of_a_sample_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("bicliques.pipeline.output.stretch.GROUP_MEMBERS", 3000)  # many row groups
+        results = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", workers=0, progress=False)
+    whole = content_of(Run.at(results.path)).listed
+    assert "of a sample" not in words_of(results.path / "report.html")
+    monkeypatch.setattr("bicliques.pipeline.results.report.listed.MAY_TAKE", (30_000, 0, 0))
+    some = content_of(Run.at(results.path)).listed
+    assert whole is not None
+    assert some is not None
+    assert 0 < some.scored < whole.scored == len(results)
+    best = results.top(9, "surprise")["id"].to_pylist()
+    assert whole.rows["id"].take(whole.lists["surprise"][:9]).to_pylist() == best
+    assert f"those of a sample of {some.scored:,}." in words_of(bq.report(results.path))
+
+
+def test_what_a_group_is_about_stands_before_who_is_in_it(out: Path, tmp_path: Path) -> None:
+    """The side with fewer vertices: 40 items of 60 users. The other way round it is the left one."""
+    turned = bq.mine(EDGES[:, ::-1].copy(), tmp_path / "turned", workers=0, progress=False).path
+    for run, first in ((out, "right"), (turned, "left")):
+        data = json.loads(zlib.decompress(base64.b64decode(data_of(run / "report.html"))))
+        assert (data["sides"][0], data["shown"][first]) == (first, 12)
+        assert re.findall(r'<div class="members (\w+)( main)?">', (run / "report.html").read_text())[:2] == [
+            (first, " main"),
+            (data["sides"][1], ""),
+        ]
+
+
+def test_labels_with_the_same_numbers_are_one_row_of_who_takes_part(tmp_path: Path) -> None:
+    table = pa.table({"user": ["ann", "ann", "bob", "bob", "cyd"], "item": ["a", "b", "a", "b", "a"]})
+    page = bq.mine(table, tmp_path / "out", workers=0, progress=False).path / "report.html"
+    part = page.read_text().partition('<section id="participation">')[2].partition("</section>")[0]
+    rows = [re.findall(r">(ann|bob|cyd)<", row) for row in part.split("<tr>") if 'data-side="left"' in row]
+    assert rows == [["ann", "bob"], ["cyd"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *(("left", "left members"), ("tag", "tags"), ("category", "categories"), ("day", "days"), ("match", "matches")),
+        *(
+            ("works", "works"),
+            ("r", "r"),
+            ("UserId", "UserId"),
+            ("user_id", "user_ids"),
+            ("size 2", "size 2"),
+            ("", ""),
+        ),
+    ],
+)
+def test_names_of_columns_that_may_be_words_are_told_in_the_plural(name: str, words: str) -> None:
+    assert many(name) == words

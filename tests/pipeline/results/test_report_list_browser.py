@@ -14,7 +14,7 @@ import bicliques as bq
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.listed import Listed
 from bicliques.pipeline.run.opened import Run
-from tests.support.page_list import ROWS, distinct, numbers
+from tests.support.page_list import ROWS, distinct, numbers, row_of
 from tests.support.runs import random_edges, write_edges
 
 pytestmark = pytest.mark.exhaustive
@@ -35,19 +35,20 @@ def test_distinct_ones_are_listed_first_and_a_switch_shows_all(visit: Any, known
     assert numbers(page) == wanted[:10]
     left_out = 100 - len(wanted)
     assert page.inner_text("#told") == (
-        f"{len(wanted)} of the 100 largest by edges. {left_out} left out: a better one has more than 80 % of the edges "
+        f"{len(wanted)} of the 100 most surprising. {left_out} left out: a better one has more than 80 % of the edges "
         "of each."
     )
     assert f"{len(known.ids)} of 56,688 are on this page" in page.inner_text("#top")
     page.uncheck("#distinct")
     assert numbers(page) == list(range(1, 11))
-    assert page.inner_text("#told") == "100 of the 100 largest by edges."
+    assert page.inner_text("#told") == "100 of the 100 most surprising."
     [repeats] = [k for k in range(10) if k + 1 not in wanted][:1]
-    other = int(known.repeats["edges"][repeats])
-    share = int(100 * known.shares[repeats, other])
+    other = int(known.repeats["surprise"][repeats])
+    share = int(100 * known.shares[row_of(known, repeats + 1), other])
+    better = known.lists["surprise"].tolist().index(other) + 1
     assert share >= 80
     row = page.locator(ROWS).nth(repeats)
-    assert row.locator(".repeats").inner_text() == f"{share} % of its edges are in number {other + 1}"
+    assert row.locator(".repeats").inner_text() == f"{share} % of its edges are in number {better}"
     page.check("input[value=all]")
     assert page.inner_text("#told") == f"{len(known.ids)} of the {len(known.ids)} bicliques on this page."
     page.check("#distinct")
@@ -57,13 +58,14 @@ def test_distinct_ones_are_listed_first_and_a_switch_shows_all(visit: Any, known
 def test_the_search_looks_at_all_members_and_says_so(visit: Any, known: Listed) -> None:
     page = visit()
     for words in ("IMPLEMENTED-in::perl", "pcsc-tools", "yelp"):  # the last two are in long lists, behind what is shown
-        wanted = having(known, "edges", words)
-        assert 0 < len(wanted) < 61
+        wanted = having(known, "surprise", words)
+        assert 0 < len(wanted) < 68
         page.fill("#search", words)
-        assert page.inner_text("#told").startswith(f"{words}: {len(wanted)} of 61 distinct among the 100 largest by")
+        assert page.inner_text("#told").startswith(f"{words}: {len(wanted)} of 68 distinct among the 100 most")
         fit = sum(words.lower() in label.lower() for label in page.locator("#participation .label").all_inner_texts())
         assert page.inner_text("#told").endswith(
-            f"All their members were looked at. Of the 40 who take part most, {fit} fit{'s' if fit == 1 else ''}."
+            "All their members were looked at. The lines for DuckDB and pandas below the list look at all 56,688. "
+            f"Of the 40 who take part most, {fit} fit{'s' if fit == 1 else ''}."
         )
         assert page.locator("#participation .hit").count() == fit
         assert numbers(page) == wanted[:10]
@@ -81,17 +83,18 @@ def test_the_search_names_members_that_are_not_shown(visit: Any, known: Listed) 
     page.fill("#search", "pcsc-tools")
     first = page.locator(ROWS).first
     assert first.locator(".found").inner_text().split() == ["also", "with", "pcsc-tools"]
-    folded = known.first(0, "left", 40)[-1]
+    one = row_of(known, 1)
+    folded = known.first(one, "left", 40)[-1]
     page.fill("#search", folded)
     assert first.locator(".found .hit").first.inner_text() == folded
     page.fill("#search", "a")
     assert first.locator(".found .hit").count() == 5
-    hits = [label for label in known.first(0, "left", 10**9)[12:] if "a" in label]
+    hits = [label for label in known.first(one, "left", 10**9)[4:] if "a" in label]
     assert first.locator(".found").inner_text().endswith(f"and {len(hits) - 5:,} more that fit")
     first.locator("summary").click()
     first.locator("details .hit").first.wait_for()
     page.fill("#search", "")
-    assert page.locator(".found:visible, .hit:visible, details[open]").count() == 0
+    assert page.locator(".found:visible, .hit:visible, .members details[open]").count() == 0
 
 
 def test_a_list_unfolds_and_says_what_is_not_shown(visit: Any, known: Listed) -> None:
@@ -100,33 +103,33 @@ def test_a_list_unfolds_and_says_what_is_not_shown(visit: Any, known: Listed) ->
     shown = members.locator(":scope > a").all_text_contents()
     members.locator("summary").click()
     members.locator("em").wait_for()
-    assert [*shown, *members.locator("details a").all_text_contents()] == known.first(0, "left", 200)
-    assert members.locator("em").text_content() == f"and {known.sizes(0)[0] - 200:,} that are not shown"
+    assert [*shown, *members.locator("details a").all_text_contents()] == known.first(row_of(known, 1), "left", 200)
+    assert members.locator("em").text_content() == f"and {known.sizes(row_of(known, 1))[0] - 200:,} that are not shown"
     for _ in range(2):
         members.locator("summary").click()
-    assert members.locator("details a").count() == 188, "it is filled once"
+    assert members.locator("details a").count() == 196, "it is filled once"
 
 
 def test_order_and_pages(visit: Any, known: Listed) -> None:
     page, wanted = visit(), distinct(known)
     page.click("text=Next")
     assert numbers(page) == wanted[10:20]
-    assert page.inner_text("#range") == "11 to 20 of 61"
+    assert page.inner_text("#range") == "11 to 20 of 68"
     for _ in range(5):
         page.click("text=Next")
     assert numbers(page) == wanted[60:]
     assert page.is_disabled("#on")
     page.click("text=Previous")
     assert numbers(page) == wanted[50:60]
-    n_right = [known.sizes(number - 1)[1] for number in wanted]
+    n_right = [known.sizes(row_of(known, number))[1] for number in wanted]
     page.click("th >> text=tag")
-    order = sorted(range(61), key=lambda k: -n_right[k])
+    order = sorted(range(68), key=lambda k: -n_right[k])
     assert numbers(page) == [wanted[k] for k in order[:10]], "the order begins with the first page"
     assert page.locator("th[aria-sort=descending]").inner_text().startswith("tag")
     page.click("th >> text=tag")
     order.sort(key=lambda k: n_right[k])
     assert n_right[order[0]] == 1
-    assert [known.sizes(number - 1)[1] for number in numbers(page)] == [n_right[k] for k in order[:10]]
+    assert [known.sizes(row_of(known, number))[1] for number in numbers(page)] == [n_right[k] for k in order[:10]]
     page.click("th >> text=#")
     assert numbers(page) == wanted[:10]
 
@@ -148,7 +151,7 @@ def test_a_link_opens_the_same_view(visit: Any) -> None:
     page.go_back()
     page.wait_for_function("!location.hash.includes('page')")
     assert page.inner_text("#range").startswith("1 to 10")
-    page.click("nav >> text=Degrees")
+    page.click("nav >> text=How it ran")
     assert page.inner_text("#range").startswith("1 to 10"), "the view stays"
 
 
@@ -243,8 +246,8 @@ def test_what_a_screen_reader_finds(visit: Any, width: int) -> None:
     page = visit(width)
     tree = page.locator("main").aria_snapshot()
     for words in (
-        *('heading "The largest" [level=2]', 'searchbox "Search these"', 'radio "largest by edges" [checked]'),
-        *('checkbox "only distinct ones" [checked]', 'button "Download as CSV"', 'table "The largest bicliques"'),
+        *('heading "Groups" [level=2]', 'searchbox "Search these"', 'radio "most surprising" [checked]'),
+        *('checkbox "only distinct ones" [checked]', 'button "Download as CSV"', 'table "Groups"'),
         *(
             'columnheader "number"',
             'columnheader "tag"',
@@ -252,10 +255,10 @@ def test_what_a_screen_reader_finds(visit: Any, width: int) -> None:
             'link "389-ds-base-dev"',
             'group "Pages of the list"',
         ),
-        *('application "Heat map of 56,688 bicliques', 'application "Matrix of 50 bicliques', 'status: "61 of the 100'),
+        *('application "Heat map of 56,688 bicliques', 'application "Matrix of 50 bicliques', 'status: "68 of the 100'),
     ):
         assert words in tree, words
-    assert page.locator("header").aria_snapshot().count("link") == 8
+    assert page.locator("header").aria_snapshot().count("link") == 5
 
 
 def test_labels_lead_to_their_groups(visit: Any, known: Listed, page_file: Path) -> None:
@@ -277,15 +280,15 @@ def test_labels_lead_to_their_groups(visit: Any, known: Listed, page_file: Path)
 
 def test_squares_of_the_matrix_say_how_much_two_overlap(visit: Any, known: Listed) -> None:
     page, wanted = visit(), distinct(known)[:50]
-    rows = [number - 1 for number in wanted]
+    rows = [row_of(known, number) for number in wanted]
     shares = np.floor(100 * known.shares[np.ix_(rows, rows)] + 1e-9).astype(int)
     assert page.locator("#matrix .own").count() == 50
     pairs = int(np.count_nonzero(np.triu(shares + shares.T, 1)))
     assert f"Matrix of 50 bicliques. Of 1,225 pairs, {pairs} have 1 % of the edges" in page.inner_text("#compared")
     off = shares - 1000 * np.eye(50, dtype=int)
     assert f"At most, {off.max()} % of the edges of number" in page.inner_text("#compared")
-    assert page.inner_text("#compared").endswith("The matrix has the first 50 of the 61 in the list.")
-    mark = page.locator("#matrix .share[fill-opacity='0.73']").first
+    assert page.inner_text("#compared").endswith("The matrix has the first 50 of the 68 in the list.")
+    mark = page.locator("#matrix .share").first
     i, j = int(mark.get_attribute("y")), int(mark.get_attribute("x"))
     assert mark.text_content().startswith(f"{shares[i, j]} % of the edges of number {wanted[i]} (")
     mark.click()
@@ -307,19 +310,19 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_distinct_ones_behind_the_largest_are_listed_with_their_numbers(visit: Any, alike: Path) -> None:
-    page, found = visit(file=alike / "report.html"), content_of(Run.at(alike)).listed
+    page, found = visit(file=alike / "report.html", place="#by=edges"), content_of(Run.at(alike)).listed
     assert found is not None
-    looked_at, wanted = found.looked_at["edges"], distinct(found)
+    looked_at, wanted = found.looked_at["edges"], distinct(found, "edges")
     assert (len(wanted), wanted[-1]) == (50, looked_at)
-    assert page.inner_text("#told").startswith(f"50 of the {looked_at} largest by edges. {looked_at - 50} left out: ")
+    assert page.inner_text("#told").startswith(f"50 of the {looked_at} largest. {looked_at - 50} left out: ")
     behind = found.n_ranked - len({row for by, own in found.lists.items() for row in own[found.numbers[by] <= 100]})
     assert f"{behind} distinct ones behind them" in page.inner_text("#top")
     for _ in range(4):
         page.click("text=Next")
     assert numbers(page) == wanted[40:]
     page.uncheck("#distinct")
-    assert page.inner_text("#told") == "100 of the 100 largest by edges."
-    page.evaluate("location.hash = '#repeats=1&page=10'")
+    assert page.inner_text("#told") == "100 of the 100 largest."
+    page.evaluate("location.hash = '#by=edges&repeats=1&page=10'")
     page.wait_for_function("document.querySelector('#range').textContent.startsWith('91 ')")
     assert numbers(page) == list(range(91, 101))
 
@@ -374,6 +377,7 @@ def test_it_works_without_a_mouse(visit: Any, known: Listed) -> None:
     page.fill("#search", "")
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
     assert page.is_checked("input[value=balance]")
     assert numbers(page) == distinct(known, "balance")[:10]
     page.keyboard.press("Tab")
@@ -382,8 +386,8 @@ def test_it_works_without_a_mouse(visit: Any, known: Listed) -> None:
     page.focus(f"{ROWS} .label")
     page.keyboard.press("ArrowRight")
     text = page.evaluate("document.activeElement.textContent")
-    assert text == known.first(int(known.lists["balance"][0]), "left", 2)[1]
+    assert text == known.first(int(known.lists["balance"][0]), "right", 2)[1]
     page.keyboard.press("Enter")
     page.wait_for_function("document.querySelector('#filters').textContent")  # the hash changes before the list does
-    assert page.inner_text("#filters").startswith(f"with {text} (package)")
+    assert page.inner_text("#filters").startswith(f"with {text} (tag)")
     assert page.evaluate("document.activeElement.id") == "told"

@@ -16,7 +16,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.results.report.listed import Listed
-from tests.support.page_list import ROWS, distinct
+from tests.support.page_list import ROWS, distinct, row_of
 
 
 def run_pandas(lines: str) -> pd.DataFrame:
@@ -83,10 +83,11 @@ def test_the_list_and_a_group_are_files(visit: Any, known: Listed) -> None:
     assert head == ["number", "id", "edges", "side", "label"]
     expected = []
     for number in wanted:  # all pages
-        n_left, n_right = known.sizes(number - 1)
-        start = [str(number), str(known.ids[number - 1]), str(n_left * n_right)]
+        row = row_of(known, number)
+        n_left, n_right = known.sizes(row)
+        start = [str(number), str(known.ids[row]), str(n_left * n_right)]
         for side, name in (("left", "package"), ("right", "tag")):
-            expected += [[*start, name, label] for label in known.first(number - 1, side, n_left + n_right)]
+            expected += [[*start, name, label] for label in known.first(row, side, n_left + n_right)]
     assert lines == expected
     assert saved(page, f"{ROWS} .tools button") == [head, *(line for line in expected if line[0] == "1")]
 
@@ -122,7 +123,7 @@ def test_labels_that_are_programs_do_not_run(visit: Any, tmp_path: Path) -> None
     results = bq.mine(table, tmp_path / "it's <b>", workers=0, progress=False)
     page = visit(file=results.path / "report.html")
     page.fill("#search", "<img src=x")
-    assert page.inner_text("#told").startswith("<img src=x: 1 of 1 distinct among the 2 largest by edges. 1 left out:")
+    assert page.inner_text("#told").startswith("<img src=x: 1 of 1 distinct among the 2 most surprising. 1 left out:")
     page.fill("#search", "")
     page.check("input[value=all]")
     page.uncheck("#distinct")
