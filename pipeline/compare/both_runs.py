@@ -102,6 +102,11 @@ def open_both(old: Path, new: Path) -> BothRuns:
         If one is not complete, or a part of it is missing.
     """
     runs = [_complete(path) for path in (old, new)]
+    if runs[0][0].options.search.near != runs[1][0].options.search.near:
+        raise InputError(
+            f"{old} and {new} do not allow the same missing pairs, so what is gone or new would say nothing of edges; "
+            "mine one of them again with the same"
+        )
     labels = fitting(
         [run for run, _ in runs], [run.labels for run, _ in runs], (str(old), str(new)), "mine one of them"
     )
@@ -146,7 +151,7 @@ def fitting(runs: list[Run], labels: list[Labels], where: tuple[str, str], again
 
 
 def _complete(path: Path) -> tuple[Run, Manifest]:
-    run = Run.at(path)
+    run = Run.with_holes(path)
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only and holds no bicliques; mine it again without")
     if run.options.search.largest is not None:

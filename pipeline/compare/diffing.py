@@ -187,7 +187,8 @@ class _Comparison:
     def write(self, place: Path, marked: tuple[_Marked, _Marked]) -> tuple[int, int]:
         """Write rows and vertices, and prove them. Returns how many left and right vertices were written."""
         for own, name, found in zip(self._both, (GONE_FILE, NEW_FILE), marked, strict=True):
-            written = write_rows(place / name, found.picked, own.labels, own.provenance)
+            near = own.run.options.search.near is not None
+            written = write_rows(place / name, found.picked, own.labels, own.provenance, near)
             if written != found.expected:
                 raise IncompleteError(
                     f"{own.path} gave {number(written.count, 'row')} where it gave {found.expected.count:,} before, so "

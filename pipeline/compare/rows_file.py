@@ -19,7 +19,9 @@ from bicliques.schemas.bicliques import Bicliques, Provenance, fingerprint
 from bicliques.schemas.difference import Counted
 
 
-def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, provenance: Provenance) -> Counted:
+def write_rows(
+    target: Path, batches: Iterable[Bicliques], tables: Tables, provenance: Provenance, near: bool = False
+) -> Counted:
     """Write all rows to a file, in stretches that are sorted by size.
 
     Parameters
@@ -29,6 +31,8 @@ def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, prove
     tables : Tables
     provenance : Provenance
         For the metadata of the file.
+    near : bool
+        Whether pairs of the rows may be no edges.
 
     Returns
     -------
@@ -42,7 +46,7 @@ def write_rows(target: Path, batches: Iterable[Bicliques], tables: Tables, prove
     """
     room = LabelRoom(tables)
     rows = total = 0
-    with whole_file(target) as file, part_file(file, part_schema(tables, provenance)) as writer:
+    with whole_file(target) as file, part_file(file, part_schema(tables, provenance, near=near)) as writer:
         for group in _groups(batches, room):
             table = pa.Table.from_batches([to_batch(group, tables)])
             writer.write_table(table, row_group_size=2 * stretch.GROUP_ROWS)

@@ -150,10 +150,37 @@ def test_exactly_the_groups_that_cannot_grow_have_no_objection(asked: dict[str, 
     assert seen >= {"left vertex can be added", "right vertex can be added"}
 
 
-def test_what_does_not_know_of_missing_pairs_refuses_the_run(mined: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="near-bicliques, of which a few pairs are no edges, and this does not know"):
-        bq.diff(mined, mined, tmp_path / "changes", progress=False)
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("asked", [QUESTIONS[0], QUESTIONS[2]], ids=str)
+def test_what_is_gone_and_new_between_near_runs_is_the_difference_of_their_sets(
+    asked: dict[str, int], tmp_path: Path
+) -> None:
+    fewer = np.delete(EDGES, [3, 17, 40], axis=0)
+    found = []
+    for name, edges in (("old", EDGES), ("new", fewer)):
+        bq.mine(edges, tmp_path / name, report=False, **asked, **OWN)
+        found.append(near_pairs(edges, Search(**asked)))
+    changes = bq.diff(tmp_path / "old", tmp_path / "new", tmp_path / "changes", progress=False)
+    for rows, edges, expected in (
+        (changes.gone, EDGES, found[0] - found[1]),
+        (changes.new, fewer, found[1] - found[0]),
+    ):
+        pairs = [(tuple(left), tuple(right)) for left, right in rows]
+        assert (len(pairs), {*pairs}) == (len(expected), expected)
+        assert rows.to_arrow()["missing"].to_pylist() == [missing_of(edges, pair) for pair in pairs]
+        assert pairs
+    assert changes.unchanged == len(found[0] & found[1]) > 0
+
+
+def test_runs_that_allow_other_missing_pairs_are_not_compared(mined: Path, source: Path, tmp_path: Path) -> None:
+    sizes = {"min_left": 4, "min_right": 3}
+    for name, asked in (("plain", {}), ("fewer", {"missing_pairs": 1}), ("each", {"missing_each": 1})):
+        bq.mine(source, tmp_path / name, report=False, **sizes, **asked, **OWN)
+        with pytest.raises(InputError, match="do not allow the same missing pairs"):
+            bq.diff(mined, tmp_path / name, tmp_path / "changes", progress=False)
+    sentence = "near-bicliques, of which a few pairs are no edges, and this does not know of missing pairs yet"
+    with pytest.raises(InputError, match=sentence):
+        bq.diff(mined, EDGES[:30], tmp_path / "changes", progress=False)
+    assert not (tmp_path / "changes").exists()
 
 
 def test_what_reads_rows_knows_of_missing_pairs(mined: Path, capsys: pytest.CaptureFixture[str]) -> None:
