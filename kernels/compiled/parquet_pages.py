@@ -17,8 +17,6 @@ DAMAGED = -1
 #: See `sum_codes`.
 UNSORTED = -2
 
-#: Where no packed codes begin. No page is as long.
-_NO_BIT = -(1 << 62)
 #: Number of fields that `page_header` fills.
 HEADER_FIELDS = 8
 #: Structs inside one another in the header of a page.
@@ -331,124 +329,6 @@ def sum_codes(
         sums[row] += total
     previous[0] = before
     return row
-
-
-@entry
-def keep_rows(
-    words: np.ndarray,
-    buffer: np.ndarray,
-    at: int,
-    width: int,
-    values: int,
-    first: int,
-    starts: np.ndarray,
-    row: int,
-    stays: np.ndarray,
-    levels: np.ndarray,
-    packed: np.ndarray,
-) -> int:
-    """Pack the codes of a page anew without those of some rows.
-
-    Parameters
-    ----------
-    words, buffer, at, width, values, first, starts
-        As of `sum_codes`.
-    row : int
-        Number of the row of the first value.
-    stays : ndarray of bool
-        Which rows stay.
-    levels : ndarray of uint8
-        Output, with all bits set: a bit per value that stays is cleared where it begins a row.
-    packed : ndarray of uint64
-        Output, with no bit set: the codes that stay, one behind the other from the lowest bit on. It has a word more
-        than they need.
-
-    Returns
-    -------
-    int
-        Number of values that stay, or `DAMAGED`.
-    """
-    value, end, kept = first, first + values, 0
-    while value < end:
-        n, at, bit, code = _run(buffer, at, width, end - value)
-        if n == DAMAGED:
-            return DAMAGED
-        run = value + n
-        while value < run:
-            while starts[row + 1] <= value:
-                row += 1
-            begin = value
-            if not stays[row]:
-                value = min(run, starts[row + 1])
-                bit += width * (value - begin)
-                continue
-            while value < run and stays[row]:  # up to a row that goes
-                if starts[row] == value:
-                    levels[(kept + value - begin) >> 3] &= ~(1 << ((kept + value - begin) & 7))
-                value = min(run, starts[row + 1])
-                row += value == starts[row + 1] and value < run
-            to, until = kept * width, (kept + value - begin) * width
-            while to < until:
-                word, shift = to >> 6, np.uint64(to & 63)
-                if bit >= 0:
-                    m = min(until - to, 64 - (to & 63), 64 if (bit >> 6) + 1 < len(words) else 57)
-                    some = _bits_at(words, buffer, bit)
-                    bit += m
-                else:
-                    m = min(until - to, 64 - (to & 63), width - (to % width))
-                    some = code >> np.uint64(to % width)
-                packed[word] |= (some & (~np.uint64(0) >> np.uint64(64 - m))) << shift
-                to += m
-            kept += value - begin
-    return kept
-
-
-@entry
-def note_codes(words: np.ndarray, buffer: np.ndarray, width: int, values: int, used: np.ndarray) -> int:
-    """Set `used` (bool) of so many codes of so many bits, one behind the other. `DAMAGED` if one is none of these."""
-    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    for k in range(values):
-        code = _bits_at(words, buffer, k * width) & mask
-        if code >= np.uint64(len(used)):
-            return DAMAGED
-        used[code] = True
-    return values
-
-
-@entry
-def renumber_codes(
-    words: np.ndarray, buffer: np.ndarray, width: int, values: int, numbers: np.ndarray, packed: np.ndarray
-) -> None:
-    """Pack ``numbers[code]`` (uint64) of each code of `note_codes` into `packed`, which has no bit set, as wide."""
-    mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
-    for k in range(values):
-        bit = k * width
-        number, word, shift = numbers[_bits_at(words, buffer, bit) & mask], bit >> 6, np.uint64(bit & 63)
-        packed[word] |= number << shift
-        if (bit & 63) + width > 64:
-            packed[word + 1] |= number >> (np.uint64(64) - shift)
-
-
-@compiled
-def _run(buffer: np.ndarray, at: int, width: int, most: int) -> tuple[int, int, int, np.uint64]:
-    """A run of codes: their number, at most `most`, and the position behind it; where packed codes begin, and the code.
-
-    There is the one or the other: a bit, or `_NO_BIT` and the code of all.
-    """
-    head, at = _varint(buffer, at, len(buffer))
-    n, code = head >> 1, np.uint64(0)
-    if at < 0 or n <= 0:
-        return DAMAGED, at, 0, code
-    if head & 1:
-        if width > 0 and n > (len(buffer) - at) // width:
-            return DAMAGED, at, 0, code
-        return min(8 * min(n, most), most), at + n * width, 8 * at, code
-    length = (width + 7) // 8
-    if length > len(buffer) - at:
-        return DAMAGED, at, 0, code
-    for j in range(length):
-        code |= np.uint64(buffer[at + j]) << np.uint64(8 * j)
-    return min(n, most), at + length, _NO_BIT, code
 
 
 @entry

@@ -54,7 +54,7 @@ EDGES = 100
 #: done in the other share. The time of the search is not foreseen, but that of what its rows leave is.
 SHARE, SURE = 0.1, 0.6
 #: Seconds of one core to write a byte of a part again, and the share of the time of mining that this may take.
-BYTE_S, WRITING = 20e-9, 0.8
+BYTE_S, WRITING = 40e-9, 0.8
 
 
 @with_options("refresh")

@@ -18,13 +18,11 @@ import socket
 import time
 from collections.abc import Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from bicliques.pipeline.compare.fewer_rows import write_without
 from bicliques.pipeline.compare.rows import CommonNumbers
 from bicliques.pipeline.compare.rows_file import part_file
 from bicliques.pipeline.ingest.from_run import link_or_copy
@@ -41,7 +39,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.session import MiningSession, remember
-from bicliques.pipeline.run.tables import open_bytes, open_part, read_schema
+from bicliques.pipeline.run.tables import open_part, read_schema
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import IncompleteError
@@ -242,30 +240,18 @@ def _take(
             return _Taken(Part(target.name, part.rows, part.bytes, str(total)), 0)
         temporary = target.with_name(unnamed_part(stem, number))
         with disk_errors(target):
-            with create(temporary) as out:
-                stored, n_bytes = open_bytes(source)
-                with stored:
-                    is_written = write_without(stored, n_bytes, out, ids, ~is_gone, renumbered)
-                if not is_written:
-                    out.seek(out.truncate(0))
-                    _write_by_arrow(file, out, read_schema(source), ~is_gone, renumbered)
+            with create(temporary) as out, part_file(out, read_schema(source)) as writer:
+                row = 0
+                for group in range(file.num_row_groups):
+                    rows = file.read_row_group(group, use_threads=False)
+                    stays = ~is_gone[row : row + len(rows)]
+                    row += len(rows)
+                    if stays.any():
+                        rows = _with_ids(rows.filter(pa.array(stays)), renumbered)
+                        writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
             replace_file(temporary, target)
     left = (total - int(np.add.reduce(ids[is_gone], dtype=np.uint64))) % 2**64
     return _Taken(Part(target.name, len(ids) - n_gone, target.stat().st_size, str(left)), n_gone)
-
-
-def _write_by_arrow(
-    file: pq.ParquetFile, out: Any, schema: pa.Schema, stays: np.ndarray, renumbered: _Renumbered
-) -> None:
-    row = 0
-    with part_file(out, schema) as writer:
-        for group in range(file.num_row_groups):
-            rows = file.read_row_group(group, use_threads=False)
-            own = stays[row : row + len(rows)]
-            row += len(rows)
-            if own.any():
-                rows = _with_ids(rows.filter(pa.array(own)), renumbered)
-                writer.write_table(rows, row_group_size=2 * stretch.GROUP_ROWS)
 
 
 def _with_ids(rows: pa.Table, renumbered: _Renumbered) -> pa.Table:

@@ -8,7 +8,6 @@ members take. What is written in another way is left to Arrow, by which `verify`
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -114,57 +113,6 @@ class CodedGroups:
         return SummedGroup(np.diff(left.starts), np.diff(right.starts), left.sums, left.counted, right.counted)
 
 
-class Page(NamedTuple):
-    """A page of a column: a dictionary, or values by the codes of one.
-
-    Parameters
-    ----------
-    is_dictionary : bool
-    n : int
-        Number of values.
-    content : ndarray of uint8
-        What it holds, not compressed. It begins where a word may begin.
-    """
-
-    is_dictionary: bool
-    n: int
-    content: np.ndarray
-
-
-def pages_of(stored: bytes, n_values: int) -> Iterator[Page | None]:
-    """The pages of a column of so many values, of which these are the bytes. None: one is written in another way.
-
-    Raises
-    ------
-    ValueError
-        It is damaged.
-    """
-    buffer, header = np.frombuffer(stored, np.uint8), np.empty(2 * pages.HEADER_FIELDS, np.int64)
-    codec, at, seen = pa.Codec("zstd"), 0, 0
-    while seen < n_values:
-        at = pages.page_header(buffer, at, header)
-        kind, size, length, checksum, n, *encodings = header[: pages.HEADER_FIELDS].tolist()
-        if at == pages.DAMAGED or length < 0 or size < 0:
-            raise ValueError("the header of a page is damaged")
-        if checksum == pages.DAMAGED or kind not in (_VALUES, _DICTIONARY):
-            yield None
-            return
-        if n < 0:
-            raise ValueError("the header of a page does not say how many values it has")
-        content = buffer[at : at + length]
-        at += length
-        if len(content) < length or zlib.crc32(content.data) != checksum & 0xFFFFFFFF:
-            raise ValueError("the checksum of a page is wrong")
-        page = np.frombuffer(codec.decompress(content, size), np.uint8)
-        if encodings[0] not in (_PLAIN if kind == _DICTIONARY else _CODES) or (
-            kind == _VALUES and encodings[1:] != [_RUNS, _RUNS]
-        ):
-            yield None
-            return
-        yield Page(kind == _DICTIONARY, n, page)
-        seen += n if kind == _VALUES else 0
-
-
 class _Column(NamedTuple):
     starts: np.ndarray
     sums: np.ndarray
@@ -178,28 +126,46 @@ class _Side:
         self.name, self.column = name, column
         self._labels, self._hashes = labels, hashes
         self.type = pa.int32() if labels is None else labels.type
+        self._codec = pa.Codec("zstd")
 
     def sum(self, stored: bytes, n_values: int, n_rows: int, group: int) -> _Column | None:
         """Sum up the column of a row group of which these are the bytes. None if it is written in another way."""
+        buffer, header = np.frombuffer(stored, np.uint8), np.empty(2 * pages.HEADER_FIELDS, np.int64)
         starts, sums = np.empty(n_rows + 1, OFFSET), np.zeros(n_rows, np.uint64)
         ids = hashes = counts = None
         previous = np.zeros(1, np.int64)
-        seen = rows = 0
+        at = seen = rows = 0
         last = -1
-        for found in pages_of(stored, n_values):
-            if found is None:
+        while seen < n_values:
+            at = pages.page_header(buffer, at, header)
+            kind, size, length, checksum, n, *encodings = header[: pages.HEADER_FIELDS].tolist()
+            if at == pages.DAMAGED or length < 0 or size < 0:
+                raise ValueError("the header of a page is damaged")
+            if checksum == pages.DAMAGED or kind not in (_VALUES, _DICTIONARY):
                 return None
-            page, n = found.content, found.n
+            if n < 0:
+                raise ValueError("the header of a page does not say how many values it has")
+            content = buffer[at : at + length]
+            at += length
+            if len(content) < length or zlib.crc32(content.data) != checksum & 0xFFFFFFFF:
+                raise ValueError("the checksum of a page is wrong")
+            page = np.frombuffer(self._codec.decompress(content, size), np.uint8)  # begins where a word may begin
             words = page[: len(page) & ~7].view(np.uint64)
-            if found.is_dictionary:
-                if ids is not None:
+            if kind == _DICTIONARY:
+                if encodings[0] not in _PLAIN or ids is not None:
                     return None
                 ids = self._ids(page, n)
                 hashes, counts = self._hashes[ids], np.zeros(len(ids), COUNT)
                 continue
-            if ids is None or hashes is None or counts is None:
+            if (
+                ids is None
+                or hashes is None
+                or counts is None
+                or encodings[0] not in _CODES
+                or encodings[1:] != [_RUNS, _RUNS]
+            ):
                 return None
-            codes, begun = levels_of(page, n, seen, starts, rows)
+            codes, begun = _levels(page, n, seen, starts, rows)
             starts[begun] = n_values + 1  # behind all values, until the next page says where the next row begins
             if int(page[codes]) > _WIDEST_CODE:
                 raise ValueError("a page has codes of too many bits")
@@ -233,7 +199,7 @@ def not_ascending(side: str, group: int, row: int) -> str:
     return f"row {row} of row group {group}: its {side} members do not ascend"
 
 
-def levels_of(page: np.ndarray, n: int, seen: int, starts: np.ndarray, rows: int) -> tuple[int, int]:
+def _levels(page: np.ndarray, n: int, seen: int, starts: np.ndarray, rows: int) -> tuple[int, int]:
     """Read the levels of a page of `n` values. Returns where its codes begin, and the number of rows begun so far."""
     at, begun = 0, rows
     for is_repetition in (True, False):
