@@ -146,6 +146,8 @@ def test_no_line_that_is_redrawn_is_wider_than_the_terminal(columns: int, monkey
     assert max(map(len, lines)) < columns
     if columns >= 60:
         assert " left" in lines[1]
+        whole = {"  0.0 %", "  0.0 % of the work", "123,456,789 bicliques", "1,234,567/s", "9.9 GB", workers}
+        assert lines[0].split("  ")[-1].strip() in {words.strip() for words in whole}, "no word is cut"
         assert lines[2].startswith("mining     [############"), "what goes first stands last"
     assert (workers in lines[0]) == (columns == 160)
 
