@@ -11,11 +11,13 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-all check docs browser environment tutorial constraints budget machine-code wheel gpu-test gpu-bench clean
 
 # uv finds and unpacks the packages in a quarter of the time of pip, and compiles no module: most are never imported. It
-# trusts whom the machine trusts, as pip does
+# trusts whom the machine trusts, as pip does. What is left of an environment that was not finished is cleared first
 environment: $(STAMP)  ## the pinned environment in .venv
 
 $(STAMP): pyproject.toml setup.py constraints.txt
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 15) else \
+		"Python 3.11 to 3.14 is needed, and $(PYTHON) is %d.%d; name another one, as in: make PYTHON=python3.12 demo" % v)'
+	$(PYTHON) -m venv $(if $(wildcard $(STAMP)),,--clear) $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt uv
 	$(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python -c constraints.txt -e '.[dev]'
 	touch $@

@@ -98,7 +98,7 @@ def with_engine(
     """The options with the chosen engine in place of ``engines.AUTO``.
 
     The engine has to run where the workers are: on this machine, or where the workers of a `scheduler` are. If a faster
-    engine cannot run, `progress` gets a note that says why.
+    engine cannot run although there is a GPU, `progress` gets a note that says why.
 
     Raises
     ------
@@ -107,9 +107,14 @@ def with_engine(
     """
     choice = choose_engine(options.engine, options.search, scheduler)
     logger.info("engine %s: %s", choice.name, choice.reason)
-    if choice.is_fallback:
+    if choice.is_fallback and (scheduler is not None or has_gpu()):
         to_callback(progress)(Progress("ingest", note=f"engine {choice.name}: {choice.reason}"))
     return replace(options, engine=choice.name)
+
+
+def has_gpu() -> bool:
+    """Whether this machine shows a GPU of NVIDIA. Who has none is not told that it cannot be used."""
+    return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
 
 
 def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = None) -> engines.Choice:

@@ -24,6 +24,7 @@ from bicliques.pipeline.cli import (
 )
 from bicliques.pipeline.cli.command import COMPLETE, Command, say
 from bicliques.pipeline.cli.completion import SHELLS, script
+from bicliques.pipeline.cli.options import add_log
 from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.errors import InputError
 
@@ -85,7 +86,7 @@ def parsers(named: str | None = None) -> tuple[_Parser, dict[str, _Parser]]:
         epilog=_EXIT_CODES,
         formatter_class=shape,
     )
-    top.add_argument("--version", action="version", version=f"bicliques {__version__}")
+    top.add_argument("-V", "--version", action="version", version=f"bicliques {__version__}")
     words = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:
         if named not in (None, command.name):
@@ -97,6 +98,8 @@ def parsers(named: str | None = None) -> tuple[_Parser, dict[str, _Parser]]:
         )
         options.add_argument("--json", action="store_true", help="print the result as one JSON object (default: text)")
         command.add_arguments(options)
+        if "--log" not in options._option_string_actions:
+            add_log(options)  # an error is in the form that the other commands give it
     return top, dict(words.choices)
 
 

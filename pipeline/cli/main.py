@@ -65,6 +65,11 @@ def main(argv: list[str] | None = None) -> int:
             from bicliques.pipeline.cli.program import run
 
             return run(argv)
+    except ModuleNotFoundError as error:
+        if error.name != "fcntl":
+            raise
+        print(f"bicliques: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         _say_goodbye()
         return 130

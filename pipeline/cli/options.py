@@ -213,6 +213,11 @@ def add_quiet(group: Any) -> None:
         action="store_true",
         help="show no progress on stderr (default: a bar on a terminal, elsewhere a line every 10 seconds)",
     )
+    add_log(group)
+
+
+def add_log(group: Any) -> None:
+    """Add the option for the form of what is said on stderr."""
     group.add_argument(
         "--log",
         choices=("text", "json"),

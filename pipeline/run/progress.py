@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from abc import ABC, abstractmethod
@@ -31,6 +32,8 @@ _WORDS: dict[Step, str] = {
 #: Seconds between two lines where nothing can be redrawn, and between two redraws of the bar.
 _LINE_S, _BAR_S = 10.0, 0.2
 _BAR_WIDTH = 24
+#: Seconds of a step after which it is told how long it takes yet.
+_TELLS_S = 5.0
 
 
 class Gap(NamedTuple):
@@ -145,7 +148,7 @@ class _Line(ABC):
 
     def __init__(self, redraws: bool):
         self.redraws = redraws
-        self.last = 0.0
+        self.last = self.began = self.share = 0.0
         self.step = ""
 
     def __call__(self, progress: Progress) -> None:
@@ -159,8 +162,15 @@ class _Line(ABC):
         new = progress.step != self.step or progress.share >= 1.0
         if not new and now - self.last < (_BAR_S if self.redraws else _LINE_S):
             return
+        if progress.step != self.step:
+            self.began, self.share = now, progress.share
         self.last, self.step = now, progress.step
-        self._write(line(progress, self.redraws), keep=progress.share >= 1.0)
+        left = time_left(now - self.began, progress.share - self.share, 1.0 - progress.share)
+        self._write(line(progress, self.redraws, self._columns(), left), keep=progress.share >= 1.0)
+
+    def _columns(self) -> int | None:
+        """How wide a line may be. None: as wide as it is."""
+        return None
 
     @abstractmethod
     def _write(self, text: str, keep: bool) -> None:
@@ -171,6 +181,12 @@ class _OnStream(_Line):
     def __init__(self, stream: TextIO):
         super().__init__(stream.isatty())
         self.stream = stream
+
+    def _columns(self) -> int | None:
+        try:
+            return os.get_terminal_size(self.stream.fileno()).columns - 1 if self.redraws else None
+        except (AttributeError, OSError, ValueError):  # it has no descriptor, or none of a terminal
+            return None
 
     def _write(self, text: str, keep: bool) -> None:
         text = in_one_line(text)
@@ -198,22 +214,36 @@ class _BelowCell(_Line):
             self.shown.update(data, raw=True)
 
 
-def line(progress: Progress, with_bar: bool = False) -> str:
-    """`progress` in one line of at most some 100 characters."""
+def time_left(seconds: float, done: float, left: float) -> str:
+    """How long a step takes yet, given the share that was `done` in so many seconds. Empty as long as nobody knows."""
+    if seconds < _TELLS_S or done <= 0 or left <= 0:
+        return ""
+    wanted = seconds * left / done
+    unit, length = next((each for each in (("h", 3600), ("min", 60)) if wanted >= 1.5 * each[1]), ("s", 1))
+    return f"about {wanted / length:.0f} {unit} left"
+
+
+def line(progress: Progress, with_bar: bool = False, columns: int | None = None, left: str = "") -> str:
+    """`progress` in one line of at most some 120 characters, or of so many columns. The last words go first."""
     if progress.step == "sample":
-        return f"{_WORDS[progress.step]}, {progress.seconds:.0f} of {progress.of_seconds:g} s"
+        return f"{_WORDS[progress.step]}, {progress.seconds:.0f} of {progress.of_seconds:g} s"[:columns]
     words = [f"{_WORDS[progress.step]:<9}"]
     if progress.step in ("mine", "prove", "compare", "generate", "publish"):
-        filled = int(progress.share * _BAR_WIDTH)
-        words += [f"[{'#' * filled}{'.' * (_BAR_WIDTH - filled)}]"] if with_bar else []
-        words += [f"{100 * progress.share:5.1f} % of the work"]
+        width = _BAR_WIDTH if columns is None or columns >= 100 else _BAR_WIDTH // 2
+        filled = int(progress.share * width)
+        words += [f"[{'#' * filled}{'.' * (width - filled)}]"] if with_bar else []
+        of_the_work = " of the work" if columns is None or columns >= 70 else ""
+        words += [f"{100 * progress.share:5.1f} %{of_the_work}"]
+        words += [left] if left else []
         what = "edge" if progress.step == "generate" else "biclique"
         if progress.step != "publish":
             words += [str(progress.gap) if progress.gap is not None else number(progress.bicliques, what)]
         words += [f"{progress.rate:,.0f}/s"] if progress.rate and progress.gap is None else []
         words += [size(progress.bytes)] if progress.bytes else []
         words += [progress.workers] if progress.workers else []
-    return "  ".join(words)
+    while columns is not None and len(words) > 1 and len("  ".join(words)) > columns:
+        words.pop()
+    return "  ".join(words)[:columns]
 
 
 def size(n_bytes: float) -> str:

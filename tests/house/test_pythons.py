@@ -189,3 +189,21 @@ def test_there_is_a_wheel_of_every_pinned_package_of_the_core(python: str, tmp_p
         "pandas",
         "pyarrow",
     }
+
+
+def test_make_names_a_python_that_is_too_old_and_leaves_nothing(tmp_path: Path) -> None:
+    """And clears what an attempt has left that did not end."""
+    for name in ("Makefile", "pyproject.toml", "setup.py", "constraints.txt"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    old = tmp_path / "old"
+    old.write_text(
+        f"#!/bin/sh\n[ $1 = -c ] && exec {sys.executable} -c 'import sys; sys.version_info = (3, 9, 18)\n'\"$2\"\n"
+    )
+    old.chmod(0o755)
+    command = ["make", "environment", f"PYTHON={old}"]
+    ended = subprocess.run(command, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert f"Python 3.11 to 3.14 is needed, and {old} is 3.9; name another one" in ended.stderr
+    assert not (tmp_path / ".venv").exists()
+    told = subprocess.run(["make", "-n", *command[1:]], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert "-m venv --clear .venv" in told

@@ -137,7 +137,9 @@ def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsy
         settings.fill(arguments, call)
     Noting.seen.clear()
     assert command.run(arguments) == 0
-    assert {action.dest for action in actions_of(command.name)} - {"help"} <= Noting.seen
+    assert {action.dest for action in actions_of(command.name)} - {"help", "log"} <= Noting.seen, (
+        "whoever runs a command looks at log"
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

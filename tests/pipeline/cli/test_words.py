@@ -7,6 +7,8 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli import cards
+from bicliques.pipeline.cli.commands import parsers
+from bicliques.pipeline.cli.main import main
 from bicliques.pipeline.compare.difference import Changed
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.results import listing
@@ -27,7 +31,7 @@ from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import InputError
 from tests.support.commands import run
 from tests.support.pools import FakePool
-from tests.support.runs import answer, bicliques, random_edges, write_edges
+from tests.support.runs import ROOT, answer, bicliques, environment, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 #: Two million: seconds of work.
@@ -209,12 +213,17 @@ def test_count_logs_counted_and_not_proven(source: Path) -> None:
     assert "None" not in counted["message"]
 
 
-def test_an_engine_that_is_passed_over_is_told_once_the_input_is_good(source: Path) -> None:
+def test_an_engine_that_is_passed_over_is_told_once_the_input_is_good(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert bicliques("count", "nothing.csv").stderr.splitlines()[-1].startswith("bicliques: nothing.csv")
     for words in (["count", "nothing.csv"], ["mine", "nothing.csv", "-o", "OUT"]):
         assert "engine cpu" not in bicliques(*words).stderr
     notes: list[str] = []
-    bq.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
+    for there in (False, True):
+        monkeypatch.setattr("bicliques.pipeline.api.choices.has_gpu", lambda there=there: there)
+        assert not any(notes), "who has no GPU is not told of it"
+        bq.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert any(note.startswith("engine cpu: the fastest that can run here") for note in notes)
 
 
@@ -341,3 +350,28 @@ def test_a_card_names_the_files_that_there_are(tmp_path: Path, capsys: pytest.Ca
     assert "certificate" in largest
     assert "Parquet file" not in largest
     assert "manifest" not in largest
+
+
+def test_every_command_takes_the_words_that_all_have(capsys: pytest.CaptureFixture[str]) -> None:
+    _, commands = parsers()
+    assert [name for name, one in commands.items() if not {"--log", "--json"} <= {*one._option_string_actions}] == []
+    assert main(["-V"]) == 0
+    assert capsys.readouterr().out.startswith("bicliques 0")
+    assert json.loads(bicliques("show", "nothing", "--log", "json").stderr)["event"] == "error"
+
+
+def test_a_system_without_the_locks_of_files_is_named_in_a_sentence() -> None:
+    """As on Windows. The end of a traceback says the same to a caller of Python."""
+    start = "import sys; sys.modules['fcntl'] = None; "
+    for program, lines in (
+        ("from bicliques.pipeline.cli.main import main; sys.exit(main(['formats']))", 1),
+        ("import bicliques; bicliques.mine", None),
+    ):
+        command = [sys.executable, "-c", start + program]
+        ended = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=False)
+        told = ended.stderr.splitlines()
+        assert (
+            ended.returncode,
+            told[-1].endswith("(fcntl), which this system does not have; on Windows use WSL"),
+        ) == (1, True)
+        assert lines is None or len(told) == lines

@@ -340,7 +340,8 @@ def test_an_engine_is_there_until_the_end_of_the_block() -> None:
         engines.kind("another")
 
 
-def test_the_fallback_is_reported_once(tmp_path: Path) -> None:
+def test_the_fallback_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bicliques.pipeline.api.choices.has_gpu", lambda: True)
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []
     with engines.registered(unable("bitmatrix", "it rains")):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,7 +19,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.results.facts import memory_words
 from bicliques.pipeline.run.accounts import peak_rss
-from bicliques.pipeline.run.progress import Progress, to_callback
+from bicliques.pipeline.run.progress import Progress, time_left, to_callback
 from tests.support.runs import environment, random_edges, write_edges
 
 
@@ -118,6 +122,49 @@ def test_there_is_none_where_none_is_wanted(
     assert seen
     assert outputs == []
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("columns", [20, 60, 80, 100, 160])
+def test_no_line_that_is_redrawn_is_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bicliques.pipeline.run.progress._BAR_S", 0.0)
+    monkeypatch.setattr("bicliques.pipeline.run.progress._TELLS_S", 0.0)
+    reader, writer = os.openpty()
+    fcntl.ioctl(writer, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with os.fdopen(writer, "w") as terminal:
+        tell = to_callback(None, terminal)
+        workers = "12 workers on 3 machines, 4 of them on GPUs"
+        for share in (0.0, 0.3, 1.0):
+            tell(Progress("mine", share, 123_456_789, 1_234_567.0, 9_876_543_210, 12, workers))
+        tell(Progress("sample", seconds=3.0, of_seconds=10.0))
+        terminal.flush()
+        shown = ""
+        while shown.count("\x1b[2K") < 4:
+            shown += os.read(reader, 1 << 16).decode()
+    os.close(reader)
+    lines = [line.rstrip("\r\n") for line in shown.split("\r\x1b[2K")[1:]]
+    assert len(lines) == 4
+    assert max(map(len, lines)) < columns
+    if columns >= 60:
+        assert " left" in lines[1]
+        whole = {"  0.0 %", "  0.0 % of the work", "123,456,789 bicliques", "1,234,567/s", "9.9 GB", workers}
+        assert lines[0].split("  ")[-1].strip() in {words.strip() for words in whole}, "no word is cut"
+        assert lines[2].startswith("mining     [############"), "what goes first stands last"
+    assert (workers in lines[0]) == (columns == 160)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "done", "left", "words"),
+    [
+        *((4.0, 0.5, 0.5, ""), (10.0, 0.0, 1.0, ""), (10.0, 1.0, 0.0, ""), (10.0, 0.5, 0.5, "about 10 s left")),
+        *(
+            (60.0, 0.1, 0.4, "about 4 min left"),
+            (3600.0, 0.25, 0.75, "about 3 h left"),
+            (6, 0.1, 0.9, "about 54 s left"),
+        ),
+    ],
+)
+def test_the_time_that_is_left_is_told_once_it_is_known(seconds: float, done: float, left: float, words: str) -> None:
+    assert time_left(seconds, done, left) == words
 
 
 def test_ipython_in_a_terminal_is_no_notebook(
