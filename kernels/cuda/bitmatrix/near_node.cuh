@@ -200,6 +200,40 @@ __device__ __forceinline__ i64 most_of(i64 n_base, i64 n_roots, i32 missing) {
     return ceiling_of(n_base, n_roots) - (params.measure == BY_EDGES ? missing : 0);
 }
 
+// Whether a group below a node may reach the bound, by what its vertices are joined to. A group with b members of one side
+// has those of the other side that are joined to b of S and C, or miss what the rest is. In a k-biplex each may miss so many.
+// In a k-defective biclique each of the rest costs a missing pair, and a member of S has paid for what it misses of S.
+__device__ __noinline__ bool reaches_bound_near(const Near& n, const NearFrame* f, i32 n_roots, i32 n_base, i64 bound) {
+    bool defective = params.near_pairs >= 0;
+    i32* held = (i32*)n.bits + f->top;  // how many of a side hold 1, 2, ... of the other side
+    ROLLED for (i32 side = 0; side < 2; side++) {
+        Facing v = facing(f, side);
+        i32 n_own = side ? n_base : n_roots, n_other = side ? n_roots : n_base, slack = slack_of(side, f->total), before = 0;
+        ROLLED for (i32 i = lane_id(); i < n_other; i += 32) held[i] = 0;
+        __syncwarp();
+        ROLLED for (i32 w = 0; w < v.words; w++) {
+            bool member = (n.bits[v.own + w] >> lane_id()) & 1, candidate = (n.bits[v.own + ADDABLE * v.step + w] >> lane_id()) & 1;
+            if (!member && !candidate) continue;
+            Seen seen = look(n, v, 32 * w + lane_id());
+            i32 most = seen.joined + (!defective ? slack : member ? seen.missed : 0);
+            if (most > 0) atomicAdd(&held[most < n_other ? most - 1 : n_other - 1], 1);
+        }
+        __syncwarp();
+        bool reaches = false;
+        ROLLED for (i32 chunk = n_other; chunk >= least_of(1 - side) && !reaches; chunk -= 32) {
+            i32 b = chunk - lane_id(), own = b > 0 ? held[b - 1] : 0, holders = before + sum_below(own) + own;
+            i32 a = holders + (defective ? slack : 0);
+            if (a > n_own) a = n_own;
+            bool large = b >= least_of(1 - side) && a >= least_of(side);
+            reaches = warp_any(large && most_of(side ? a : b, side ? b : a, f->total) >= bound);
+            before = from(holders, 31);
+        }
+        if (!reaches) return false;
+        __syncwarp();
+    }
+    return true;
+}
+
 // Reduce frame `d`, and list what excludes: of what `source` lists, and of its first n_explored children. If its children
 // are to be chosen, the pivot says which. No group below the bound is wanted.
 __device__ __noinline__ i32 settle(const Near& n, i32 d, const NearFrame* source, i32 n_explored, bool chooses, i64 bound, Pivot* pivot) {
@@ -207,6 +241,7 @@ __device__ __noinline__ i32 settle(const Near& n, i32 d, const NearFrame* source
     i32 n_roots, n_base, step = f->side[0].words + f->side[1].words;
     if (!reduce_node(n, f, &n_roots, &n_base, pivot)) return ENDS;
     if (params.measure != 0 && most_of(n_base, n_roots, f->total) < bound) return ENDS;
+    if (params.measure != 0 && bound > 0 && !reaches_bound_near(n, f, n_roots, n_base, bound)) return ENDS;
     if (!chooses) *pivot = {NO_PIVOT, 0, 0};
     u32 left = 0;
     ROLLED for (i32 w = lane_id(); w < step; w += 32) {
