@@ -408,10 +408,10 @@ def _check_missing(search: Search) -> None:
         raise InputError(f"{first} and {second} are two definitions of a result: leave one of them out")
     near = search.near
     if near is None:
-        if given:
+        if len(given) == 1:
             raise InputError(
                 "a missing pair counts for its left and for its right member: give both --missing-left and "
-                "--missing-right, from 1 on"
+                "--missing-right"
             )
         return
     asked = as_option(next(iter(given)))

@@ -79,7 +79,8 @@ class Search:
     by : By
         Measure of `largest`: see `schemas.totals.keys_of`.
     missing_pairs, missing_each, missing_left, missing_right : int or None
-        How many pairs of a result may be no edges; `near` says it in one form. 0 is None.
+        How many pairs of a result may be no edges; `near` says it in one form. 0 is None. But 0 for one side beside a
+        number for the other one stays, and then every pair is an edge, because a missing pair is in both sides.
     marked : bool
         Whether only bicliques with a marked edge are the result. The graph that an engine gets says which edges are
         marked. Users cannot ask for it: `pipeline.api.diffing` does.
@@ -185,7 +186,8 @@ class Search:
     marked: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
-        for name in MISSING:
+        # beside a number for the one side, 0 for the other one says something: that nothing may be missing
+        for name in MISSING[:2] if self.missing_left or self.missing_right else MISSING:
             if type(getattr(self, name)) is int and getattr(self, name) == 0:
                 object.__setattr__(self, name, None)
 

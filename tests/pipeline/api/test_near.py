@@ -70,6 +70,21 @@ def test_no_missing_pairs_is_the_search_for_bicliques(zero: dict[str, int], sour
     assert not again.has_holes
 
 
+@pytest.mark.parametrize("zero", [{"missing_left": 2, "missing_right": 0}, {"missing_left": 0, "missing_right": 3}])
+def test_a_side_that_may_miss_nothing_means_that_no_pair_may_be_missing(
+    zero: dict[str, int], source: Path, tmp_path: Path
+) -> None:
+    plain = bq.count(source, fingerprint=True, **OWN)
+    results = bq.mine(source, tmp_path / "out", **zero, **OWN)
+    assert (results.has_holes, results.manifest.count) == (False, plain.count)
+    assert results.manifest.fingerprint == plain.fingerprint
+    with pytest.raises(InputError, match=r"give both missing_left and missing_right$"):
+        bq.count(source, **{name: k for name, k in zero.items() if k}, **OWN)
+    wrong = {name: k and 17 for name, k in zero.items()}
+    with pytest.raises(InputError, match="must be a whole number from 0 to 16, not 17"):
+        bq.count(source, **wrong, **OWN)
+
+
 def test_a_run_that_was_stopped_goes_on_to_the_same_rows(source: Path, mined: Path, tmp_path: Path) -> None:
     asked = {"missing_pairs": 2, "min_left": 4, "min_right": 3}
     results = bq.mine(source, tmp_path / "out", max_results=3, **asked, **OWN)
