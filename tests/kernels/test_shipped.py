@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -112,7 +113,8 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
                 CumbeEngine(device, CumbeSizes().halved(9)).mine(graph, FEW, search, limits, nowhere)
         for least in (1, 2):
             marked = Search("list", min_left=least, marked=True)
-            BitMatrixEngine(device, GpuSizes().halved(9)).mine(graph, FEW, marked, Limits(), nowhere)
+            one = replace(graph, marks=np.array([int(graph.root_indices[0]) << 32]))  # the first edge of the first root
+            BitMatrixEngine(device, GpuSizes().halved(9)).mine(one, FEW, marked, Limits(), nowhere)
     lists = Lists(np.zeros(1, np.int32), np.array([0, 1], np.int32), np.ones(1, np.int32))
     hasher = RowHasher(device, (None, None), (np.ones(1, np.uint64),) * 2, "left")
     with pytest.raises(MemoryError):
