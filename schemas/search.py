@@ -187,7 +187,8 @@ class Search:
 
     def __post_init__(self) -> None:
         # beside a number for the one side, 0 for the other one says something: that nothing may be missing
-        for name in MISSING[:2] if self.missing_left or self.missing_right else MISSING:
+        asked = any(type(each) is int and each > 0 for each in (self.missing_left, self.missing_right))
+        for name in MISSING[:2] if asked else MISSING:
             if type(getattr(self, name)) is int and getattr(self, name) == 0:
                 object.__setattr__(self, name, None)
 

@@ -227,7 +227,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
     """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``. That for near-bicliques takes its sizes as parameters."""
     own = {"BLOCK": THREADS, "POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
     if form.near:
-        return own
+        return own | {"GIVE_MIN": 0}  # a child without rows to speak of may have a large tree
     if form.sieving:
         own |= {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
         own["SIEVE_WORDS"] = _sieve_words(row_cap)

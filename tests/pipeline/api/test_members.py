@@ -225,7 +225,7 @@ def test_the_facts_say_what_was_asked_for(source: Path, whole: bq.Results, tmp_p
     label = some_row(whole)[0][0]
     found = bq.mine(source, tmp_path / "out", containing_left=[label], min_left=2, **QUIET)
     page = (tmp_path / "out" / "report.html").read_text()
-    assert f"with at least 2 left members, on the left {label!r}" in page.replace("&#x27;", "'").replace("&#39;", "'")
+    assert f"at least 2 left members, on the left {label!r}" in page.replace("&#x27;", "'").replace("&#39;", "'")
     assert found.manifest.graph["profile"] == whole.manifest.graph["profile"], "the profile is of the whole input"
 
 

@@ -38,7 +38,7 @@ def files(folder: Path) -> dict[str, int]:
 
 
 def identity(folder: Path) -> str:
-    return bq.open_run(folder)._run.identity
+    return bq.open_run(folder)._mined.identity
 
 
 @pytest.mark.parametrize("call", [bq.mine, bq.largest])
@@ -301,5 +301,5 @@ def test_a_run_as_source_is_compared_by_what_it_has_read(source: Path, tmp_path:
         with pytest.raises(InputError, match="some is the source and the output; name another output folder"):
             bq.mine(another_spelling, tmp_path / "some", overwrite=True, **QUIET)
     assert bq.open_run(tmp_path / "some").complete
-    assert same_run.is_there_already(tmp_path / "nothing", some._run.options, source) is False
+    assert same_run.is_there_already(tmp_path / "nothing", some._mined.options, source) is False
     assert os.listdir(tmp_path / "some" / "bicliques")  # noqa: PTH208

@@ -191,4 +191,5 @@ def test_every_method_of_results_is_looked_at() -> None:
         *("top", "cover", "sample", "explain", "plot", "head", "members", "to_arrow", "to_pandas", "batches"),
         *("labels", "memberships", "to_sparse", "to_networkx", "export", "communities"),
         *("filter", "containing"),
+        *("to_csv", "verify"),  # which are `export` and `bicliques.verify`
     }

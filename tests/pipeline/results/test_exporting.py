@@ -111,7 +111,7 @@ def test_the_graph_as_adjacency_lists_has_the_same_bicliques(results: Results, t
     assert len(text.splitlines()) == len(left)
     found = bq.mine(tmp_path / "g.adj", tmp_path / "run", **QUIET)
     wanted = results
-    if results._run.options.ids == "labels":
+    if results._mined.options.ids == "labels":
         found = [([left[a] for a in one], [right[b] for b in two]) for one, two in found]  # type: ignore[assignment]
     assert pairs(found) == pairs(wanted)
 
@@ -186,7 +186,7 @@ def test_the_long_table_and_the_matrix_say_who_is_where(results: Results, side: 
     assert matrix.shape == (len(every), len(results.labels(side)))
     assert set(matrix.data.tolist()) == {1}
     labels = results.labels(side).to_pylist()
-    if results._run.options.ids == "dense":
+    if results._mined.options.ids == "dense":
         labels = list(range(len(labels)))
     for number, row in enumerate(every):
         assert {labels[k] for k in matrix[[number]].nonzero()[1]} == set(getattr(row, side))

@@ -105,7 +105,7 @@ def test_rows_of_several_files_and_row_groups_are_found(results: Results, tmp_pa
 
     class Elsewhere(Results):
         def __init__(self) -> None:
-            super().__init__(results._run)
+            super().__init__(results._mined)
             self._count = 150
 
         @property

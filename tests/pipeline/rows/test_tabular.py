@@ -109,7 +109,11 @@ def test_a_row_stands_for_its_id_and_none_for_the_largest(mined: tuple[Results, 
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("verify", r"bicliques\.verify\(results\.path\)"), ("to_csv", r"results\.export\('csv', path\)"), ("verfy", "")],
+    [
+        ("resume", r"bicliques\.resume\(results\.path\)"),
+        ("to_json", r"results\.export\('jsonl', path\)"),
+        ("verfy", ""),
+    ],
 )
 def test_what_is_elsewhere_is_said(mined: tuple[Results, list[Any]], name: str, advice: str) -> None:
     with pytest.raises(AttributeError, match=f"no attribute '{name}'{f'; call {advice}' if advice else ''}$"):
