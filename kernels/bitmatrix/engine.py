@@ -265,14 +265,10 @@ class _Run(SliceRun[GpuSizes]):
         if search.largest is not None:
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
-            plain = self.is_plain and not search.marked
-            return Form(plain, self.is_measured, False, sifting=self.engine.sifts_much, marked=search.marked)
-        plain = (
-            search.mode == "count"
-            and not search.marked
-            and not (search.sizes or search.has_filters)
-            and self.limits.rows is None
-        )
+            plain, sifts = self.is_plain and not search.marked, self.engine.sifts_much
+            return Form(plain, self.is_measured, sieving=False, sifting=sifts, marked=search.marked)
+        looks = search.sizes or search.has_filters or search.marked
+        plain = search.mode == "count" and not looks and self.limits.rows is None
         return Form(plain, measured=not plain, sieving=True, marked=search.marked)
 
     @property

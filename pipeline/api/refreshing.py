@@ -207,7 +207,7 @@ def fill(run: Run, parent: Run, workers: WorkerOptions, on_progress: OnProgress)
                 return f"{number(n, 'edge has', 'edges have')} changed, of {n_edges:,}"
             if not comparison.mine(two, until):
                 raise _TooLongError
-            pace = _Pace(two, started, seconds, _writing_seconds(manifest, manifest.count))
+            pace = _Pace(two, until, started + SURE * seconds - _writing_seconds(manifest, manifest.count))
             gone = [np.empty(0, ID), *(batch.ids for batch in pace.keep(two.rows(0)))]
             ids, new = np.concatenate(gone), pace.keep(two.rows(1))
             if (writing := _writing_seconds(manifest, len(ids))) > WRITING * seconds:
@@ -245,12 +245,14 @@ class _TooLongError(Exception):
 
 
 class _Pace:
-    """Whether what changed is found in time. The bicliques with a changed edge are there, and `writing` is foreseen."""
+    """Whether what changed is found in time, once the bicliques with a changed edge are there.
 
-    def __init__(self, two: TwoGraphs, started: float, seconds: float, writing: float) -> None:
-        self._two, self._began = two, time.monotonic()
-        self._until, self._latest = started + SHARE * seconds, started + SURE * seconds - writing
-        self._is_sure = False
+    From `until` on, the search only goes on if its end is foreseen before `latest`.
+    """
+
+    def __init__(self, two: TwoGraphs, until: float, latest: float) -> None:
+        self._two, self._until, self._latest = two, until, latest
+        self._began, self._is_sure = time.monotonic(), False
 
     def keep(self, batches: Iterable[Bicliques]) -> Iterator[Bicliques]:
         for batch in batches:

@@ -47,7 +47,7 @@ _WHY = {
 def run_card(results: Results, is_kept: bool = True, seconds: float | None = None) -> str:
     """About ten lines about a run. Without those about its files, if it is not kept.
 
-    `seconds` are those of a whole command, which are more than those of its steps: there is a page, and an end.
+    `seconds` are those of the whole command, with its page and all that belongs to no step.
     """
     if results.complete:
         said = {name: fact for name, fact in run_facts(results) if is_kept or name not in ("files", "manifest")}

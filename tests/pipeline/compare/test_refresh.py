@@ -194,7 +194,7 @@ def test_what_is_nearly_found_in_time_is_found(monkeypatch: pytest.MonkeyPatch, 
     clock = SimpleNamespace(now=1.0)
     monkeypatch.setattr(refreshing, "time", SimpleNamespace(monotonic=lambda: clock.now))
     two = SimpleNamespace(looked_at=looked_at, n_with_own_edge=100)
-    batches = refreshing._Pace(two, 0.0, 100.0, 20.0).keep([1, 2, 3])  # type: ignore[arg-type, list-item]
+    batches = refreshing._Pace(two, 10.0, 60.0 - 20.0).keep([1, 2, 3])  # type: ignore[arg-type, list-item]
     assert next(batches) == 1
     clock.now = 11.0
     with nullcontext() if is_found else pytest.raises(refreshing._TooLongError):
