@@ -182,7 +182,7 @@ def test_all_is_every_extra_for_a_machine_without_a_gpu():
     extras = PROJECT["optional-dependencies"]
     [line] = extras["all"]
     assert Requirement(line).extras == extras.keys() - {"all", "dev", "docs", "gpu", "nvrtc"}
-    # Bokeh alone is not in the environment of `make demo`, where nobody looks at the pages of Dask
+    # Bokeh alone is not in the environment of `make test`, where nobody looks at the pages of Dask
     own = [Requirement(line).extras for line in extras["dev"] if Requirement(line).name == PROJECT["name"]]
     assert set().union(*own) >= Requirement(line).extras - {"dashboard"}
 
