@@ -129,7 +129,6 @@ class _Marked:
 
     Parameters
     ----------
-    picked : Picked
     expected : Counted
         Their number and fingerprint.
     """

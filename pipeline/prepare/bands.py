@@ -34,8 +34,6 @@ class BandFacts:
         See `schemas.bands.Band`.
     left, right, edges : int
         Vertices of the core of the band, and the edges that are left once twins are merged.
-    root_side : Side
-    n_roots : int
     ceiling : int
         No biclique of the band has a larger measure: see `_ceiling`.
     """
@@ -91,7 +89,6 @@ def what_a_bound_leaves(
 
     Parameters
     ----------
-    search : Search
     edges : EdgesByCeiling
         The edges of the run.
     kept : Restricted
@@ -130,8 +127,6 @@ def make_bands(
 
     Parameters
     ----------
-    search : Search
-    bounded : Bounded
     reach : Reach
         That of all edges of the run.
     core : MiningGraph

@@ -54,10 +54,6 @@ class DegreeProfile:
 
     Parameters
     ----------
-    vertices : int
-    mean : float
-    median : float
-    max : int
     gini : float
         Gini coefficient: 0 when all degrees are equal, near 1 when few vertices have most edges.
     """

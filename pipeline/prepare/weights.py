@@ -39,10 +39,6 @@ _MOST_THREADS = 16
 class RootWeights:
     """Weights of the first-level subtrees of a graph, and of pieces of them.
 
-    Parameters
-    ----------
-    graph : MiningGraph
-
     Notes
     -----
     The roots are weighed when a weight is asked for. It takes O(edges) time, and `ROOT_BYTES` per root; meanwhile
@@ -159,7 +155,6 @@ def heaviest_first(weights: np.ndarray, threads: int = 1) -> np.ndarray:
     ----------
     weights : ndarray, shape (n_roots,), float64
         Positive numbers.
-    threads : int
 
     Notes
     -----
@@ -196,7 +191,6 @@ class PlanFacts:
 
     Parameters
     ----------
-    n_roots : int
     heaviest_share, top_share : float
         Share of the estimated work in the heaviest root, and in the heaviest hundredth of all roots.
     seconds : float

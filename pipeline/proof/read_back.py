@@ -43,7 +43,6 @@ class ProofTask:
     ----------
     folder, run : str
         As in `pipeline.slices.worker.SliceTask`.
-    part : Part
     file : int
         Position of the part among those of the run.
     groups : (int, int) or None
@@ -204,7 +203,6 @@ def read_part(path: Path, tables: Tables, groups: tuple[int, int] | None = None)
 
     Parameters
     ----------
-    path : Path
     tables : Tables
         Labels by dense id. None if the part holds dense ids.
     groups : (int, int) or None

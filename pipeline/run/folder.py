@@ -55,12 +55,7 @@ def children_of(place: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Paths below the folder of a run, and its JSON files.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Paths below the folder of a run, and its JSON files."""
 
     path: Path
 
@@ -153,8 +148,6 @@ class RunFolder:
 
         Parameters
         ----------
-        options : RunOptions
-        limits : RunLimits
         series, date : str or None
             See `schemas.options.RunOrigin`. Only a new run stores them. `date` None takes the day from the name of the
             folder, if the name holds one.
