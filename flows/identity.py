@@ -43,7 +43,6 @@ def fill_in(template: str, moment: datetime) -> str:
     ----------
     template : str
         ``{date}`` becomes the day (2026-01-31) and ``{time}`` the time of day (235959).
-    moment : datetime
 
     Raises
     ------
@@ -141,7 +140,6 @@ def unchanged_in(named: Path, asked: RunOptions, series: str, day: str) -> tuple
     ----------
     named : Path
         The folder that the new run would have.
-    asked : RunOptions
     series, day : str
         As the new run would record them.
 

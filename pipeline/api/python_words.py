@@ -43,7 +43,6 @@ def in_python(sentence: str, package: str = "bicliques") -> str:
 
     Parameters
     ----------
-    sentence : str
     package : "pipeline" or "bicliques"
         The name by which the caller has our calls.
 

@@ -133,7 +133,6 @@ class _Marked:
 
     Parameters
     ----------
-    picked : Picked
     expected : Counted
         Their number and fingerprint.
     """

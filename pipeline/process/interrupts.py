@@ -22,7 +22,6 @@ class Interrupted(KeyboardInterrupt):
 
     Parameters
     ----------
-    message : str
     so_far : Results, Count or DryRun
         The results so far.
     """

@@ -43,7 +43,6 @@ class ProofTask:
     ----------
     folder, run : str
         As in `pipeline.slices.worker.SliceTask`.
-    part : Part
     file : int
         Position of the part among those of the run.
     groups : (int, int) or None
@@ -206,7 +205,6 @@ def read_part(
 
     Parameters
     ----------
-    path : Path
     tables : Tables
         Labels by dense id. None if the part holds dense ids.
     groups : (int, int) or None

@@ -118,7 +118,6 @@ def best_rows(
 
     Parameters
     ----------
-    parts : Parts
     score : Score
         Threads call it at the same time.
     n : int

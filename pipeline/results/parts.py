@@ -20,7 +20,6 @@ class Parts:
 
     Parameters
     ----------
-    run : Run
     files : sequence of Path
         The parts in their order, which numbers them from 0.
 

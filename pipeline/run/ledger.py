@@ -38,7 +38,6 @@ class Ledger:
 
     Parameters
     ----------
-    folder : RunFolder
     job : Job
         The job of the run.
     n_plan : int
@@ -172,7 +171,6 @@ class Ledger:
 
         Parameters
         ----------
-        entry : LedgerEntry
         left_over : bytes
             Packed by `Subtrees.to_bytes`. Empty if nothing is left over.
 

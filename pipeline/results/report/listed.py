@@ -387,8 +387,6 @@ def examples(parts: Parts, cells: Grid, rankings: list[np.ndarray]) -> list[Plac
 
     Parameters
     ----------
-    parts : Parts
-    cells : Grid
     rankings : list of ndarray, shape (n, 7)
         As `pipeline.proof.selection.Largest.best`.
 
