@@ -152,7 +152,7 @@ except Exception as error:
     assert without(["cupy", "dask_cuda", "pylibcudf"], program, tmp_path) == [
         f"CuPy is not installed {remedy}",
         f"None pylibcudf cannot be imported {remedy}",
-        f"workers on GPUs need dask-cuda, but dask_cuda is not installed {remedy}; --workers 0 uses one GPU without it",
+        f"workers on GPUs need dask-cuda, but dask_cuda is not installed {remedy}; workers=0 uses one GPU without it",
     ]
 
 
