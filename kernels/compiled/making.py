@@ -79,11 +79,6 @@ def _type_of_part(part: Part, _: Any) -> Any:
     return types.Dispatcher(part.dispatcher)
 
 
-#: Decorator for functions that are copied into their callers before types are known. It is for functions that return
-#: record pointers, because Numba cannot return those from a call.
-inlined = njit(inline="always", **_OPTIONS)
-
-
 def object_code(function: Callable[..., Any], key: str) -> bytes:
     """An object file with the function ``entry``, compiled for arguments of these types.
 
