@@ -67,9 +67,7 @@ def patience() -> Iterator[Callable[[Path], None]]:
     assert waited == []
 
 
-def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(
-    complete: Path, tmp_path: Path, patience: Callable[[Path], None]
-) -> None:
+def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(complete, tmp_path, patience):
     out = Path(shutil.copytree(complete, tmp_path / "out"))
     (out / "graph" / "root_hash.npy").unlink()
     own = out / "graph" / "own"
@@ -80,9 +78,7 @@ def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_person_names_is_refused_if_it_is_no_file(
-    complete: Path, tmp_path: Path, kind: str, patience: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_person_names_is_refused_if_it_is_no_file(complete, tmp_path, kind, patience, capfd):
     odd, source = tmp_path / "odd", complete.parent / "g.parquet"
     KINDS[kind](odd)
     if "pipe" in kind:
@@ -99,9 +95,7 @@ def test_what_a_person_names_is_refused_if_it_is_no_file(
         assert not (tmp_path / "out").exists()
 
 
-def test_a_source_that_became_a_pipe_is_not_waited_for(
-    tmp_path: Path, patience: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_source_that_became_a_pipe_is_not_waited_for(tmp_path, patience, capfd):
     """Whether a source is as it was is looked up by the name that the run has recorded."""
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
     bq.mine(source, out, workers=0, progress=False, max_results=5)

@@ -168,9 +168,7 @@ def cases(counts: dict[str, int], command: str, rest: int) -> Iterator[tuple[str
     "command",
     [*COMMANDS[:-1], pytest.param("refresh", marks=pytest.mark.exhaustive)],  # kills: test_refresh.py
 )
-def test_a_failing_system_call_gives_a_sentence_and_no_damage(
-    sweeper: Sweeper, model: Path, tmp_path: Path, command: str, rest: int
-) -> None:
+def test_a_failing_system_call_gives_a_sentence_and_no_damage(sweeper, model, tmp_path, command, rest):
     place = tmp_path / "count"
     words = prepared(model, place, command)
     assert sweeper.run(place, words) == 0, (place / "err").read_text()

@@ -64,9 +64,7 @@ def test_pairs_of_random_graphs_one_by_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [False, True])
-def test_thousands_of_pairs_of_random_graphs_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: bool
-) -> None:
+def test_thousands_of_pairs_of_random_graphs_at_once(tmp_path, monkeypatch, text):
     """The bicliques of a disjoint union are those of its graphs, so one comparison is one of every pair."""
     monkeypatch.setattr(partition, "_BUCKET", 1 << 12)
     rng, graphs, names = np.random.default_rng(8), 2000, "user {}".format if text else int

@@ -52,9 +52,7 @@ def test_pairs_of_random_edge_lists_one_by_one(tmp_path: Path, engine: str) -> N
 @pytest.mark.values
 @pytest.mark.parametrize("least", [(1, 1), (2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("text", [False, True])
-def test_thousands_of_pairs_at_once_are_those_of_two_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: tuple[int, int], text: bool
-) -> None:
+def test_thousands_of_pairs_at_once_are_those_of_two_runs(tmp_path, monkeypatch, least, text):
     """The bicliques of a disjoint union are those of its graphs, so one comparison is one of every pair."""
     monkeypatch.setattr(two_graphs, "_ROWS", 100)
     rng, names = np.random.default_rng(44 + text), "user {}".format if text else int
@@ -168,9 +166,7 @@ def test_edges_that_come_and_go_take_the_place_of_the_new_list(tmp_path: Path) -
         (1_000, (5_515, 0xDCC1D9CFB9B7B235), (5_363, 0x918E8472FEB82A9F)),
     ],
 )
-def test_another_program_found_the_same_changes_of_debian_tags(
-    tmp_path: Path, modulus: int, gone: tuple[int, int], new: tuple[int, int]
-) -> None:
+def test_another_program_found_the_same_changes_of_debian_tags(tmp_path, modulus, gone, new):
     """Labels are positions among the sorted labels. Edges are left out of the two lists by their hashes."""
     columns = [
         np.unique(np.array(column.to_pylist()), return_inverse=True)[1] for column in pq.read_table(_TAGS).columns

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,9 +84,7 @@ def test_pairs_of_random_graphs_one_by_one(tmp_path: Path, ids: str) -> None:
         ("dense", False, {"min_left": 2, "min_right": 2, "max_left": 4}),
     ],
 )
-def test_thousands_of_pairs_at_once_are_what_mining_gives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: str, text: bool, asked: dict[str, int]
-) -> None:
+def test_thousands_of_pairs_at_once_are_what_mining_gives(tmp_path, monkeypatch, ids, text, asked):
     """The bicliques of a disjoint union are those of its graphs, so one refresh is one of every pair."""
     in_small_parts(monkeypatch)
     for name, value in (("GROUP_ROWS", 40), ("GROUP_MEMBERS", 300), ("_LEAST_MEMBERS", 80)):
@@ -154,9 +151,7 @@ def test_filters_and_members_of_the_run_before_hold(tmp_path: Path, most: dict[s
     assert parent.gone + parent.new > 0
 
 
-def test_mining_anew_where_that_is_cheaper_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_mining_anew_where_that_is_cheaper_is_said(tmp_path, monkeypatch, caplog):
     was, reasons = night(tmp_path / "was", WAS), []
     monkeypatch.setattr(refreshing, "LEAST_S", 1e9)  # also where a machine stalls
     caplog.set_level("INFO", "bicliques")
@@ -202,9 +197,7 @@ def test_what_is_nearly_found_in_time_is_found(monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.usefixtures("always")
-def test_the_start_of_the_command_is_told_in_the_run_that_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_start_of_the_command_is_told_in_the_run_that_stays(tmp_path, monkeypatch):
     was, known = night(tmp_path / "was", WAS), []
     own = refreshing.fill
     monkeypatch.setattr(refreshing, "fill", lambda *given: (startup._clock.give(1e6), known.append(own(*given)))[1])
@@ -255,9 +248,7 @@ def another_label(path: Path) -> None:
         ({"top": 2}, None, "is not a run that lists all bicliques"),
     ],
 )
-def test_runs_that_cannot_be_refreshed_are_refused_in_a_sentence(
-    tmp_path: Path, made: dict[str, Any], harm: Callable[[Path], None] | None, words: str
-) -> None:
+def test_runs_that_cannot_be_refreshed_are_refused_in_a_sentence(tmp_path, made, harm, words):
     run = tmp_path / "run"
     if "top" in made:
         bq.largest(sorted(WAS), run, **QUIET | made)
@@ -316,9 +307,7 @@ def test_a_part_that_was_changed_is_not_taken_over(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.usefixtures("always")
-def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(tmp_path, monkeypatch):
     was = night(tmp_path / "was", WAS)
     monkeypatch.setattr(taking_over._Gone, "among", lambda self, ids: np.zeros(len(ids), np.bool_))
     with pytest.raises(IncompleteError, match=r"has 0 of the [\d,]+ bicliques that are gone, so it did not have all"):
@@ -327,9 +316,7 @@ def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(
 
 
 @pytest.mark.usefixtures("always")
-def test_verify_looks_for_rows_that_a_chain_of_refreshed_runs_has_lost(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verify_looks_for_rows_that_a_chain_of_refreshed_runs_has_lost(tmp_path, monkeypatch):
     """If the search for what changed had missed a biclique, every run after it would lack it, and be proven."""
     was, middle = night(tmp_path / "was", WAS), tmp_path / "middle"
     take = refreshing.take_over

@@ -142,9 +142,7 @@ def test_the_card_says_which_column_is_which_side() -> None:
 
 
 @pytest.mark.parametrize("ids", ["labels", "dense"])
-def test_the_column_names_are_on_the_card_page_manifest_and_parts(
-    tmp_path: Path, ids: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_column_names_are_on_the_card_page_manifest_and_parts(tmp_path, ids, capsys):
     out = tmp_path / "out"
     (tmp_path / "x.csv").write_text(text(COLUMNS))
     assert main.main(["mine", str(tmp_path / "x.csv"), "-o", str(out), "--ids", ids, "--workers", "0", "--quiet"]) == 0

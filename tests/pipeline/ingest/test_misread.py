@@ -295,9 +295,7 @@ def test_tilde_of_a_source_is_home_or_is_refused_as_one(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("suffix", ["csv", "el"])
 @pytest.mark.parametrize(("first", "edges"), [("ann 7", 3), ("ann 9", None)])
-def test_a_word_next_to_a_number_is_no_header_without_a_question(
-    tmp_path: Path, suffix: str, first: str, edges: int | None
-) -> None:
+def test_a_word_next_to_a_number_is_no_header_without_a_question(tmp_path, suffix, first, edges):
     """Ids that are numbers in all lines but one. A number that comes again below is a label."""
     between = "," if suffix == "csv" else " "
     source = tmp_path / f"g.{suffix}"
@@ -328,9 +326,7 @@ def test_a_basket_of_one_item_is_no_header(tmp_path: Path, text: str) -> None:
         ("g.el", f"20 30 12\n{''.join(f'{k} {k % 5} 1' + chr(10) for k in range(12))}", "may be the numbers of vertic"),
     ],
 )
-def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(
-    tmp_path: Path, name: str, text: str, words: str
-) -> None:
+def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=words):
         bq.count(tmp_path / name, workers=0, progress=False)

@@ -45,9 +45,7 @@ def plain_table(left: np.ndarray, right: np.ndarray) -> tuple[list[Any], list[An
 
 @settings(max_examples=examples(200), deadline=None)
 @given(columns(), st.booleans(), st.sampled_from([3, 16, 1 << 18]), st.sampled_from([0, 1 << 22]))
-def test_a_table_is_the_same_on_any_number_of_threads(
-    batches: list[np.ndarray], as_text: bool, piece: int, small: int
-) -> None:
+def test_a_table_is_the_same_on_any_number_of_threads(batches, as_text, piece, small):
     left = np.concatenate(batches)
     right = left[::-1] % 17
     expected = plain_table(left, right)

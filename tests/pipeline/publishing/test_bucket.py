@@ -97,9 +97,7 @@ def test_the_mark_goes_before_anything_else_is_changed(run: Path, other: Path, b
     assert last_deletion < first_part, "rows of two runs are never beside each other"
 
 
-def test_no_secret_is_in_a_file_the_log_or_an_error(
-    run: Path, bucket: Bucket, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_secret_is_in_a_file_the_log_or_an_error(run, bucket, caplog, capsys):
     for name in ("bicliques", "fsspec"):
         caplog.set_level(logging.DEBUG, name)
     user, password = "otheruser", "other%2Fgeheim"

@@ -88,9 +88,7 @@ def test_before_changes_from_one_run_to_another(run: Path, other: Path, bucket: 
 
 
 @pytest.mark.parametrize(("at", "before"), [(2, False), pytest.param(30, True, marks=pytest.mark.exhaustive)])
-def test_a_process_that_is_killed(
-    run: Path, other: Path, bucket: Bucket, tmp_path: Path, at: int, before: bool
-) -> None:
+def test_a_process_that_is_killed(run, other, bucket, tmp_path, at, before):
     publish(other, bucket)
     bucket.fault = Killer(tmp_path / "pid", at, before)
     check_killed(run, other, bucket, tmp_path)
@@ -119,9 +117,7 @@ def of_page(asked: Asked, what: str) -> bool:
     return asked.what == what and asked.key.endswith("report.html")
 
 
-def test_a_process_that_is_killed_in_the_middle_of_a_body(
-    large: Path, other: Path, bucket: Bucket, tmp_path: Path
-) -> None:
+def test_a_process_that_is_killed_in_the_middle_of_a_body(large, other, bucket, tmp_path):
     publish(other, bucket)
     bucket.fault = lambda asked: "half" if of_page(asked, "part") else None
     bucket.at_half = Killer(tmp_path / "pid", 0, before=True).kill

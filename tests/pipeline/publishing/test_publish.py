@@ -105,9 +105,7 @@ def test_a_page_that_was_made_again_is_all_that_is_written(run: Path, place: Som
     check_complete(place.files(), copy)
 
 
-def test_another_run_is_refused_and_replaced_if_that_is_asked_for(
-    run: Path, other: Path, place: Somewhere, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_run_is_refused_and_replaced_if_that_is_asked_for(run, other, place, capsys):
     for name, data in OTHERS.items():
         place.put(name, data)
     publish(run, place)

@@ -33,9 +33,7 @@ def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_an_endpoint_with_http_is_that_of_all_three(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_an_endpoint_with_http_is_that_of_all_three(bucket, monkeypatch, variable):
     monkeypatch.setenv(variable, f"http://{bucket.address}/")
     results = bq.mine(f"s3://{NAME}/in/one.csv", f"s3://{NAME}/run", progress=False)
     assert (len(results), results.to_arrow().num_rows) == (1, 1)
@@ -84,9 +82,7 @@ def test_another_endpoint_is_another_store(bucket: Bucket, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", [None, "night"])
-def test_the_keys_of_a_profile_are_those_of_all_three(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str | None
-) -> None:
+def test_the_keys_of_a_profile_are_those_of_all_three(bucket, monkeypatch, tmp_path, name):
     file = tmp_path / "credentials"
     file.write_text(
         f"[{name or 'default'}]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n"

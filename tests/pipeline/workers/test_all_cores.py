@@ -141,9 +141,7 @@ def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("cores", "vertices", "words"), [(3, 10, "this process, 3 threads"), (4, 1 << 22, "this process, 4 threads")]
 )
-def test_few_cores_and_many_vertices_are_left_to_threads(
-    cores: int, vertices: int, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_cores_and_many_vertices_are_left_to_threads(cores, vertices, words, monkeypatch):
     monkeypatch.setattr(opening, "count_cores", lambda: cores)
     pool = opening.on_all_cores(vertices)
     pool.grow()

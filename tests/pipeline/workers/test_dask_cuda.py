@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +163,7 @@ def test_the_error_of_gpu_workers_that_do_not_start_says_why(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("wanted", "protocol"), [(False, "tcp"), (True, "tls")])
-def test_workers_on_gpus_use_tls_where_dask_is_told_to(
-    monkeypatch: pytest.MonkeyPatch, wanted: bool, protocol: str
-) -> None:
+def test_workers_on_gpus_use_tls_where_dask_is_told_to(monkeypatch, wanted, protocol):
     seen: list[dict[str, Any]] = []
     start = types.SimpleNamespace(LocalCUDACluster=lambda **options: seen.append(options))
     monkeypatch.setitem(sys.modules, "dask_cuda", start)
@@ -206,9 +204,7 @@ def on_devices(devices: list[str], platform: Platform, here: str, at_once: bool)
         (WorkerOptions(spill=True, workers=2), "0,1,2", "Dask ['0', '1']"),
     ],
 )
-def test_options_decide_on_which_gpus_slices_begin_and_go_on(
-    monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str, wanted: str
-) -> None:
+def test_options_decide_on_which_gpus_slices_begin_and_go_on(monkeypatch, options, visible, wanted):
     assert opened(monkeypatch, options, visible) == wanted
 
 
@@ -229,17 +225,13 @@ def test_options_decide_on_which_gpus_slices_begin_and_go_on(
         (lambda: check_workers(WorkerOptions(devices=(0,)), CORES), "0", InputError, "works on processor cores"),
     ],
 )
-def test_impossible_options_of_gpu_workers_are_refused(
-    monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any], visible: str, error: type[Exception], words: str
-) -> None:
+def test_impossible_options_of_gpu_workers_are_refused(monkeypatch, make, visible, error, words):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(error, match=words):
         make()
 
 
-def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(
-    pool: DaskPool,
-) -> None:
+def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(pool):
     address = pool.client.scheduler.address
     with engines.registered(unable("bitmatrix", "this driver has no GPU")):
         assert engines.choose("bitmatrix", ask_workers(address)).name == "bitmatrix"

@@ -163,9 +163,7 @@ def test_a_task_that_cannot_be_sent_ends_with_the_reason(two: Processes) -> None
     assert all("pickle" in str(error) for error in errors)
 
 
-def test_two_gpus_have_four_slices_at_a_time_and_find_everything(
-    tmp_path: Path, two: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path, two, monkeypatch):
     def all_there(
         function: Callable[[Any], Any], argument: Any
     ) -> None:  # else one could find all before two are there
@@ -315,9 +313,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [{"workers": 2}, {"devices": "0,1"}])
-def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
-) -> None:
+def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(tmp_path, monkeypatch, how):
     made: list[Processes] = []
     before: list[bool] = []
 

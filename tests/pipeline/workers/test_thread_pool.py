@@ -139,9 +139,7 @@ class Held:
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "time_limit"])
-def test_slices_end_when_the_run_stops_and_what_they_leave_over_is_mined_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: str
-) -> None:
+def test_slices_end_when_the_run_stops_and_what_they_leave_over_is_mined_later(tmp_path, monkeypatch, outcome):
     run, pool, stop = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(2), threading.Event()
     with monkeypatch.context() as patch:
         slices = Held(patch)
