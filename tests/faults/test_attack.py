@@ -59,7 +59,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("attacked")
     source = write_edges(place / "g.parquet", EDGES, strings=True)
     bq.mine(source, place / "complete", workers=0, progress=False, per_vertex=True)
-    bq.mine(source, place / "stopped", workers=0, progress=False, max_results=20)
+    bq.mine(source, place / "stopped", workers=0, progress=False, report=False, max_results=20)
     less = write_edges(place / "less.parquet", EDGES[:-5], strings=True)
     bq.mine(less, place / "older", workers=0, progress=False, report=False)
     bq.publish(place / "complete", place / "published", progress=False)

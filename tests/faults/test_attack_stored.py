@@ -122,21 +122,23 @@ def test_forged_numbers_of_an_object_are_a_sentence(machines, runs, name, number
 
 
 def test_other_things_in_the_cache_of_a_run_are_not_waited_for(machines: Machines, tmp_path: Path) -> None:
-    """In the place of every file that processes have there, but for the one that they lock."""
+    """In the place of every file that processes have there, but for the one that they lock. The things take turns."""
+    odd = ("pipe", "socket", "device", "loop", "empty", "garbage")
     bq.mine(source_in(tmp_path), machines.url, workers=0, progress=False, max_results=60, report=False)
     cache = Path(machines.variables["XDG_CACHE_HOME"]) / "bicliques" / "stores"
     with sweeping(machines.variables) as sweeper:
         resource.prlimit(sweeper.process.pid, resource.RLIMIT_AS, (ROOM, ROOM))
-        for most, kind in enumerate(("pipe", "socket", "device", "loop", "empty", "garbage", "folder"), 61):
-            for words in (["resume", "--workers", "0", "--quiet", "--max-results", str(most)], ["status"], ["show"]):
+        for turn in range(4):
+            go_on = ["resume", "--workers", "0", "--quiet", "--max-results", f"{61 + turn}"]
+            for words in (go_on, ["status"], ["show"]):
                 files = [path for path in cache.rglob("*") if path.is_file() and path.name != "in-use"]
-                for file in files:
+                for number, file in enumerate(sorted(files), turn):
                     data = file.read_bytes()
                     file.unlink()
-                    KINDS[kind](file, data)
+                    KINDS["folder" if turn == 3 else odd[number % len(odd)]](file, data)
                 code, told = ended(sweeper, tmp_path, [words[0], machines.url, *words[1:]])
-                assert len(files) > 8 or kind == "folder"
-                if kind == "folder":  # which may hold what somebody wants
+                assert len(files) > 8 or turn == 3
+                if turn == 3:  # folders may hold what somebody wants
                     assert words[0] == "resume" or "(Is a directory); move it away" in told
                 else:
                     assert code == (0 if words[0] == "show" else 3), told

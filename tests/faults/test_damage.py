@@ -94,28 +94,10 @@ def first_part(out: Path) -> Path:
     return out / "bicliques" / entry.result.parts[0].name
 
 
-def test_nothing_happened(stopped: Stopped, tmp_path: Path) -> None:
-    check_resumed(stopped(tmp_path))
-
-
 def test_a_truncated_part(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     part = first_part(out)
     part.write_bytes(part.read_bytes()[:-100])
-    check_resumed(out)
-
-
-def test_a_missing_part(stopped: Stopped, tmp_path: Path) -> None:
-    out = stopped(tmp_path)
-    first_part(out).unlink()
-    check_resumed(out)
-
-
-@pytest.mark.parametrize("which", [0, 2, -1])
-def test_a_missing_ledger_entry(stopped: Stopped, tmp_path: Path, which: int) -> None:
-    out = stopped(tmp_path)
-    entries = load_ledger(out)
-    entries.file(list(entries.entries)[which]).unlink()
     check_resumed(out)
 
 

@@ -44,7 +44,7 @@ def test_a_file_beside_a_run_does_not_redirect_it(out: Path, text: str | None) -
         assert main.main([command, str(out)]) == 0
     assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()} == before
-    again = bq.mine(out, out.parent / "next", workers=0, progress=False)
+    again = bq.mine(out, out.parent / "next", workers=0, progress=False, report=False)
     assert manifest_pair(again.path) == manifest_pair(out)
     assert list((again.path / "bicliques").iterdir())
 

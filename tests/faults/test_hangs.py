@@ -73,7 +73,7 @@ def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(complete, tmp_path, patienc
     own = out / "graph" / "own"
     os.mkfifo(own)
     patience(own)
-    assert bq.resume(out, workers=0, progress=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert own.is_fifo()
 
 
@@ -98,14 +98,14 @@ def test_what_a_person_names_is_refused_if_it_is_no_file(complete, tmp_path, kin
 def test_a_source_that_became_a_pipe_is_not_waited_for(tmp_path, patience, capfd):
     """Whether a source is as it was is looked up by the name that the run has recorded."""
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    bq.mine(source, out, workers=0, progress=False, max_results=5)
+    bq.mine(source, out, workers=0, progress=False, report=False, max_results=5)
     source.unlink()
     os.mkfifo(source)
     patience(source)
     assert main.main(["mine", str(source), "-o", str(out), "--workers", "0"]) in (0, 2, 3)
     assert main.main(["status", str(out)]) in (0, 3)
     capfd.readouterr()
-    assert bq.resume(out, workers=0, progress=False, max_results=None).complete
+    assert bq.resume(out, workers=0, progress=False, report=False, max_results=None).complete
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -63,7 +63,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An input, a run of it that stopped, and a complete one."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
-    bq.mine(source, place / "stopped", workers=0, progress=False, max_results=60)
+    bq.mine(source, place / "stopped", workers=0, progress=False, report=False, max_results=60)
     bq.mine(source, place / "complete", workers=0, progress=False, report=False)
     less = write_edges(place / "less.parquet", EDGES[:-5])
     bq.mine(less, place / "older", workers=0, progress=False, report=False)

@@ -40,6 +40,7 @@ def read(path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list
     return edges_of(stream), parsed[0]
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("blank", ["\n", "  \t\n", "\r\n"], ids=["empty", "blanks", "crlf"])
 @pytest.mark.parametrize("format", FILES)
 def test_blank_lines_are_passed_over_in_blocks(tmp_path, format, blank, monkeypatch):

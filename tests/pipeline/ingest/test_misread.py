@@ -167,6 +167,7 @@ def ids(cases: Iterable[tuple[str, str, dict[str, Any], int]]) -> list[str]:
     return [f"{name} {' '.join(f'{key}={value}' for key, value in said.items())}".strip() for name, _, said, _ in cases]
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("count", [count_in_room, bq.count], ids=["command", "python"])
 @pytest.mark.parametrize(("name", "text", "options", "right"), FILES, ids=ids(FILES))
 def test_file_is_read_as_meant_or_its_advice_leads_there(name, text, options, right, count, tmp_path):
@@ -355,11 +356,6 @@ def test_what_a_file_was_read_as_is_its_format(tmp_path: Path, name: str, format
 def test_a_missing_item_makes_no_cross_table_of_a_list(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("user,item,city\nann,tea,Oslo\nbob,,Rome\ncyd,jam,Oslo\n")
     assert bq.look(tmp_path / "g.csv", skip_bad_lines=True).n_edges == 2
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda edges: pd.DataFrame(edges).astype(str)])
-def test_few_edges_between_0_and_1_are_edges(make: Callable[[Any], Any]) -> None:
-    assert bq.count(make([(0, 0), (0, 1), (1, 0)]), workers=0, progress=False).count == 2
 
 
 def test_a_third_column_with_words_of_its_own_makes_no_basket() -> None:

@@ -129,6 +129,7 @@ def test_several_addresses_and_files(server: Server, tmp_path: Path) -> None:
     assert summary.source == f"{server.url}/x.csv and {tmp_path / 'y.csv'}"
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("kind", ["memory", "bucket"])
 @pytest.mark.parametrize(
     ("tail", "where"),

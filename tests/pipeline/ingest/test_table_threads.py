@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from bicliques.kernels.graph import threads as graph_threads
 from bicliques.pipeline.ingest.table import normalise
 from bicliques.pipeline.ingest.table.normalise import EdgeTable
-from bicliques.schemas.errors import ResourceError
 from tests.support.examples import examples
 
 THREADS = (1, 2, 7)
@@ -116,11 +115,3 @@ def test_labels_are_ranked_at_the_same_time(most: int, n_labels: int, monkeypatc
     assert column.tolist() == expected.tolist()
     assert len(met) == 12
     assert len(set(met)) > 1
-
-
-def test_more_integers_than_ids_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bicliques.pipeline.ingest.table.numbering.MAX_VERTICES", 3)
-    table = EdgeTable((pa.int64(), pa.int64()))
-    table.add(pa.record_batch([pa.array([1, 2, 3, 4]), pa.array([1, 1, 1, 1])], names=["left", "right"]))
-    with pytest.raises(ResourceError, match="4 left labels are more than the 3 that 32-bit ids can number"):
-        table.finish()

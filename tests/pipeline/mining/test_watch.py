@@ -72,7 +72,7 @@ def test_errors_are_lines_of_the_log_too(source: Path, tmp_path: Path) -> None:
 
 def test_log_records_have_the_facts_of_slices(source: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "bicliques"):
-        results = bq.mine(source, tmp_path / "out", workers=0, progress=False)
+        results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     facts = [record.facts for record in caplog.records if getattr(record, "event", "") == "slice"]  # type: ignore[attr-defined]
     assert sum(fact["rows"] for fact in facts) == len(results)
 

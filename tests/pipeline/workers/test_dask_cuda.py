@@ -28,12 +28,12 @@ from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.devices import choose_devices
 from bicliques.pipeline.workers.opening import ask_workers, check_workers, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.platform import CORES, Platform
 from tests.support.engines import toy_kind, unable
-from tests.support.pools import FakePool
+from tests.support.pools import FakePool, results
 from tests.support.runs import (
     FOR_KILLS,
     answer,
@@ -118,19 +118,12 @@ def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> No
     assert list(load_ledger(folder.path).orphans()) == []
 
 
-def until_ended(pool: DaskPool, n: int) -> dict[int, Result]:
-    results: dict[int, Result] = {}
-    while len(results) < n:
-        results |= {result.tag: result for result in pool.wait(0.2)}
-    return results
-
-
 def test_a_worker_whose_device_fails_is_replaced(pool: DaskPool) -> None:
     while pool.capacity().workers < 2:
         time.sleep(0.1)
     before = set(pool.client.run(os.getpid).values())
     pool.submit(0, fail_as_cuda_does, None)
-    assert isinstance(until_ended(pool, 1)[0].error, WorkerLostError)
+    assert isinstance(results(pool, 1)[0].error, WorkerLostError)
     deadline = time.monotonic() + 60
     while (
         pool.capacity().workers < 2 or before == set(pool.client.run(os.getpid).values())
@@ -138,7 +131,7 @@ def test_a_worker_whose_device_fails_is_replaced(pool: DaskPool) -> None:
         time.sleep(0.1)
     assert len(before & set(pool.client.run(os.getpid).values())) == 1
     pool.submit(1, own_pid, None)
-    assert until_ended(pool, 1)[1].value not in (None, os.getpid())
+    assert results(pool, 1)[1].value not in (None, os.getpid())
 
 
 def test_workers_without_a_gpu_are_refused_for_a_gpu_engine(pool: DaskPool) -> None:
