@@ -16,7 +16,6 @@ from bicliques.pipeline.ingest.readers import blocks
 from bicliques.pipeline.ingest.readers.base import shorten
 from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.ingest.table import normalise, numbering
-from bicliques.pipeline.ingest.table.normalise import Labels
 from bicliques.pipeline.run.names import EDGES_FILE
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import IngestOptions
@@ -374,16 +373,3 @@ def test_a_line_is_quoted_with_its_bytes() -> None:
         r"'\\\xff'",
     ]
     assert shorten(b"\xff" * 90) == "'" + 57 * r"\xff" + "...'"
-
-
-def test_a_failure_while_labels_are_written_is_one_of_the_step(tmp_path, monkeypatch):
-    """They are written by other threads."""
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Labels, "write", fail)
-    (tmp_path / "run").mkdir()
-    with pytest.raises(ResourceError, match="No space left on device"):
-        ingest(write(tmp_path / "x.csv", "1,2\n"), IngestOptions(), tmp_path / "run")
-    assert not (tmp_path / "run" / EDGES_FILE).exists()

@@ -167,6 +167,7 @@ def ids(cases: Iterable[tuple[str, str, dict[str, Any], int]]) -> list[str]:
     return [f"{name} {' '.join(f'{key}={value}' for key, value in said.items())}".strip() for name, _, said, _ in cases]
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("voice", ["shell", "python"])
 @pytest.mark.parametrize(("name", "text", "options", "right"), FILES, ids=ids(FILES))
 def test_file_is_read_as_meant_or_its_advice_leads_there(name, text, options, right, voice, tmp_path):
@@ -295,9 +296,7 @@ def test_tilde_of_a_source_is_home_or_is_refused_as_one(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("suffix", ["csv", "el"])
 @pytest.mark.parametrize(("first", "edges"), [("ann 7", 3), ("ann 9", None)])
-def test_a_word_next_to_a_number_is_no_header_without_a_question(
-    tmp_path: Path, suffix: str, first: str, edges: int | None
-) -> None:
+def test_a_word_next_to_a_number_is_no_header_without_a_question(tmp_path, suffix, first, edges):
     """Ids that are numbers in all lines but one. A number that comes again below is a label."""
     between = "," if suffix == "csv" else " "
     source = tmp_path / f"g.{suffix}"
@@ -328,9 +327,7 @@ def test_a_basket_of_one_item_is_no_header(tmp_path: Path, text: str) -> None:
         ("g.el", f"20 30 12\n{''.join(f'{k} {k % 5} 1' + chr(10) for k in range(12))}", "may be the numbers of vertic"),
     ],
 )
-def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(
-    tmp_path: Path, name: str, text: str, words: str
-) -> None:
+def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=words):
         bq.count(tmp_path / name, workers=0, progress=False)
@@ -359,11 +356,6 @@ def test_what_a_file_was_read_as_is_its_format(tmp_path: Path, name: str, format
 def test_a_missing_item_makes_no_cross_table_of_a_list(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("user,item,city\nann,tea,Oslo\nbob,,Rome\ncyd,jam,Oslo\n")
     assert bq.look(tmp_path / "g.csv", skip_bad_lines=True).n_edges == 2
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda edges: pd.DataFrame(edges).astype(str)])
-def test_few_edges_between_0_and_1_are_edges(make: Callable[[Any], Any]) -> None:
-    assert bq.count(make([(0, 0), (0, 1), (1, 0)]), workers=0, progress=False).count == 2
 
 
 def test_a_third_column_with_words_of_its_own_makes_no_basket() -> None:

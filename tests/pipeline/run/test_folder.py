@@ -158,9 +158,7 @@ def test_a_run_that_a_limit_ended_is_continued_beyond_it(tmp_path: Path, ask: Ca
         ask(out)
 
 
-def test_a_folder_that_another_process_makes_first_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_another_process_makes_first_is_left_alone(tmp_path, monkeypatch):
     def make(folder: Path, *args: Any, **kwargs: Any) -> None:
         os.mkdir(folder)  # noqa: PTH102
         (folder / "options.json").write_text("theirs")
