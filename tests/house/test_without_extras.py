@@ -1,7 +1,5 @@
 """The core mines, counts and shows where no extra is installed; what needs an extra says which."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re
@@ -44,7 +42,7 @@ def closure(requirements: list[str]) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def hidden() -> list[str]:
+def hidden():
     """The names of all modules that are installed here and belong to no package of the core."""
     core = closure(PROJECT["dependencies"]) | {PROJECT["name"]}
     owners = importlib.metadata.packages_distributions()
@@ -78,7 +76,7 @@ def without(hidden: list[str], program: str, folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 1))
 
 
