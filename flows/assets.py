@@ -59,7 +59,6 @@ def record_asset(results: Results, series: str, place: str) -> None:
 
     Parameters
     ----------
-    results : Results
     series : str
         The input, as a run records it, with placeholders in place of days. Standard input is no asset.
     place : str
@@ -81,8 +80,6 @@ def record_published(published: Published, results: Results, folder: str, place:
 
     Parameters
     ----------
-    published : Published
-    results : Results
     folder : str
         The folder of the run, with placeholders in place of days. The copy depends on it.
     place : str

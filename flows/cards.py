@@ -40,7 +40,6 @@ def publish_run(results: Results, keys: Keys, page: Path | None = None, url: str
 
     Parameters
     ----------
-    results : Results
     keys : Keys
         The keys of the artifacts.
     page : Path or None

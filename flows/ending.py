@@ -104,7 +104,6 @@ def finish(
     ----------
     results : Results
         Of a complete run.
-    keys : Keys
     report, latest, keep, keep_created
         As of `flows.mine.mine`.
     target : Target or None
@@ -147,7 +146,6 @@ def announce_complete(
 
     Parameters
     ----------
-    results : Results
     series : str
         The input, as a run records it, with ``{date}`` in place of days.
     output : str
@@ -175,7 +173,6 @@ def _tried(problems: list[str], do: Callable[[], T], words: str = "") -> T | Non
 
     Parameters
     ----------
-    problems : list of str
     do : callable
     words : str
         A clause before the reason. With it, any error is a reason, because the bicliques are there. Without it only

@@ -38,7 +38,6 @@ class Target:
 
         Parameters
         ----------
-        template : str or None
         moment : datetime
             What is filled in.
         lists : bool

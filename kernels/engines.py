@@ -86,7 +86,6 @@ def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Cho
 
     Parameters
     ----------
-    name : str
     why_not : callable
         Why an engine cannot run where the workers are, None when it can; asks this process by default.
 
@@ -116,7 +115,6 @@ def compile_engine(name: str, search: Search | None = None) -> None:
 
     Parameters
     ----------
-    name : str
     search : Search or None
         What it is going to search. If that has no thresholds, what only they need is not compiled. If it counts
         bicliques that are not maximal, only what that needs is.

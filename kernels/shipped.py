@@ -74,7 +74,6 @@ def build(
 
     Parameters
     ----------
-    folder : Path
     variants : list of Variant, optional
         None takes `shipped`.
     targets : tuple of str

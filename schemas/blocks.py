@@ -22,7 +22,6 @@ def block_order(keys: Any, n: int) -> Any:
     ----------
     keys : array of unsigned integers
         Of NumPy or CuPy; the result is of the same.
-    n : int
 
     Examples
     --------

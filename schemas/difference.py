@@ -16,7 +16,6 @@ class Counted:
 
     Parameters
     ----------
-    count : int
     fingerprint : int
         Sum of the ids modulo 2**64. A decimal string in JSON.
     """
@@ -37,7 +36,6 @@ class ComparedRun:
         The name that no other run has.
     created : str
         When it was proven, in UTC, ISO 8601.
-    source : str
     digest : str
         Of the input.
     left, right : str
@@ -68,7 +66,6 @@ class Record:
         Version of the package.
     created : str
         When the comparison was made, in UTC, ISO 8601.
-    old_run, new_run : ComparedRun
     gone, new : Counted
         The bicliques that only the old run has, and those that only the new run has.
     unchanged : int or None
@@ -77,8 +74,6 @@ class Record:
         Number of vertices that are in a biclique that is gone or new.
     notes : tuple of str
         In which way the questions of the two runs differ.
-    proven : tuple of str
-    seconds : float
     """
 
     schema_version: int

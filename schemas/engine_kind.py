@@ -24,7 +24,6 @@ class EngineKind:
 
     Parameters
     ----------
-    name : str
     description : str
         One line for ``bicliques formats``.
     platform : Platform

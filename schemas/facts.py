@@ -44,8 +44,9 @@ class InputFacts(TypedDict):
 
 
 class Degrees(TypedDict):
-    """Facts of `pipeline.prepare.build.DegreeProfile`."""
+    """Degrees of one side of the graph as it was read. ``gini``: 0 if all are equal, near 1 if few have most edges."""
 
+    vertices: NotRequired[int]
     mean: float
     median: float
     max: int
@@ -60,7 +61,10 @@ class Profile(TypedDict):
 
 
 class BandFacts(TypedDict):
-    """Facts of `pipeline.prepare.bands.BandFacts`."""
+    """A band (`schemas.bands.Band`) and the core that is its graph. ``edges`` are left once twins are merged.
+
+    No biclique of the band has a larger measure than ``ceiling``.
+    """
 
     first: Number
     last: Number
@@ -90,9 +94,14 @@ class GraphFacts(TypedDict):
 
 
 class PlanFacts(TypedDict):
-    """Facts of `pipeline.prepare.weights.PlanFacts`."""
+    """How the work is spread over the roots. ``bands`` are those of `pipeline.run.plan.Plan`.
+
+    Shares are those of the estimated work, in the heaviest root and in the heaviest hundredth of all roots.
+    """
 
     n_roots: Number
+    heaviest_share: NotRequired[float]
+    top_share: NotRequired[float]
     seconds: float
     bands: NotRequired[list[tuple[int, int]]]
     files: NotRequired[dict[str, int]]

@@ -133,10 +133,6 @@ class MiningGraph:
     def validate(self, threads: int = 1) -> None:
         """Check every invariant that can be checked in linear time.
 
-        Parameters
-        ----------
-        threads : int
-
         Raises
         ------
         IncompleteError

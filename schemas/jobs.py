@@ -36,10 +36,6 @@ Rows = Literal["slices", "total", "none"]
 class Job(ABC):
     """One question about a graph.
 
-    Parameters
-    ----------
-    search : Search
-
     Attributes
     ----------
     name : str

@@ -41,7 +41,6 @@ class Part:
     ----------
     name : str
         File name below ``bicliques/``.
-    rows : int
     bytes : int
         Size of the file.
     fingerprint : str
@@ -69,7 +68,6 @@ class SliceResult:
 
     Parameters
     ----------
-    slice : int
     attempt : int
         Number of earlier attempts at the slice, which failed.
     parts : tuple of Part
@@ -86,7 +84,6 @@ class SliceResult:
         while the last rows of this one are written.
     worker : str
         Host and process.
-    stats : SliceStats
     timed : tuple of (int, float)
         Roots (ranks) that were mined alone, and their seconds.
     """
@@ -118,7 +115,6 @@ class Parent:
         Its identity.
     folder : str
         Where it was.
-    count : int
     fingerprint : str
         In decimal.
     gone, new : int
@@ -144,7 +140,6 @@ class LedgerEntry:
     ----------
     result : SliceResult
         The number of its slice is greater than the number of every source it took from.
-    took : tuple of Range
     weight : float
         Estimated work that it did, in the unit of the plan's weights.
     parent : Parent or None
@@ -237,7 +232,6 @@ class Manifest:
         Version of the package.
     created : str
         When the run was proven, in UTC, ISO 8601.
-    count : int
     fingerprint : int or None
         Fingerprint from the engine. If `proven_rows` is `count`, the one recomputed from Parquet is equal. None in
         mode ``count``.
@@ -253,7 +247,6 @@ class Manifest:
         Sizes before and after reduction, wedges, degree profile of both sides.
     plan : dict
         Number of roots, how their weights are spread, rank correlation with measured time.
-    parts : tuple of Part
     mining : dict
         Slices, retries, workers with their busy seconds, busy ratio, bytes.
     seconds : dict

@@ -63,7 +63,6 @@ class Option:
         One clause in small letters, without the default.
     group : str
         A key of `GROUPS`.
-    on : tuple of Call
     metavar : str or None
         The word for the value in ``--help``: its unit, if it has one. None for switches and choices.
     otherwise : str or None

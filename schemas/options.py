@@ -175,9 +175,6 @@ class RunOptions:
     ----------
     source : str
         The path as given, or the type of an object in memory.
-    search : Search
-    build : BuildOptions
-    ingest : IngestOptions
     engine : str
         A name of `kernels.engines`, or "auto" until one has been chosen.
     ids : "labels" or "dense"

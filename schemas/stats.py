@@ -63,7 +63,6 @@ class SliceStats:
 
     Parameters
     ----------
-    engine : EngineStats
     writing_seconds, closing_seconds : float
         Seconds of the slice that output took, and, on a GPU, seconds of output after those of the slice.
     peak_rss : int

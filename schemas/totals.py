@@ -62,7 +62,6 @@ class Found:
 
     Parameters
     ----------
-    count : int
     fingerprint : int or None
         Sum modulo 2**64 (`schemas.bicliques.fingerprint`). None when it was not computed.
     sizes : SizeCounts or None
@@ -124,7 +123,6 @@ class PerVertex:
     ----------
     found : Found
         All bicliques.
-    left, right : SideTotals
     """
 
     found: Found
@@ -189,9 +187,6 @@ class Best:
 
     Parameters
     ----------
-    k : int
-    by : By
-    seen : int
     rows : Bicliques
         At most `k` bicliques, in that order.
     """
@@ -305,7 +300,6 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
 
     Parameters
     ----------
-    rows : Bicliques
     by : By
         The first key: `schemas.measures.measure`. The second key is the number of edges, and the third the size of the
         left side. Pairs that are no edges do not count as edges.

@@ -334,7 +334,6 @@ class Slice:
         (members, twins included). The `EngineKind` of an engine names the jobs that it can do.
     unfinished : Subtrees or callable
         The work that is still to be done. Where an engine needs time for that, but no device: () -> the work.
-    stats : EngineStats
     """
 
     total: Total

@@ -22,7 +22,6 @@ def closures_of(graph: MiningGraph, indptr: np.ndarray, base: np.ndarray) -> tup
 
     Parameters
     ----------
-    graph : MiningGraph
     indptr : ndarray of int64, shape (n + 1,)
     base : ndarray of int32
         List ``i`` is ``base[indptr[i]:indptr[i + 1]]``; none is empty.

@@ -83,7 +83,6 @@ class LeafCounter:
 
     Parameters
     ----------
-    graph : MiningGraph
     most : (int, int)
         The most held roots and base vertices: see `kernels.reference.pivot.held_bounds`.
     """

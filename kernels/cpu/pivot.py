@@ -210,7 +210,6 @@ def count_pieces(
         Offsets and neighbours of the roots, and of the base.
     pieces : tuple
         Offsets and roots of the paths. By piece a place, and by root another: the candidates are those after it.
-    n_pieces : int
     local : tuple of ndarray of int32
         By root and by base vertex -1, and room for as many of each.
     bits, frames, ints : ndarray

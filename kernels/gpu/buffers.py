@@ -24,8 +24,6 @@ class Buffers(Generic[S]):
 
     Parameters
     ----------
-    device : Device
-    search : Search
     sizes : S
         Lengths of the buffers at the beginning. The attribute has the lengths that they have grown to.
     queue : dtype

@@ -109,7 +109,6 @@ def code_for(variant: Variant, capability: tuple[int, int], driver: int, folder:
 
     Parameters
     ----------
-    variant : Variant
     capability : tuple of (int, int)
         Compute capability of the device.
     driver : int

@@ -37,7 +37,6 @@ def compiled(source: str, name: str, options: list[str]) -> Compiled:
 
     Parameters
     ----------
-    source : str
     name : str
         What the log calls the source.
     options : list of str

@@ -57,8 +57,6 @@ def pack(
 
     Parameters
     ----------
-    device : Device
-    members : Members
     records : handle
         The first `n_records` of it are `kernels.gpu.records.RECORD`. ``n_root == 0`` marks a hole, which is no
         biclique.

@@ -57,7 +57,6 @@ class RowHasher:
 
     Parameters
     ----------
-    device : Device
     labels : (ndarray or None, ndarray or None)
         Ascending labels of the left and of the right side, int64. None if rows hold dense ids.
     hashes : (ndarray, ndarray)
@@ -87,12 +86,10 @@ class RowHasher:
 
         Parameters
         ----------
-        left, right : Lists
         roots : array of int32, shape (n_rows,)
             Dense id of the root of each row.
         ids : array of int64, shape (n_rows,)
             What each row says is its id, which is compared with the hash of its members.
-        n_rows : int
 
         Raises
         ------

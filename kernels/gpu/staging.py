@@ -17,12 +17,7 @@ _BYTES, _COPIERS = 32 << 20, 8
 
 
 class Staging:
-    """Two buffers of page-locked memory. One thread may use them.
-
-    Parameters
-    ----------
-    cupy : module
-    """
+    """Two buffers of page-locked memory. One thread may use them."""
 
     def __init__(self, cupy: ModuleType):
         self._cupy = cupy

@@ -18,8 +18,6 @@ def from_sorted_pairs(
     Parameters
     ----------
     rows, columns : ndarray, shape (n,), int32
-    n_rows : int
-    threads : int
     """
     indptr = np.empty(n_rows + 1, OFFSET)
 

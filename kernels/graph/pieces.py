@@ -203,7 +203,6 @@ def prepare_in_pieces(
 
     Parameters
     ----------
-    device : PieceDevice
     read : callable
         () -> the edge table, left and right, of which nothing else is kept while the graph is made.
 

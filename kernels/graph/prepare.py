@@ -49,7 +49,6 @@ def prepare(
         The edge table: dense ids, sorted by (left, right), no duplicates.
     n_left, n_right : int
         Number of dense ids per side.
-    options : BuildOptions
     min_left, min_right : int
         Thresholds; see `kernels.graph.core`.
     reductions : frozenset of Reduction

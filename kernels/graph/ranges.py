@@ -23,8 +23,6 @@ def in_lists(graph: MiningGraph, subtrees: Subtrees, most: int = 1 << 24) -> tup
 
     Parameters
     ----------
-    graph : MiningGraph
-    subtrees : Subtrees
     most : int
         About how many entries of lists to go on with, base vertices of ranged nodes included. At least one node is
         returned.
@@ -92,7 +90,6 @@ def candidates_of(
 
     Parameters
     ----------
-    graph : MiningGraph
     base : ndarray of int32
         Base vertices; L of node ``i`` is ``base[at[i]:at[i] + n[i]]``.
     at, n : ndarray of int, shape (nodes,)

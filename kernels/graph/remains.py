@@ -65,7 +65,6 @@ def remains_of(rows: tuple[Lists, Lists], changed: Changed, min_left: int, min_r
     ----------
     rows : (Lists, Lists)
         Their left and their right members, int32, ascending. Each of them has a lost edge.
-    changed : Changed
     min_left, min_right : int
         Fewest members of what is left.
 

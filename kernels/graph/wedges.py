@@ -37,7 +37,6 @@ def root_side_of(
 
     Parameters
     ----------
-    options : BuildOptions
     left_indptr, right_indptr : ndarray, int64
         Offsets of the rows of both sides, without twins. Arrays of CuPy or of NumPy.
     min_left, min_right : int
@@ -92,8 +91,6 @@ def wedges_of_roots(
     ----------
     base_indptr, base_indices : ndarray, int64 and int32
         See `schemas.graph.MiningGraph`.
-    n_roots : int
-    threads : int
 
     Returns
     -------

@@ -33,9 +33,6 @@ class Asked:
     ----------
     options : RunOptions
         Its engine may be ``engines.AUTO``; see `with_engine`.
-    limits : RunLimits
-    workers : WorkerOptions
-    call : CallOptions
     """
 
     options: RunOptions

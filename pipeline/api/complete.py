@@ -26,10 +26,6 @@ def is_complete_as_it_is(run: Run) -> bool:
     the files are read here, either they are all there, and the run was complete when this call began, or one is
     missing, and the answer is False.
 
-    Parameters
-    ----------
-    run : Run
-
     Returns
     -------
     bool

@@ -155,7 +155,6 @@ def in_temporary_folder(
     ----------
     source : path or object
         See `bicliques.mine`.
-    asked : Asked
     folder : path or None
         Where the temporary folder is made. None: the temporary folder of the system.
     progress : callable, bool or None

@@ -132,9 +132,9 @@ def _once(
     step: Step,
     on_progress: OnProgress,
     ready: Callable[[], None],
-    work: Callable[[], dict[str, Any]],
+    work: Callable[[], Any],
     check: Callable[[], None] = lambda: None,
-) -> dict[str, Any]:
+) -> Any:
     """The facts of a step, which is done now unless it is done and its files are undamaged.
 
     Files that this process has just made are not checked. `check` looks further than their checksums.
@@ -167,7 +167,7 @@ def _once(
     return facts
 
 
-def _again(folder: RunFolder, step: str, work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _again(folder: RunFolder, step: str, work: Callable[[], Any]) -> Any:
     """Redo a step whose files or record are damaged. Refuse the result if it differs from what the step made before.
 
     Slices may be mined already, and their results belong to the files that were there.

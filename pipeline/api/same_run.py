@@ -69,8 +69,6 @@ def is_there_already(path: Path, asked: RunOptions, source: Any, ingest_on: Inge
 
     Parameters
     ----------
-    path : Path
-    asked : RunOptions
     source : path, sequence of paths, or object
         The input. An object in memory is read into a temporary folder, to compare what is in it.
     ingest_on : "auto", "cpu" or "gpu"

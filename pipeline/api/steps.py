@@ -86,7 +86,6 @@ def started(
         See `pipeline.ingest.step.ingest`.
     path : Path
         A folder that is empty or does not exist.
-    options : RunOptions
     limits : RunLimits
         Limits that are stored, and that resuming keeps by default.
     progress : callable, bool or None
@@ -225,7 +224,6 @@ def complete_run(
     ----------
     run : Run
         A run whose lock the caller holds.
-    workers : WorkerOptions
     limits : RunLimits
         Stored with the run if they differ from those stored before.
     progress : callable, bool or None

@@ -28,7 +28,6 @@ class Command:
 
     Parameters
     ----------
-    name : str
     help : str
         One clause in small letters, which the list of commands shows.
     add_arguments : callable

@@ -36,7 +36,6 @@ def add_options(command: argparse.ArgumentParser, *calls: Call, only: Iterable[s
 
     Parameters
     ----------
-    command : ArgumentParser
     *calls : Call
     only : iterable of str
         Keys of `GROUPS`.

@@ -30,8 +30,6 @@ class CompleteRun:
 
     Parameters
     ----------
-    run : Run
-    manifest : Manifest
     labels : (Array, Array)
         Labels of both sides by dense id, of the types that both runs can have.
     """
@@ -76,7 +74,6 @@ class BothRuns:
 
     Parameters
     ----------
-    old, new : CompleteRun
     notes : tuple of str
         In which way their questions differ.
     """
@@ -119,8 +116,6 @@ def fitting(runs: list[Run], labels: list[Labels], where: tuple[str, str], again
 
     Parameters
     ----------
-    runs : list of Run
-    labels : list of (Array, Array)
     where : (str, str)
         What a sentence calls them.
     again : str

@@ -39,7 +39,6 @@ class Piece(NamedTuple):
 
     Parameters
     ----------
-    path : Path
     groups : (int, int)
         Row groups start to stop - 1.
     first : int
@@ -77,10 +76,8 @@ def hashed(compared: CompleteRun, hashes: VertexHashes, piece: Piece) -> tuple[n
 
     Parameters
     ----------
-    compared : CompleteRun
     hashes : VertexHashes
         By dense id of the run.
-    piece : Piece
 
     Raises
     ------
@@ -139,12 +136,6 @@ class Marks:
 
 class Picked:
     """The marked rows of a run, which are read as often as it is iterated over.
-
-    Parameters
-    ----------
-    compared : CompleteRun
-    pieces : list of Piece
-    marks : Marks
 
     Attributes
     ----------
@@ -240,7 +231,6 @@ def vertex_table(
     Parameters
     ----------
     side : "left" or "right"
-    numbers : CommonNumbers
     were, are : ndarray of int64, or None
         By dense id of the old and of the new run: in how many bicliques the vertex is, as its summary says. None if no
         run says that. If one does, the other follows. If none does, both columns are null.

@@ -26,9 +26,6 @@ def write_rows(
 
     Parameters
     ----------
-    target : Path
-    batches : iterable of Bicliques
-    tables : Tables
     provenance : Provenance
         For the metadata of the file.
     near : bool

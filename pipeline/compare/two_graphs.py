@@ -209,7 +209,6 @@ def write_changes(
 
     Parameters
     ----------
-    place : Path
     two : TwoGraphs
         Its runs are mined.
     compared : (ComparedRun, ComparedRun)

@@ -94,7 +94,6 @@ class Finish:
 
     Parameters
     ----------
-    outcome : Outcome
     reason : str
         One sentence if the run failed, else empty.
     """
@@ -207,7 +206,6 @@ class Scheduler:
 
     Parameters
     ----------
-    policy : Policy
     first_slice : int
         Number of the next slice.
     total_weight : float

@@ -70,7 +70,7 @@ class MemoryBound:
         Arrays of the engine of each worker.
     writing : int
         What each worker needs to write: a row group that is collected, and another one that is encoded. Also what it
-        needs to look at all members, if it does.
+        needs to look at all members, if it does. The driver takes no more to read rows for the page.
     device : int
         Device memory of the search of each worker as it begins: the graph, and buffers, which are smaller where the
         device of this process has no room for them. 0 for an engine without a device.
@@ -103,7 +103,8 @@ class MemoryBound:
 
     def total(self, workers: int) -> int:
         """Bytes of a machine that runs the driver and `workers` workers. 0: the driver mines."""
-        return self.shared + self.weights + (self.worker * workers + self.process if workers else self.worker)
+        driver = self.process + self.writing if workers else 0
+        return self.shared + self.weights + self.worker * max(workers, 1) + driver
 
 
 def memory_bound(run: Run, shares: bool = False) -> MemoryBound:

@@ -29,7 +29,6 @@ class Guess:
 
     Parameters
     ----------
-    value : float
     low : float
         What was counted is never above it.
     high : float or None
@@ -62,8 +61,6 @@ class Cell:
 
     Parameters
     ----------
-    min_left, min_right : int
-    bicliques : Guess
     seconds : Guess
         Seconds of the search and of writing, for one worker.
     exact : bool
@@ -150,12 +147,7 @@ def _doubt(known: float, walks: list[float]) -> float:
 
 
 class Table:
-    """The table as far as views have been added.
-
-    Parameters
-    ----------
-    grid : Grid
-    """
+    """The table as far as views have been added."""
 
     def __init__(self, grid: Grid):
         self.grid = grid

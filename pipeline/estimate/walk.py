@@ -78,11 +78,8 @@ class Walker:
 
     Parameters
     ----------
-    engine : Engine
-    graph : MiningGraph
     search : Search
         It counts sizes.
-    grid : Grid
 
     Attributes
     ----------

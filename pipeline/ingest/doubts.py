@@ -39,7 +39,6 @@ class Seen:
 
     Parameters
     ----------
-    stream : EdgeStream
     labels : (Array, Array)
         The distinct labels of each side, int64, or large_string in any order.
     n_rows, duplicates : int

@@ -67,7 +67,6 @@ class IngestSummary:
         Doubts about the input, in sentences: the texts of those of `reading`.
     reading : Reading
         What the input was taken for, with every doubt about it.
-    seconds : float
     read_on : str
         "gpu", or "cpu" and why not on a GPU.
     pieces : int
@@ -114,7 +113,6 @@ def ingest(
         A file in one of `pipeline.ingest.readers.formats`, several of one format, a folder, a pattern such as
         ``in/*.csv``, or ``-`` for standard input. Or an object of
         `pipeline.ingest.readers.objects`, which is not modified.
-    options : IngestOptions
     folder : Path
         An existing folder. After an error it is as it was before.
     ingest_on : "auto", "cpu" or "gpu"

@@ -92,8 +92,6 @@ def mine_run(
     ----------
     run : Run
         A run whose step ``plan`` is done.
-    pool : Pool
-    limits : RunLimits
     on_progress : callable
         Called with a `Progress` after every slice and, unless slices run in this thread, several times per second.
     slice_seconds : float

@@ -14,13 +14,7 @@ from bicliques.schemas.totals import Best, Total
 
 
 class Incumbent:
-    """Follows the bands of a run that wants the largest. For other runs it has nothing to say.
-
-    Parameters
-    ----------
-    run : Run
-    band_of : BandOf
-    """
+    """Follows the bands of a run that wants the largest. For other runs it has nothing to say."""
 
     def __init__(self, run: Run, band_of: BandOf):
         self._plan, self._band_of = run.plan, band_of

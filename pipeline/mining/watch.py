@@ -32,7 +32,6 @@ class Watch:
 
     Parameters
     ----------
-    pool : Pool
     on_progress : callable
         Called with a note of the address of the Dask dashboard, once there is one.
     """
@@ -52,7 +51,6 @@ class Watch:
 
         Parameters
         ----------
-        result : SliceResult
         count : int
             Bicliques of the run so far.
         share : float

@@ -73,7 +73,6 @@ class DeviceWriter:
     ----------
     folder, slice_number
         See `pipeline.output.part_writer.PartWriter`.
-    backend : Backend
     """
 
     on_device = True

@@ -76,7 +76,6 @@ class PartWriter:
         Folder of the parts.
     slice_number : int
         It is in the names of the parts, with a random suffix. So two attempts at a slice never write the same file.
-    tables : Tables
     provenance : Provenance
         For the metadata of the parts.
     """

@@ -151,10 +151,6 @@ def _end(until: np.ndarray, taken: np.ndarray | None, start: int, members: int) 
 class LabelRoom:
     """Counts the bytes of the labels of bicliques as text, to keep row groups within 32-bit offsets.
 
-    Parameters
-    ----------
-    tables : Tables
-
     Notes
     -----
     Labels of at most 256 bytes are not counted, because every row group of such labels is small enough.

@@ -51,7 +51,6 @@ def open_writer(
         See `pipeline.output.part_writer.PartWriter`.
     platform : Platform
         The platform of the engine.
-    where : WriteOn
     provenance : Provenance
         See `pipeline.output.part_writer.PartWriter`.
 

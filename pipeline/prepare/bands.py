@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,9 +10,10 @@ import numpy as np
 from bicliques.kernels.graph.greedy import Found
 from bicliques.kernels.graph.members import Restricted
 from bicliques.schemas.bands import Reach, bands_of
+from bicliques.schemas.facts import BandFacts
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.measures import TOO_MANY
-from bicliques.schemas.search import Search, Side
+from bicliques.schemas.search import Search
 from bicliques.schemas.totals import measured
 
 if TYPE_CHECKING:
@@ -22,33 +22,6 @@ if TYPE_CHECKING:
 #: Each guess of a bound is this share of the one before. They end when so many times all edges were looked at, or when
 #: one leaves this share of them.
 _LOWER, _EFFORT, _MUCH = 2 / 3, 4, 0.5
-
-
-@dataclass(frozen=True)
-class BandFacts:
-    """A band and its graph.
-
-    Parameters
-    ----------
-    first, last, min_right : int
-        See `schemas.bands.Band`.
-    left, right, edges : int
-        Vertices of the core of the band, and the edges that are left once twins are merged.
-    root_side : Side
-    n_roots : int
-    ceiling : int
-        No biclique of the band has a larger measure: see `_ceiling`.
-    """
-
-    first: int
-    last: int
-    min_right: int
-    left: int
-    right: int
-    edges: int
-    root_side: Side
-    n_roots: int
-    ceiling: int
 
 
 class Bounded(NamedTuple):
@@ -91,7 +64,6 @@ def what_a_bound_leaves(
 
     Parameters
     ----------
-    search : Search
     edges : EdgesByCeiling
         The edges of the run.
     kept : Restricted
@@ -130,8 +102,6 @@ def make_bands(
 
     Parameters
     ----------
-    search : Search
-    bounded : Bounded
     reach : Reach
         That of all edges of the run.
     core : MiningGraph
@@ -150,9 +120,9 @@ def make_bands(
         graphs.append(graph)
         facts.append(
             BandFacts(
-                band.first,
-                band.last,
-                band.min_right,
+                first=band.first,
+                last=band.last,
+                min_right=band.min_right,
                 left=len(graph.root_members if graph.root_side == "left" else graph.base_members),
                 right=len(graph.base_members if graph.root_side == "left" else graph.root_members),
                 edges=graph.n_edges,
@@ -161,7 +131,7 @@ def make_bands(
                 ceiling=min(_ceiling(graph, band.of(search)), TOO_MANY if most is None else most),
             )
         )
-    return Bands(graphs, {"bound": bound, "bands": [asdict(one) for one in facts]})
+    return Bands(graphs, {"bound": bound, "bands": facts})
 
 
 def _ceiling(graph: MiningGraph, search: Search) -> int:

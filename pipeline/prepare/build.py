@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import check_edges, read_integers, read_table
 from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.facts import Degrees
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.search import Search
@@ -46,27 +47,6 @@ _SOURCES: dict[str, Path] = {"left": LEFT_LABELS_FILE, "right": RIGHT_LABELS_FIL
 _FEW = 4
 #: Most threads that build a graph. Their memory bounds them.
 MOST_THREADS = 16
-
-
-@dataclass(frozen=True)
-class DegreeProfile:
-    """Degrees of one side of the graph as it was read.
-
-    Parameters
-    ----------
-    vertices : int
-    mean : float
-    median : float
-    max : int
-    gini : float
-        Gini coefficient: 0 when all degrees are equal, near 1 when few vertices have most edges.
-    """
-
-    vertices: int
-    mean: float
-    median: float
-    max: int
-    gini: float
 
 
 def build(run: Run) -> dict[str, Any]:
@@ -127,7 +107,7 @@ def build(run: Run) -> dict[str, Any]:
             settled.result()
     facts = asdict(prepared) | {
         "nbytes": graph.nbytes,
-        "profile": {side: asdict(profile.result()) for side, profile in zip(LABEL_FILES, profiles, strict=True)},
+        "profile": {side: profile.result() for side, profile in zip(LABEL_FILES, profiles, strict=True)},
         "built_on": built_on,
         "pieces": pieces,
         "seconds": time.perf_counter() - started,
@@ -242,9 +222,10 @@ def _degrees(left: np.ndarray, right: np.ndarray, n_right: int, threads: int | N
     return [np.diff(by_left), degrees_of_columns(right, n_right, threads)]
 
 
-def degree_profile(degrees: np.ndarray) -> DegreeProfile:
+def degree_profile(degrees: np.ndarray) -> Degrees:
     """Mean, median, maximum and Gini coefficient of the degrees of one side."""
     ordered, n = np.sort(degrees).astype(np.float64), len(degrees)
     total = float(ordered.sum())
     gini = float(2 * (np.arange(1, n + 1) * ordered).sum() / (n * total) - (n + 1) / n)
-    return DegreeProfile(n, total / n, float(np.median(ordered)), int(ordered[-1]), gini)
+    middle, largest = float(np.median(ordered)), int(ordered[-1])
+    return {"vertices": n, "mean": total / n, "median": middle, "max": largest, "gini": gini}

@@ -22,8 +22,6 @@ class Built(NamedTuple):
 
     Parameters
     ----------
-    graph : MiningGraph
-    facts : PrepareFacts
     degrees : list of ndarray
         Degrees of both sides of the edge table.
     pieces : int
@@ -49,7 +47,6 @@ def build_on_gpu(
         () -> the edge table, as two columns.
     rest : tuple
         What `kernels.graph.prepare.prepare` is called with after the edges.
-    threads : int
     """
     from bicliques.kernels.gpu.device import release_memory, why_no_gpu
 

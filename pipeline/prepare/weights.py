@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +14,7 @@ from bicliques.pipeline.run.files import disk_errors, settle
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import ROOTS_FILE, WEIGHTS_FILE
 from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.facts import PlanFacts
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import Job
 from bicliques.schemas.work import EVERYTHING, Subtrees
@@ -38,10 +37,6 @@ _MOST_THREADS = 16
 
 class RootWeights:
     """Weights of the first-level subtrees of a graph, and of pieces of them.
-
-    Parameters
-    ----------
-    graph : MiningGraph
 
     Notes
     -----
@@ -159,7 +154,6 @@ def heaviest_first(weights: np.ndarray, threads: int = 1) -> np.ndarray:
     ----------
     weights : ndarray, shape (n_roots,), float64
         Positive numbers.
-    threads : int
 
     Notes
     -----
@@ -190,33 +184,8 @@ def weights_of(job: Job, graph: MiningGraph) -> RootWeights:
     return _ESTIMATES[job.weights](graph)
 
 
-@dataclass(frozen=True)
-class PlanFacts:
-    """How the work is distributed over the roots.
-
-    Parameters
-    ----------
-    n_roots : int
-    heaviest_share, top_share : float
-        Share of the estimated work in the heaviest root, and in the heaviest hundredth of all roots.
-    seconds : float
-        Wall time of the step.
-    """
-
-    n_roots: int
-    heaviest_share: float
-    top_share: float
-    seconds: float
-
-
-def plan(run: Run) -> dict[str, Any]:
-    """Weigh every root and store the dealing order.
-
-    Returns
-    -------
-    dict
-        `PlanFacts`, and for a run in bands the ``bands`` of `pipeline.run.plan.Plan`.
-    """
+def plan(run: Run) -> PlanFacts:
+    """Weigh every root and store the dealing order."""
     started = time.perf_counter()
     _ = run.built  # raises if the graph is not built
     folder = run.folder
@@ -239,12 +208,11 @@ def plan(run: Run) -> dict[str, Any]:
         top_share=float(heavy[: -(-len(order) // 100)].sum()) / total,
         seconds=time.perf_counter() - started,
     )
-    told = asdict(facts)
     if run.job.in_bands:
         stops = np.cumsum([len(own) for own in orders]).tolist()
-        told["bands"] = [list(pair) for pair in zip(bands, stops, strict=True)]
-    run.finish("plan", told, folder.own_files(target))
-    return told
+        facts["bands"] = list(zip(bands, stops, strict=True))
+    run.finish("plan", facts, folder.own_files(target))
+    return facts
 
 
 def _joined(parts: list[np.ndarray]) -> np.ndarray:

@@ -26,12 +26,10 @@ def tell(logger: logging.Logger, event: str, message: str, level: int = logging.
 
     Parameters
     ----------
-    logger : Logger
     event : str
         One word that a program can search for. docs/operations.md lists them.
     message : str
         One sentence.
-    level : int
     **facts
         Numbers and names, for programs.
     """

@@ -116,10 +116,8 @@ def count_above(run: Run, total: Best, seconds: float, on_progress: OnProgress) 
 
     Parameters
     ----------
-    run : Run
     total : Best
         The rows of the run. If they are fewer than were asked for, all bicliques are counted.
-    seconds : float
     on_progress : callable
         Called with a `Progress` after each corner.
 

@@ -57,7 +57,6 @@ class CodedGroups:
 
     Parameters
     ----------
-    path : Path
     metadata : FileMetaData
         The metadata of the part. Its schema is checked already.
     tables : Tables

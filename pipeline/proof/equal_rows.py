@@ -82,8 +82,6 @@ def refuse_equal_rows(
 
     Parameters
     ----------
-    run : Run
-    parts : sequence of Part
     suspects : ndarray, uint64
         Ids, as hashes, that more than one row has. If there are none, nothing is read.
 

@@ -132,7 +132,6 @@ def hashed_groups(
 
     Parameters
     ----------
-    run : Run
     path : Path
         The part. Its schema is checked already.
     metadata : FileMetaData

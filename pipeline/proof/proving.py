@@ -184,8 +184,6 @@ def prove_parts(
 
     Parameters
     ----------
-    run : Run
-    ledger : Ledger
     of_run : tuple of Part
         The parts of the run.
     pool : Pool

@@ -46,14 +46,12 @@ class PartRead:
 
     Parameters
     ----------
-    part : Part
     number : int
         Its number among the parts that were given to the reading.
     stamp : tuple of int or None
         Inode, size, and times of the last changes, before it was read.
     unread : int
         Tasks that are not done yet. 0 also before it is known how many there are.
-    rows : int
     fingerprint : int
         Of the rows that were read, modulo 2**64.
     """
@@ -78,7 +76,6 @@ class Reading:
 
     Parameters
     ----------
-    run : Run
     on_device : bool
         Whether the GPU of each worker reads and hashes the rows; see `pipeline.proof.on_device.why_not`.
     readers : Pool or None

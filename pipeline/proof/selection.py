@@ -35,7 +35,6 @@ class Largest:
 
     Parameters
     ----------
-    n : int
     by : "edges", "vertices", "balance", "left" or "right"
         The measure. Ties go to the larger number of edges, then to the larger left side, then to the larger hash.
 
@@ -130,7 +129,6 @@ def add_rows(
 
     Parameters
     ----------
-    rankings : sequence of Largest
     sized : SizedRows
         The sizes of the rows.
     hashes : callable

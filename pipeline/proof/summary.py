@@ -94,7 +94,6 @@ class Summary:
 
         Parameters
         ----------
-        batch : Bicliques
         known : VertexHashes
             `schemas.hashes.vertex_hashes` of both sides.
         file, group : int

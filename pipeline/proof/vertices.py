@@ -40,7 +40,6 @@ def write(run: Run, total: Total, summary: Summary | None = None) -> None:
 
     Parameters
     ----------
-    run : Run
     total : PerVertex
         The total of the run.
     summary : Summary or None

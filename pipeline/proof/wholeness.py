@@ -16,8 +16,6 @@ def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Pat
 
     Parameters
     ----------
-    run : Run
-    manifest : Manifest
     surveyed : (Ledger, dict) or None
         What `Ledger.survey` returned, if the caller has called it already.
 

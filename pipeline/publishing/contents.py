@@ -36,8 +36,6 @@ class Contents:
 
     Parameters
     ----------
-    run : Run
-    manifest : Manifest
     phases : tuple of tuple of str
         Names of files below the folder of the run, with slashes. All files of a phase are written before any file of
         the next: the parts, what lies beside them, the manifest.

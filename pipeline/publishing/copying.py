@@ -30,8 +30,6 @@ class Copying:
 
     Parameters
     ----------
-    contents : Contents
-    place : Place
     on_progress : callable
     confirm : callable
         Called with the name of each file that was written and read back, in the thread that has done so. It raises an

@@ -33,7 +33,6 @@ class Seen:
 
     Parameters
     ----------
-    bytes : int
     modified : int or None
         When it was written, in nanoseconds since 1970 (UTC). A store says it to the second. None if it does not say it.
     """
@@ -46,10 +45,6 @@ class Place:
     """A folder that a run is published to: one of this machine. Names of files are relative to it, with slashes.
 
     Files get their names when they are whole, and survive a loss of power then.
-
-    Parameters
-    ----------
-    path : Path
 
     Attributes
     ----------

@@ -42,8 +42,6 @@ class Publication:
 
     Parameters
     ----------
-    contents : Contents
-    place : Place
     on_progress : callable
     """
 

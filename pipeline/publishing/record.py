@@ -31,7 +31,6 @@ class Listed:
 
     Parameters
     ----------
-    bytes : int
     blake3 : str
         Digest of its content, as ``b3sum`` prints it.
     modified : int or None
@@ -61,7 +60,6 @@ class Listing:
         The name that no other run has.
     created : str
         When the run was proven, in UTC, ISO 8601.
-    count : int
     fingerprint : str
         Both as in the manifest.
     publication : str
@@ -111,13 +109,7 @@ class Listing:
 
 
 class Record:
-    """The record of one publication.
-
-    Parameters
-    ----------
-    contents : Contents
-    place : Place
-    """
+    """The record of one publication."""
 
     def __init__(self, contents: Contents, place: Place):
         self._contents, self._place = contents, place
@@ -210,7 +202,6 @@ def known_listing(place: Place, there: dict[str, Seen], contents: Contents, over
 
     Parameters
     ----------
-    place : Place
     there : dict of str to Seen
         The files in the place.
     contents : Contents

@@ -61,7 +61,6 @@ def edges_of_bins(largest: int, per_doubling: int) -> np.ndarray:
 
     Parameters
     ----------
-    largest : int
     per_doubling : int
         Largest number of bins from one power of two to the next. A power of two.
 

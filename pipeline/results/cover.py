@@ -21,8 +21,6 @@ def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray
 
     Parameters
     ----------
-    parts : Parts
-    score : Score
     n : int
         How many rows to keep.
     most : float
@@ -66,7 +64,6 @@ class _Kept:
         Left and right vertices of the graph.
     n : int
         How many rows may be kept.
-    most : float
     """
 
     def __init__(self, n_vertices: tuple[int, int], n: int, most: float):
@@ -150,7 +147,6 @@ def cover_rows(parts: Parts, n: int) -> list[Chosen]:
 
     Parameters
     ----------
-    parts : Parts
     n : int
         How many to choose.
 

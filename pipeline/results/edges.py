@@ -56,7 +56,6 @@ def blocks_of(run: Run, wanted: Sequence[tuple[np.ndarray, np.ndarray]]) -> list
 
     Parameters
     ----------
-    run : Run
     wanted : sequence of (ndarray, ndarray), int32
         Dense ids of left and of right vertices, each once.
 

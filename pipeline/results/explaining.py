@@ -63,12 +63,10 @@ def explained(
 
     Parameters
     ----------
-    run : Run
     files : sequence of Path
         Its parts.
     schema : Schema
         That of the rows.
-    place : Place
     summary : Summary or None
         That of the run, if it is complete.
     sizes : SizeCounts

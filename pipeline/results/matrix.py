@@ -63,7 +63,6 @@ def drawn(found: Explanation, rows: list[Line], columns: list[Line], joined: np.
 
     Parameters
     ----------
-    found : Explanation
     rows, columns : list of Line
         The left and the right vertices to draw, the members first.
     joined : ndarray, shape (rows, columns), bool

@@ -26,7 +26,6 @@ class Matrix(NamedTuple):
 
     Parameters
     ----------
-    title : str
     names : (str, str)
         What the input calls the two sides.
     lines : (list of Line, list of Line)

@@ -14,10 +14,6 @@ from bicliques.pipeline.rows.printable import printable
 class Figure:
     """A picture: one ``svg`` element, which takes its colours from the page around it.
 
-    Parameters
-    ----------
-    svg : Markup
-
     Notes
     -----
     Jinja2 inserts it as it is. A notebook shows it with the style sheet that the page of a run has, too.
@@ -37,7 +33,6 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
     Parameters
     ----------
-    tag : str
     *children : object
         Text, numbers and other elements; text as `pipeline.rows.printable.printable`.
     **attributes : object

@@ -74,7 +74,6 @@ class Bucket(Store):
 
     Parameters
     ----------
-    url : str
     place : Path
         The folder that the working folder is in.
     """

@@ -52,11 +52,6 @@ SESSIONS = "steps/mine.json"
 class Copy:
     """A working folder, which is made what the bucket has.
 
-    Parameters
-    ----------
-    objects : Objects
-    folder : RunFolder
-
     Raises
     ------
     InputError
@@ -199,7 +194,6 @@ class Copy:
 
         Parameters
         ----------
-        step : str
         wanted : iterable of str or None
             Their names. None: all.
         near : iterable of Path

@@ -67,7 +67,6 @@ class Journal:
 
     Parameters
     ----------
-    store : Objects
     run : str
         Identity of the run.
     save : callable or None

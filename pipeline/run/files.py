@@ -138,7 +138,6 @@ def whole_file(target: Path, flush_names: Callable[[], None] | None = None) -> I
 
     Parameters
     ----------
-    target : Path
     flush_names : callable or None
         Makes sure that the name survives a loss of power, as a `SharedFlush` of the folder does. None: the folder is
         flushed.
@@ -181,10 +180,6 @@ class SharedFlush:
     """Flushes the list of names in a folder for threads that have each given a name to a file there.
 
     While one flush goes on others wait, and the next one is for all of them. A disk takes milliseconds for each.
-
-    Parameters
-    ----------
-    folder : Path
     """
 
     def __init__(self, folder: Path):

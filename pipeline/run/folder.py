@@ -55,12 +55,7 @@ def children_of(place: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Paths below the folder of a run, and its JSON files.
-
-    Parameters
-    ----------
-    path : Path
-    """
+    """Paths below the folder of a run, and its JSON files."""
 
     path: Path
 
@@ -153,8 +148,6 @@ class RunFolder:
 
         Parameters
         ----------
-        options : RunOptions
-        limits : RunLimits
         series, date : str or None
             See `schemas.options.RunOrigin`. Only a new run stores them. `date` None takes the day from the name of the
             folder, if the name holds one.
@@ -205,13 +198,13 @@ class RunFolder:
             raise IncompleteError(f"step {step} of {self.path} is not done; continue with: {how_to_resume(self.path)}")
         return facts
 
-    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] | Mapping[Path, int] = ()) -> None:
+    def finish(self, step: str, facts: Mapping[str, Any], files: Iterable[Path] | Mapping[Path, int] = ()) -> None:
         """Mark a step as done. This is written after all `files` that the step made, or their checksums."""
         with disk_errors(self.step_file(step)):
             self.step_file(step).parent.mkdir(exist_ok=True)
             found = files if isinstance(files, Mapping) else checksums_of(sorted(files))
             sums = {str(file.relative_to(self.path)): crc for file, crc in found.items()}
-        write_json(self.step_file(step), facts | ({"files": sums} if sums else {}))
+        write_json(self.step_file(step), {**facts, **({"files": sums} if sums else {})})
 
     def checksums(self, step: str) -> dict[str, int]:
         """CRC-32 of the files that a finished step made, as it wrote them down, by their paths below the folder."""

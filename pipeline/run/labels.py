@@ -38,7 +38,6 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
 
     Parameters
     ----------
-    folder : RunFolder
     side : "left" or "right"
 
     Raises

@@ -38,7 +38,6 @@ class Ledger:
 
     Parameters
     ----------
-    folder : RunFolder
     job : Job
         The job of the run.
     n_plan : int
@@ -89,7 +88,7 @@ class Ledger:
                 entry = ledger._read(file)
                 found[entry.result.slice] = entry
             except IncompleteError as error:
-                problems[file] = f"{error}; its slice is mined again"
+                problems[file] = f"{error.written}; its slice is mined again"
         sizes = ledger.sizes(found.values())
         for entry in (found[k] for k in sorted(found)):
             reason = ledger.problem(entry, sizes)
@@ -172,7 +171,6 @@ class Ledger:
 
         Parameters
         ----------
-        entry : LedgerEntry
         left_over : bytes
             Packed by `Subtrees.to_bytes`. Empty if nothing is left over.
 

@@ -29,12 +29,7 @@ from bicliques.schemas.errors import BicliqueError, InputError
 
 
 class NewRun:
-    """A run that is being made.
-
-    Parameters
-    ----------
-    folder : RunFolder
-    """
+    """A run that is being made."""
 
     def __init__(self, folder: RunFolder):
         self.folder = folder

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.run.address import driven, here
@@ -129,17 +129,17 @@ class Run:
     @property
     def input(self) -> InputFacts:
         """What the step ``ingest`` wrote down."""
-        return cast(InputFacts, self.facts("ingest"))
+        return self.facts("ingest")
 
     @property
     def built(self) -> GraphFacts:
         """What the step ``build`` wrote down."""
-        return cast(GraphFacts, self.facts("build"))
+        return self.facts("build")
 
     @property
     def planned(self) -> PlanFacts:
         """What the step ``plan`` wrote down."""
-        return cast(PlanFacts, self.facts("plan"))
+        return self.facts("plan")
 
     @cached_property
     def names(self) -> tuple[str, str]:
@@ -231,7 +231,7 @@ class Run:
             self._forget(with_graph=False)
             raise IncompleteError(f"{self.folder.plan} cannot be used ({error.__cause__ or error})") from None
 
-    def facts(self, step: str) -> dict[str, Any]:
+    def facts(self, step: str) -> Any:
         """What the step of this name wrote down. `input`, `built` and `planned` give the same with their types."""
         if step not in self._facts:
             self._facts[step] = self.folder.need(step)
@@ -247,7 +247,7 @@ class Run:
         """Whether the step was finished through this object, so that its files need not be checked again."""
         return step in self._made
 
-    def finish(self, step: str, facts: dict[str, Any], files: Iterable[Path] | Mapping[Path, int] = ()) -> None:
+    def finish(self, step: str, facts: Mapping[str, Any], files: Iterable[Path] | Mapping[Path, int] = ()) -> None:
         """Mark a step as done; see `RunFolder.finish`. The plan changes nothing of what earlier steps have made."""
         self.folder.finish(step, facts, files)
         self._facts.pop(step, None)

@@ -89,7 +89,6 @@ class BandOf:
 
     Parameters
     ----------
-    plan : Plan
     entries : mapping of int to LedgerEntry
         The ledger's, which may grow.
     """

@@ -17,7 +17,6 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
 
     Parameters
     ----------
-    path : path
     outcome : str
         How the run ended. After "max_results" the command lifts that limit, because the run would reach it again at
         once.

@@ -31,7 +31,6 @@ class OldRun:
 
     Parameters
     ----------
-    path : Path
     verdict : "keep" or "remove"
     reason : str
         One clause.
@@ -39,7 +38,6 @@ class OldRun:
         See `pipeline.series.runs.series_of`.
     moment : str
         The key that orders runs of a series: the day that the run stands for, then when it was created (UTC).
-    complete : bool
     bytes : int
         Size of all its files.
     """

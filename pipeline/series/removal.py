@@ -25,7 +25,6 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
 
     Parameters
     ----------
-    path : Path
     is_as_before : callable
         It is called when no process can begin to work on the run any more. If it returns False, the run stays.
 

@@ -24,8 +24,6 @@ class FoundRun:
 
     Parameters
     ----------
-    path : Path
-    complete : bool
     in_use : str
         Why it must not be changed, in one clause. Empty if it may be.
     series : str or None

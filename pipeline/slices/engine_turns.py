@@ -19,7 +19,6 @@ class Server:
 
     Parameters
     ----------
-    kind : EngineKind
     run : str
         Identity of the run. Another run gets another engine.
     """

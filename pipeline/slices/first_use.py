@@ -45,7 +45,6 @@ def before_building(options: BuildOptions, prunes: bool, compiles: bool = True, 
 
     Parameters
     ----------
-    options : BuildOptions
     prunes : bool
         Whether a threshold is more than 1.
     compiles : bool

@@ -17,7 +17,6 @@ class Onlooker:
 
     Parameters
     ----------
-    graph : MiningGraph
     emit : Emit or None
         None: the bicliques are not wanted.
 

@@ -42,7 +42,6 @@ class Usage:
 
     Parameters
     ----------
-    joules, seconds : float
     peak_watts : float
         The largest power reading, or the mean if that is larger.
     """
@@ -146,7 +145,6 @@ class PowerMeter:
 
     Parameters
     ----------
-    counter : Counter
     interval_s : float
         Seconds between two readings of the power while a stretch lasts.
     """

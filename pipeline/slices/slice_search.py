@@ -41,12 +41,8 @@ class SliceSearch:
 
     Parameters
     ----------
-    engine : Engine
-    graph : MiningGraph
-    search : Search
     limits : Limits
         Limits of all calls together. The time begins when the object is made.
-    emit : Emit
     """
 
     def __init__(self, engine: Engine, graph: MiningGraph, search: Search, limits: Limits, emit: Emit):

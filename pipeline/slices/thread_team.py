@@ -36,13 +36,7 @@ def on_threads(n: int, function: Callable[[Any], Any], argument: Any) -> Any:
 
 
 class Team:
-    """So many threads, for one run.
-
-    Parameters
-    ----------
-    run : Run
-    threads : int
-    """
+    """So many threads, for one run."""
 
     def __init__(self, run: Run, threads: int):
         self.run, self.threads = run, threads

@@ -57,13 +57,10 @@ class SliceTask:
         Path of the run's folder, as every worker sees it, or the URL that the run is kept at.
     run : str
         Identity of the run, because another run may have been in the same folder before.
-    slice, attempt : int
     band : int
         The band that the nodes are of; see `pipeline.run.opened.Run.bands`.
     work : tuple of Packed or Roots
         The nodes to search; see `pipeline.slices.left_over.unpacked`.
-    limits : Limits
-    write_on : WriteOn
     """
 
     folder: str

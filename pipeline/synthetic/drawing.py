@@ -226,10 +226,6 @@ def _permuted(numbers: np.ndarray, line: tuple[int, int, int]) -> np.ndarray:
 class RandomGraph:
     """A graph of Chung and Lu whose degrees are exact: a permutation pairs the ends of edges of both sides.
 
-    Parameters
-    ----------
-    graph : Wanted
-
     Attributes
     ----------
     planted : dict of str to list of ndarray of int64

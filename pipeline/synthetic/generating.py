@@ -156,14 +156,7 @@ def generate(
 
 @dataclass(frozen=True)
 class Estimate:
-    """What generating a graph would take, about.
-
-    Parameters
-    ----------
-    edges, parts, disk_bytes, memory_bytes : int
-    seconds : float
-    threads : int
-    """
+    """What generating a graph would take, about."""
 
     edges: int
     parts: int

@@ -29,12 +29,8 @@ class Wanted:
 
     Parameters
     ----------
-    n_left, n_right, edges, seed : int
     left_exponent, right_exponent, noise : str
         Decimal numbers.
-    max_left_degree, max_right_degree : int or None
-    plant : tuple of (int, int)
-    labels : Labels
     """
 
     n_left: int

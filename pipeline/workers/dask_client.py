@@ -123,7 +123,6 @@ def check_environment(client: distributed.Client, address: str, platform: Platfo
 
     Parameters
     ----------
-    client : distributed.Client
     address : str
         Address of the scheduler, for errors.
     platform : Platform

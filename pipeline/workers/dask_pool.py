@@ -62,7 +62,6 @@ class DaskPool(Pool):
 
     Parameters
     ----------
-    client : distributed.Client
     cluster : distributed.LocalCluster or None
         The pool owns it and closes it. None if the workers belong to somebody else.
     name : str

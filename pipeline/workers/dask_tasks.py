@@ -40,7 +40,6 @@ class DaskTasks:
 
     Parameters
     ----------
-    client : distributed.Client
     fatal_errors : frozenset of str
         Names of the exceptions after which a process cannot go on; see `pipeline.workers.serving.guarded`.
     name_of : callable

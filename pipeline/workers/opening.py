@@ -202,7 +202,6 @@ def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Po
 
     Parameters
     ----------
-    options : WorkerOptions
     platform : Platform
         What the engine of a worker runs on.
 
@@ -267,7 +266,6 @@ def are_faster(n_vertices: int, pool: Pool, platform: Platform, on_device: bool)
     ----------
     n_vertices : int
         Vertices of both sides of the graph whose rows are read.
-    pool : Pool
     platform : Platform
         What the engine of the pool runs on.
     on_device : bool

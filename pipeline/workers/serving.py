@@ -55,7 +55,6 @@ def serve(
 
     Parameters
     ----------
-    pipe : Connection
     device, sharing, tasks, fatal_errors, get_ready
         See `pipeline.workers.processes.Process`.
     """

@@ -245,7 +245,7 @@ def test_a_damaged_record_of_a_complete_run_is_made_anew(out: Path, name: str) -
     )
     for damage in damages:
         damage(out / name)
-        with pytest.raises(BicliqueError, match=f"{out / name} .*mend it with: bicliques resume {out}$"):
+        with pytest.raises(BicliqueError, match=f"{out / name} .*mend it with: bicliques.resume\\({str(out)!r}\\)$"):
             status(out)
         mended(out, report=True)
     if name == "steps/mine.json":

@@ -163,7 +163,7 @@ def test_a_file_of_an_earlier_step_is_made_again(
     out = stopped(tmp_path)
     damage_file(out / name, how)
     if name.startswith(("graph", "plan")):
-        with pytest.raises(IncompleteError, match=f"{name} is missing or damaged; mend it with: bicliques resume"):
+        with pytest.raises(IncompleteError, match=f"{name} is missing or damaged; mend it with: bicliques.resume"):
             steps.mine(out, progress=False)
     check_resumed(out)
     assert f"{out / name} is missing or damaged; step" in caplog.text

@@ -207,7 +207,7 @@ def test_a_damaged_step_is_done_again(
         data = json.loads(text)
         key = next(key for key in ("n_left", "merged_left", "n_roots", "sessions") if key in data)
         file.write_text(json.dumps({name: value for name, value in data.items() if name != "crc32"} | {key: 10**20}))
-    with pytest.raises(IncompleteError, match=f"{file} .*mend it with: bicliques resume {out}$"):
+    with pytest.raises(IncompleteError, match=f"{file} .*mend it with: bicliques.resume\\({str(out)!r}\\)$"):
         RunFolder(out).facts(file.stem)
     resumed(out)
     assert bq.status(out).state == "complete"
@@ -340,7 +340,7 @@ def test_odd_counts_by_size_are_refused(n_left: Any) -> None:
 
 
 def test_a_value_that_no_user_could_choose_is_refused() -> None:
-    with pytest.raises(IncompleteError, match="--max-results must be at least 1, not 0"):
+    with pytest.raises(IncompleteError, match="max_results must be at least 1, not 0"):
         read_as(RunLimits, {"max_results": 0}, "limits")
     with pytest.raises(IncompleteError, match=r"options\.search\.mode is 'all', not one of count, fingerprint, list"):
         RunOptions.from_json(RunOptions(source="x").to_json() | {"search": vars(Search()) | {"mode": "all"}})

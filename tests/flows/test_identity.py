@@ -155,7 +155,7 @@ def test_a_run_whose_record_of_its_input_is_damaged_is_gone_on_with(day, damage)
     facts = read_json(record)
     record.write_bytes(damage)
     assert folder_for(day, asked(day), True) == folder_for(day, asked(day), False) == day
-    with pytest.raises(IncompleteError, match=r"ingest\.json .*; mend it with: bicliques resume"):
+    with pytest.raises(IncompleteError, match=r"ingest\.json .*; mend it with: bicliques.resume"):
         RunFolder(day).facts("ingest")
     assert steps.ingest(day, progress=False)["digest"] == facts["digest"], "going on mends it"
     record.write_bytes(damage)

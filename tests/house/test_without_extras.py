@@ -150,7 +150,7 @@ except Exception as error:
     assert without(["cupy", "dask_cuda", "pylibcudf"], program, tmp_path) == [
         f"CuPy is not installed {remedy}",
         f"None pylibcudf cannot be imported {remedy}",
-        f"workers on GPUs need dask-cuda, but dask_cuda is not installed {remedy}; --workers 0 uses one GPU without it",
+        f"workers on GPUs need dask-cuda, but dask_cuda is not installed {remedy}; workers=0 uses one GPU without it",
     ]
 
 
@@ -180,7 +180,7 @@ def test_all_is_every_extra_for_a_machine_without_a_gpu():
     extras = PROJECT["optional-dependencies"]
     [line] = extras["all"]
     assert Requirement(line).extras == extras.keys() - {"all", "dev", "docs", "gpu", "nvrtc"}
-    # Bokeh alone is not in the environment of `make demo`, where nobody looks at the pages of Dask
+    # Bokeh alone is not in the environment of `make test`, where nobody looks at the pages of Dask
     own = [Requirement(line).extras for line in extras["dev"] if Requirement(line).name == PROJECT["name"]]
     assert set().union(*own) >= Requirement(line).extras - {"dashboard"}
 

@@ -74,5 +74,5 @@ def test_the_job_of_all_sizes_takes_no_thresholds():
         Search("list", pq="all"),
         Search("count", pq="all", per_vertex=True),
     ):
-        with pytest.raises(InputError, match="--pq counts"):
+        with pytest.raises(InputError, match="pq counts"):
             job_of(wrong)

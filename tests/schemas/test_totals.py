@@ -119,7 +119,7 @@ def test_the_job_of_a_search():
     with pytest.raises(InputError, match="leave one of both out"):
         job_of(Search(largest=3, per_vertex=True))
     assert [job_of(Search(mode)).rows for mode in ("count", "fingerprint", "list")] == ["none", "none", "slices"]
-    with pytest.raises(InputError, match="leave --count-only and --sizes out"):
+    with pytest.raises(InputError, match="leave count_only and sizes out"):
         job_of(Search("count", largest=3))
     with pytest.raises(InputError, match="top must be at least 1"):
         RunOptions(source="x", search=Search(largest=0))

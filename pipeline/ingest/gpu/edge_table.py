@@ -79,7 +79,6 @@ class DeviceEdgeTable:
 
     Parameters
     ----------
-    arrays : Arrays
     integers : (DataType, DataType)
         See `pipeline.ingest.readers.base.EdgeStream`.
     capacity : int

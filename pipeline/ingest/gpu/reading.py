@@ -35,8 +35,6 @@ def device_batches(stream: EdgeStream, arrays: Arrays, most: int = ROWS) -> Iter
 
     Parameters
     ----------
-    stream : EdgeStream
-    arrays : Arrays
     most : int
         Most edges of a batch, about.
 

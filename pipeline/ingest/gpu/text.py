@@ -38,8 +38,6 @@ class _Shape:
 
     Parameters
     ----------
-    delimiter : str
-    n_columns : int
     labels : (int, int)
         Columns of the labels.
     special : bytes
@@ -189,8 +187,6 @@ def text_batches(stream: TextStream, arrays: Arrays, most: int) -> Iterator[tupl
 
     Parameters
     ----------
-    stream : TextStream
-    arrays : Arrays
     most : int
         Bytes of a block that the device has room for.
 

@@ -64,7 +64,6 @@ class Listing:
     ----------
     title : str
         In words, without secrets.
-    files : tuple of RemoteFile
     is_one : bool
         Whether the URL is that of a file.
     """

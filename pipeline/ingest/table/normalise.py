@@ -77,7 +77,6 @@ def distinct(column: np.ndarray, threads: int) -> np.ndarray:
     ----------
     column : ndarray of int32
         Integers from 0.
-    threads : int
     """
     most = max(_on_pieces(lambda piece: int(piece.max()), column, threads), default=-1)
     if most < max(SMALL, len(column)):

@@ -232,7 +232,6 @@ def _cuts(labels: pa.Array, ordered: Sequence[np.ndarray]) -> list[list[int]]:
 
     Parameters
     ----------
-    labels : Array of large_binary
     ordered : sequence of ndarray
         Lists of positions in `labels`, each in the order of its labels. There are as many pieces as lists.
     """

@@ -46,7 +46,6 @@ class Before:
         Whether both have read the same input.
     same_bicliques : bool
         Whether both have found the same bicliques, which then have nothing to show.
-    changes : tuple of Change
     difference : Difference or None
         What is gone and new, if that was found out, as it is for a run on a schedule.
     largest_new : Table or None
@@ -68,8 +67,6 @@ def before(run: RunFolder, manifest: Manifest, sizes: SizeCounts | None, names: 
 
     Parameters
     ----------
-    run : RunFolder
-    manifest : Manifest
     sizes : SizeCounts or None
         Number of bicliques of each size. None if that is not known.
     names : dict of str to str

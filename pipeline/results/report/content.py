@@ -50,7 +50,6 @@ class Content:
 
     Parameters
     ----------
-    status : Status
     listing : bool
         Whether the run lists its bicliques, or only counts.
     names : dict of str to str
@@ -73,7 +72,6 @@ class Content:
         For each side, at position k the number of vertices with k neighbours.
     steps : tuple of (str, float)
         Name and seconds of each step.
-    timeline : Timeline
     before : Before or None
         The run before, and what has changed since. None if there is none, or this run is not complete.
     communities : Communities or None

@@ -316,7 +316,6 @@ def packed(listed: Listed, more: dict[str, Any], room: int) -> Markup:
 
     Parameters
     ----------
-    listed : Listed
     more : dict
         Other entries of the object.
     room : int

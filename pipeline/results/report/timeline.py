@@ -45,8 +45,6 @@ class Lane:
 
     Parameters
     ----------
-    worker : str
-    blocks : tuple of Block
     busy_share : float
         0 to 1. In each session the worker's time goes from the beginning of its first slice to the end of the session.
     """
@@ -71,7 +69,6 @@ class Timeline:
 
     Parameters
     ----------
-    sessions : tuple of Stretch
     lanes : tuple of Lane
         The busiest worker first.
     """
@@ -90,7 +87,6 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[Session], most_l
 
     Parameters
     ----------
-    entries : sequence of LedgerEntry
     sessions : sequence of dict
         `pipeline.run.session.sessions`. A slice belongs to the last session that began before it.
     most_lanes : int

@@ -71,7 +71,7 @@ def test_it_is_the_difference_of_sets(
 
 @pytest.mark.parametrize(("old", "new"), [([5, 5], []), ([], [5, 5]), ([5, 5], [5]), ([5], [5, 5]), ([5, 5], [5, 5])])
 def test_a_row_that_a_run_has_twice_is_an_error(tmp_path: Path, old: list[int], new: list[int]) -> None:
-    with pytest.raises(IncompleteError, match=r"the row with id 5 is in one of the runs twice; .* bicliques verify"):
+    with pytest.raises(IncompleteError, match=r"the row with id 5 is in one of the runs twice; .* bicliques.verify"):
         changed(tmp_path / "a", [(k, 7) for k in old], [(k, 7) for k in new])
 
 

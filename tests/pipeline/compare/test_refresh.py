@@ -18,7 +18,9 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.api import refreshing
-from bicliques.pipeline.compare import taking_over
+from bicliques.pipeline.compare import diffing
+from bicliques.pipeline.compare import refreshed as by_parts
+from bicliques.pipeline.compare.some_ids import Ids
 from bicliques.pipeline.output import part_writer, stretch
 from bicliques.pipeline.process import startup
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -320,7 +322,7 @@ def test_a_run_that_lacks_a_biclique_is_not_the_base_of_another(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     was = night(tmp_path / "was", WAS)
-    monkeypatch.setattr(taking_over._Gone, "among", lambda self, ids: np.zeros(len(ids), np.bool_))
+    monkeypatch.setattr(Ids, "have", lambda self, ids: np.zeros(len(ids), np.bool_))
     with pytest.raises(IncompleteError, match=r"has 0 of the [\d,]+ bicliques that are gone, so it did not have all"):
         refreshed(was, NOW, tmp_path / "now")
     assert not list((tmp_path / "now" / "ledger").iterdir())
@@ -405,3 +407,41 @@ def test_a_kill_leaves_yesterday_whole_and_today_to_go_on_with(tmp_path: Path, s
     for path in (tmp_path / "now", copy) if can_resume else (tmp_path / "now",):
         assert bq.verify(path, progress=False).count == len(expected)
         assert not (path / "pending").exists()
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("ids", ["labels", "dense"])
+def test_a_refreshed_run_and_the_one_before_differ_in_what_all_rows_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: str
+) -> None:
+    """Ids of parts say the same as hashes of the members of all rows, which are not read then."""
+    in_small_parts(monkeypatch)
+    rng = np.random.default_rng(11)
+    graphs = [(WAS, NOW), (NOW, WAS), *(two(rng) for _ in range(examples(6)))]
+    for k, (was, now) in enumerate(graphs):
+        if not was or not now:
+            continue
+        old, new = tmp_path / f"{k}", tmp_path / f"{k} now"
+        night(old, was, ids=ids)
+        parent = refreshed(old, now, new).manifest.parent
+        if parent is None or parent.gone == parent.count:  # no part was taken over
+            continue
+        found = []
+        for name, stand_in in (("Partition", None), ("follows", lambda both: False)):  # neither way needs the other
+            with monkeypatch.context() as patch:
+                patch.setattr(diffing, name, stand_in)
+                changes = bq.diff(old, new, tmp_path / f"{k} {name}", progress=False)
+            tables = [own.to_arrow().sort_by("id") for own in (changes.gone, changes.new)]
+            found.append([*tables, *changes.vertices.values()])
+        assert all(one.equals(other) for one, other in zip(*found, strict=True))
+
+
+@pytest.mark.usefixtures("always")
+def test_ids_of_a_refreshed_run_that_were_changed_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    night(tmp_path / "old", WAS)
+    refreshed(tmp_path / "old", NOW, tmp_path / "new")
+    ids_of = by_parts._ids
+    monkeypatch.setattr(by_parts, "_ids", lambda own, number: ids_of(own, number) ^ np.uint64(number == 0))
+    with pytest.raises(IncompleteError, match="rows with fingerprint"):
+        bq.diff(tmp_path / "old", tmp_path / "new", tmp_path / "changes", progress=False)
+    assert not (tmp_path / "changes").exists()

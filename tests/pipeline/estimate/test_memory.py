@@ -111,7 +111,7 @@ def test_what_is_kept_of_the_roots_is_told_once_for_each_who_deals(tmp_path, sea
     assert alone.weights == shared.weights == sum(arrays.values()) > 0
     assert shared.worker - alone.worker == alone.weights
     assert alone.total(0) == alone.shared + alone.worker + alone.weights
-    assert alone.total(4) == alone.shared + 4 * alone.worker + alone.process + alone.weights
+    assert alone.total(4) == alone.shared + 4 * alone.worker + alone.process + alone.writing + alone.weights
 
 
 def arrays_in(values: Iterable[object]) -> Iterator[np.ndarray]:

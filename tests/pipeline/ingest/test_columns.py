@@ -189,13 +189,13 @@ def test_parts_with_other_metadata_are_read(tmp_path: Path) -> None:
     [
         (
             ("rating", "user", "item"),
-            "'rating' and 'user', but 'user' and 'item' look like .*; give --left user --right",
+            "'rating' and 'user', but 'user' and 'item' look like .*; give left='user', right",
         ),
-        (("date", "price", "Customer_ID", "ProductId"), "give --left Customer_ID --right ProductId, or --left date"),
+        (("date", "price", "Customer_ID", "ProductId"), "give left='Customer_ID', right='ProductId', or left='date'"),
         (("n", "from", "to"), "'from' and 'to' look like the two sides"),
         (
             ("n", "movie id", "user id"),
-            "'user id' and 'movie id' look .* --left 'user id' --right 'movie id', or --left n",
+            "'user id' and 'movie id' look .* left='user id', right='movie id', or left='n'",
         ),
         (("user", "n", "item"), "'user' and 'n', but 'user' and 'item' look"),
     ],
@@ -223,10 +223,10 @@ def test_the_first_two_columns_are_read_where_no_other_pair_is_known(store: Any,
 
 def test_columns_that_no_option_can_name_are_given_by_position() -> None:
     table = pa.table([[1], [2], [3], [4]], names=["n", "user", "item", "user"])
-    with pytest.raises(InputError, match=r"give --left 1 --right item, or --left n --right 1 for the first two$"):
+    with pytest.raises(InputError, match=r"give left=1, right='item', or left='n', right=1 for the first two$"):
         open_source(table, IngestOptions())
     frame = pd.DataFrame([[1, 2, 3, 4]], columns=[0, "0", "user", "item"])
-    with pytest.raises(InputError, match=r"or --left 0 --right 1 for the first two$"):
+    with pytest.raises(InputError, match=r"or left=0, right=1 for the first two$"):
         open_source(frame, IngestOptions())
 
 

@@ -285,7 +285,7 @@ def test_a_gpu_reads_large_files_if_there_is_one(
     assert choose("auto", 4) == (arrays, "gpu")
     monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: "no CUDA device answers")
     assert choose("auto", 4) == (None, "cpu: no CUDA device answers")
-    with pytest.raises(ResourceError, match=r"cannot be read on a GPU: no CUDA device answers; choose --ingest-on cpu"):
+    with pytest.raises(ResourceError, match=r"cannot be read on a GPU: no CUDA device answers; choose ingest_on='cpu'"):
         choose("gpu", 4)
     with pytest.raises(InputError, match="auto, cpu or gpu"):
         choose("tpu", 4)  # type: ignore[arg-type]
@@ -312,7 +312,7 @@ def test_a_device_without_memory_for_the_edges_gives_a_sentence(
         folder.mkdir()
         with monkeypatch.context() as patch:
             patch.setattr(HostArrays, method, none_left)
-            with pytest.raises(ResourceError, match=r"too little memory to read .*x.el.*choose --ingest-on cpu"):
+            with pytest.raises(ResourceError, match=r"too little memory to read .*x.el.*choose ingest_on='cpu'"):
                 ingest(tmp_path / "x.el", IngestOptions(), folder, "gpu")
         assert list(folder.iterdir()) == []
 

@@ -18,9 +18,8 @@ import pytest
 import scipy.io
 
 import bicliques as bq
-from bicliques.pipeline.api.counting import count as count_in_room
 from bicliques.pipeline.cli.main import main
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, Voice, speaking
 from tests.pipeline.ingest.advice import Advice, advised
 from tests.pipeline.ingest.dialect_graphs import number_of_bicliques
 
@@ -103,12 +102,13 @@ def frames() -> list[Any]:
     ]
 
 
-def counted(source: Any, options: dict[str, Any], count: Callable[..., bq.Count] = bq.count) -> int | str:
-    """The count, or the sentence of a refusal. That of a `count` in the room has the words of the command line."""
+def counted(source: Any, options: dict[str, Any], voice: Voice = "python") -> int | str:
+    """The count, or the sentence of a refusal."""
     try:
-        return count(source, engine="cpu", progress=False, **options).count
+        return bq.count(source, engine="cpu", progress=False, **options).count
     except InputError as error:
-        return str(error)
+        with speaking(voice):
+            return str(error)
 
 
 def followed(advice: Advice, source: Any, options: dict[str, Any], folder: Path) -> int | str:
@@ -140,14 +140,14 @@ def assert_right(
     folder: Path,
     leads: bool = True,
     other: int | None = None,
-    count: Callable[..., bq.Count] = bq.count,
+    voice: Voice = "python",
 ) -> None:
     """The right count; or a refusal of which no advice gives another count, and some advice the right one.
 
     The advice may be a choice that the user has to make, "--header or --no-header", or with an "if" each.
     `other` is the count of a second reading, which the refusal may offer, too.
     """
-    found = counted(source, options, count)
+    found = counted(source, options, voice)
     if isinstance(found, int):
         assert found == right
         return
@@ -167,13 +167,13 @@ def ids(cases: Iterable[tuple[str, str, dict[str, Any], int]]) -> list[str]:
     return [f"{name} {' '.join(f'{key}={value}' for key, value in said.items())}".strip() for name, _, said, _ in cases]
 
 
-@pytest.mark.parametrize("count", [count_in_room, bq.count], ids=["command", "python"])
+@pytest.mark.parametrize("voice", ["shell", "python"])
 @pytest.mark.parametrize(("name", "text", "options", "right"), FILES, ids=ids(FILES))
-def test_file_is_read_as_meant_or_its_advice_leads_there(name, text, options, right, count, tmp_path):
+def test_file_is_read_as_meant_or_its_advice_leads_there(name, text, options, right, voice, tmp_path):
     (tmp_path / name).write_text(text)
     # two numbers between commas may also be an edge
     other = number_of_bicliques([("1", "2"), ("2", "3")]) if name == "shop.dat" else None
-    assert_right(tmp_path / name, options, right, tmp_path, other=other, count=count)
+    assert_right(tmp_path / name, options, right, tmp_path, other=other, voice=voice)
 
 
 @pytest.mark.parametrize(("frame", "options", "right"), frames())
@@ -188,7 +188,7 @@ def test_edge_without_a_header_is_not_dropped_as_a_comment(tmp_path):
 
 def test_neighbours_are_not_read_as_weights(tmp_path):
     (tmp_path / "lists.edgelist").write_text(LISTS)
-    assert_right(tmp_path / "lists.edgelist", {}, 3, tmp_path, leads=False, count=count_in_room)
+    assert_right(tmp_path / "lists.edgelist", {}, 3, tmp_path, leads=False, voice="shell")
 
 
 def test_index_in_parquet_is_the_left_side(tmp_path):
@@ -215,7 +215,7 @@ def test_zip_is_named_and_its_advice_leads_on(options, tmp_path):
     path = tmp_path / "edges.csv.zip"
     path.write_bytes(packed.getvalue())
     assert "zip" in str(counted(path, options)).lower().replace(path.name, "")
-    assert_right(path, options, 1, tmp_path, count=count_in_room)
+    assert_right(path, options, 1, tmp_path, voice="shell")
 
 
 def test_nan_in_matrix_market_is_what_it_is_in_scipy(tmp_path):

@@ -98,7 +98,7 @@ def test_a_transaction_that_is_read_in_parts_is_refused_for_one_bad_item(
     items = " ".join(map(str, range(1000, 1100)))
     for line in (f"x {items}", f"{items} x {items}", f"{items} x"):
         (tmp_path / "x.dat").write_text(f"1 x\n{line}\n3 4\n")
-        sentence = r"x\.dat, line 2: the right label 'x' is not a plain .*--label-type string$"
+        sentence = r"x\.dat, line 2: the right label 'x' is not a plain .*label_type='string'$"
         with pytest.raises(InputError, match=sentence):
             batches_of(tmp_path / "x.dat", skip_bad_lines=True)
     (tmp_path / "x.dat").write_text(f"1 x\n{items} x")

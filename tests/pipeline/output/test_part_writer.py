@@ -182,7 +182,7 @@ def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(tmp_path, mon
     out(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
     out(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
     with pytest.raises(
-        ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with --ids dense"
+        ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with ids='dense'"
     ):
         out.close()
     out.discard()

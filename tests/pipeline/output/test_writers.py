@@ -39,7 +39,7 @@ def test_a_gpu_writes_unless_the_cpu_was_asked_for(tmp_path, where, kind):
 def test_without_cudf_the_host_writes_unless_the_gpu_was_asked_for(tmp_path, monkeypatch):
     monkeypatch.setattr(writers, "why_no_cudf", lambda: "pylibcudf cannot be imported (pip install 'bicliques[gpu]')")
     assert isinstance(open_writer(tmp_path, 0, None, CUDA), ParallelWriter)
-    with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose --write-on cpu"):
+    with pytest.raises(ResourceError, match=r"cuDF cannot write the bicliques: pylibcudf .*; choose write_on='cpu'"):
         open_writer(tmp_path, 0, None, CUDA, "gpu")
 
 

@@ -33,6 +33,17 @@ def run(tmp_path, monkeypatch):
     return RunFolder(tmp_path / "out"), edges
 
 
+@pytest.mark.parametrize("at_once", [1, 7, 40, 41])
+def test_rows_that_are_decoded_together_do_not_change_what_is_read(run, at_once):
+    opened = Run(run[0])
+    for path in run[0].bicliques.glob("*.parquet"):
+        whole, some = (list(read_back.read_part(path, opened.tables, None, n)) for n in (1 << 31, at_once))
+        assert len(whole) == len(some) > 1
+        for one, other in zip(whole, some, strict=True):
+            assert one.to_pairs() == other.to_pairs()
+            assert one.ids.tolist() == other.ids.tolist()
+
+
 def test_pieces_are_all_row_groups_once(run, monkeypatch):
     folder, edges = run
     assert manifest_pair(folder.path) == answer(edges)

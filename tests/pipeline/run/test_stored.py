@@ -407,5 +407,5 @@ def test_what_cannot_be_an_address(machines: Machines, source: Path, monkeypatch
 def test_another_run_is_not_written_over(machines: Machines, source: Path) -> None:
     begun(machines, source)
     machines.change()
-    with pytest.raises(InputError, match=r"holds a run without --min-left|name another output folder"):
+    with pytest.raises(InputError, match=r"holds a run without min_left|name another output folder"):
         bq.mine(source, machines.url, min_left=2, progress=False)

@@ -66,7 +66,7 @@ NO_ANSWER = (
     ("error", "kind", "words"),
     [
         (OSError(NO_ANSWER), ResourceError, r"\(When reading .*\); check the connection and the credentials"),
-        (FileNotFoundError("gone"), IncompleteError, r"\(it is missing\); mend it with: bicliques resume"),
+        (FileNotFoundError("gone"), IncompleteError, r"\(it is missing\); mend it with: bicliques\.resume"),
         (pa.ArrowInvalid("bad magic bytes"), IncompleteError, r"\(bad magic bytes\); .* remove it from the store"),
         (OSError("could not verify page"), IncompleteError, r"\(could not verify page\); .* remove it from the store"),
     ],

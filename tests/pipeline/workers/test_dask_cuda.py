@@ -215,12 +215,12 @@ def test_options_decide_on_which_gpus_slices_begin_and_go_on(
 @pytest.mark.parametrize(
     ("make", "visible", "error", "words"),
     [
-        (lambda: choose_devices(None, None), "", ResourceError, "no GPU is visible; choose --engine cpu"),
+        (lambda: choose_devices(None, None), "", ResourceError, "no GPU is visible; choose engine='cpu'"),
         (
             lambda: choose_devices([2], None),
             "0,1",
             InputError,
-            "there is no GPU 2 here, GPUs 0 to 1; correct --devices",
+            "there is no GPU 2 here, GPUs 0 to 1; correct devices",
         ),
         (lambda: choose_devices([1], None), "0", InputError, "there is no GPU 1 here, GPU 0 only"),
         (lambda: choose_devices([1, 1], None), "0,1", InputError, "named twice"),

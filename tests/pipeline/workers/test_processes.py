@@ -277,7 +277,7 @@ def test_tasks_wait_while_the_only_process_is_replaced(tmp_path: Path) -> None:
 def test_a_process_that_cannot_get_ready_fails_the_run_in_a_sentence() -> None:
     with opened("01", get_ready=partial(os._exit, 3)) as pool, pytest.raises(ResourceError) as raised:
         until(lambda: pool.wait(0.01))
-    assert "of GPU 1 ended while it got ready, with exit code 3; try --workers 0" in str(raised.value)
+    assert "of GPU 1 ended while it got ready, with exit code 3; try workers=0" in str(raised.value)
 
 
 def test_the_end_does_not_wait_for_slices_nor_for_processes_on_their_way(tmp_path: Path) -> None:
