@@ -262,8 +262,9 @@ def verify_run(
     check_cover(ledger)
     bound = None
     if run.is_in_bands:
+        withdraw = f"delete {path / MANIFEST_FILE}, and prove the run again with: {how_to_resume(path)}"
         if certify(run, ledger) != manifest.certificate or ledger.total.fingerprint != manifest.fingerprint:
-            raise IncompleteError(f"the certificate of {path} is not that of its ledger; {_withdraw(path)}")
+            raise IncompleteError(f"the certificate of {path} is not that of its ledger; {withdraw}")
         bound = ledger.total
     on_progress = to_callback(progress)
     drawn = None
@@ -338,10 +339,6 @@ def _of_the_largest(
         return [*certain, words], []
     part = f"{counted.done:,} of {counted.corners:,} ranges of sizes were counted in {seconds:g} seconds"
     return certain, [f"{words}; {part}, and for the others this rests on the ledger"]
-
-
-def _withdraw(path: Path) -> str:
-    return f"delete {path / MANIFEST_FILE}, and prove the run again with: {how_to_resume(path)}"
 
 
 class _Piece(NamedTuple):

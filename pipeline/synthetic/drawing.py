@@ -279,21 +279,8 @@ class RandomGraph:
         indptr = begins_of(degrees + np.diff(stays))
         most = int((degrees + np.diff(starts)).max(initial=1))
         table, right = np.empty(max(1 << (2 * most - 1).bit_length(), 4), VERTEX), np.empty(int(indptr[-1]), VERTEX)
-        own = numbers, stubs, degrees
-        n_right = self.graph.n_right
-        draw(
-            self._rows_key,
-            self._keys,
-            self._grid,
-            own,
-            planted,
-            self._classes,
-            self._shift,
-            n_right,
-            table,
-            indptr,
-            right,
-        )
+        of, own = (self._rows_key, self._keys, self._grid), (numbers, stubs, degrees)
+        draw(*of, own, planted, self._classes, self._shift, self.graph.n_right, table, indptr, right)
         labels = np.empty_like(right), np.empty_like(right)
         total = label_edges(numbers, indptr, right, self._labels["left"], self._labels["right"], *labels)
         return Drawn(*labels, total % 2**64, int(np.diff(indptr).max()), right)
