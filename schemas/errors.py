@@ -41,6 +41,7 @@ def spoken(sentence: str) -> str:
     """A sentence in the words of this process. All are written in those of the shell, and stored so."""
     if _voice == "shell":
         return sentence
+    # by name, because schemas import from no room above them
     return str(import_module("bicliques.pipeline.api.python_words").in_python(sentence))
 
 
