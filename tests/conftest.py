@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,6 +119,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = {*map(id, left_out)}
         items[:] = [item for item in items if id(item) not in gone]
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Generator[Any, None, None]:
+    """A `tests.support.bucket.Bucket`, for tests that ask for one; importing its server takes a while."""
+    from tests.support.bucket import bucket_of_moto
+
+    with bucket_of_moto(monkeypatch) as there:
+        yield there
+
+
+@pytest.fixture
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Any, None, None]:
+    """`tests.support.stored.Machines`, the first of which knows nothing yet."""
+    from tests.support.stored import machines_with_a_bucket
+
+    with machines_with_a_bucket(tmp_path, monkeypatch) as there:
+        yield there
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -24,13 +24,7 @@ from bicliques.schemas.records import with_checksum
 #: Sets the title of a terminal, clears it with a control of eight bits, turns the direction of text, and begins a line.
 ODD = "\x1b]0;title\x07\x9b2J\u202e\nstate: complete"
 SHOWN = r"\x1b]0;title\x07\x9b2J\u202e\nstate: complete"
-RECORDS = (
-    "options.json",
-    "manifest.json",
-    "steps/ingest.json",
-    "steps/build.json",
-    "steps/mine.json",
-)
+RECORDS = ("options.json", "manifest.json", "steps/ingest.json", "steps/build.json", "steps/mine.json")
 
 
 @pytest.fixture(scope="module")

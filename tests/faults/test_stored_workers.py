@@ -98,12 +98,7 @@ def test_a_worker_is_killed_when_a_part_is_put(machines, tmp_path, cluster, at, 
 
 @pytest.mark.parametrize(
     ("kind", "at", "before"),
-    [
-        ("ledger", 2, True),
-        ("bicliques", 2, False),
-        ("sessions", 3, True),
-        ("summary", 1, False),
-    ],
+    [("ledger", 2, True), ("bicliques", 2, False), ("sessions", 3, True), ("summary", 1, False)],
 )
 def test_the_driver_is_killed_while_workers_put_parts(machines, tmp_path, cluster, kind, at, before):
     """Another driver goes on with the same workers, and then nothing is missing and nothing there twice."""

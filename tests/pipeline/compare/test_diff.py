@@ -132,7 +132,7 @@ def test_files_have_the_layout_of_parts(tmp_path: Path, monkeypatch: pytest.Monk
     assert first == sorted(first, reverse=True)
     assert found.gone.top(3, "left")["n_left"][0].as_py() == found.gone.to_pandas(["n_left"])["n_left"].max()
     assert {path.name for path in found.path.iterdir()} == {
-        *("gone.parquet", "new.parquet", "vertices_left.parquet", "vertices_right.parquet", "diff.json"),
+        *("gone.parquet", "new.parquet", "vertices_left.parquet", "vertices_right.parquet", "diff.json")
     }
 
 

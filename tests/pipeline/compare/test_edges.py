@@ -175,13 +175,9 @@ def test_another_program_found_the_same_changes_of_debian_tags(tmp_path, modulus
 
 def test_what_cannot_be_compared_is_refused_in_a_sentence(tmp_path: Path) -> None:
     edges = [(1, 1), (1, 2)]
-    run = night(tmp_path / "run", set(edges), min_left=1)
     bq.largest(edges, tmp_path / "largest", top=1, **QUIET)
     for arguments, options, sentence in (
-        ((edges, None), {}, "name either the new edge list, or the edges that come and go"),
         ((edges, edges), {"added": edges}, "name either the new edge list"),
-        ((run, edges), {"min_left": 2}, "is a run, whose options hold; leave min_left out"),
-        ((run, run), {"max_right": 2}, "are runs, whose options hold; leave max_right out"),
         ((tmp_path / "largest", edges), {}, "holds only the largest bicliques"),
         ((edges, [("a", 1)]), {}, "the left labels are integers in .* and text in"),
     ):

@@ -347,8 +347,7 @@ def test_too_many_labels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("label_type", "kinds"),
-    [("auto", (INTEGER, TEXT)), ("int", (INTEGER, INTEGER)), ("string", (TEXT, TEXT))],
+    ("label_type", "kinds"), [("auto", (INTEGER, TEXT)), ("int", (INTEGER, INTEGER)), ("string", (TEXT, TEXT))]
 )
 def test_the_kinds_of_labels_follow_the_option(label_type: Any, kinds: tuple[pa.DataType, pa.DataType]) -> None:
     names = ["user", "item"]

@@ -293,11 +293,7 @@ def test_a_device_without_memory_for_the_edges_gives_a_sentence(tmp_path, arrays
 
 @pytest.mark.parametrize("method", ["unique", "write_edges"])
 def test_without_memory_on_a_device_that_nobody_asked_for_the_host_reads_and_says_so(
-    tmp_path: Path,
-    arrays: HostArrays,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    method: str,
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
     """A bad line is counted once, although the text is read twice."""
     tried, released, kept = [], [], []

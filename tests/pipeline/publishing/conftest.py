@@ -11,7 +11,7 @@ import fsspec
 import pytest
 
 from bicliques.pipeline.publishing import place
-from tests.support.bucket import Bucket, bucket_of_moto, impatient_file_system
+from tests.support.bucket import Bucket, impatient_file_system
 from tests.support.published import files_below, run_in_parts
 
 
@@ -34,12 +34,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of nearly the same graph."""
     return run_in_parts(tmp_path_factory.mktemp("publishing") / "other", less=5)
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with bucket_of_moto(monkeypatch) as there:
-        yield there
 
 
 @pytest.fixture

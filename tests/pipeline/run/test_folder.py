@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ from bicliques.kernels.graph.prepare import prepare
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.run.files import disk_errors, read_json, write_json
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.lock import locked
 from bicliques.pipeline.run.new_run import new_run
 from bicliques.pipeline.run.progress import Progress, line, size, to_callback
 from bicliques.pipeline.run.session import sessions
@@ -81,24 +78,6 @@ def test_a_run_stands_for_the_day_in_the_name_of_its_folder(tmp_path: Path, name
     moved = (tmp_path / name).rename(tmp_path / "moved")
     assert RunFolder(moved).origin() == origin
     assert origin.moment.startswith(day or origin.created[:10])
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"ids": "names"}, "ids must be labels or dense"),
-        ({"build": BuildOptions(root_side="top")}, "root side must be auto, left or right"),  # type: ignore[arg-type]
-        ({"build": BuildOptions(order="size")}, "order must be degree"),  # type: ignore[arg-type]
-        ({"search": Search(min_right=0)}, "min_right must be at least 1, not 0"),
-        ({"search": Search(min_left=1.5)}, r"min_left must be a whole number \(int\), not 1.5 \(float\)"),  # type: ignore[arg-type]
-        ({"search": Search(max_right="3")}, r"max_right must be a whole number \(int\), not '3' \(str\)"),  # type: ignore[arg-type]
-        ({"search": Search(min_left=3, max_left=2)}, "max_left is 2, less than min_left, which is 3"),
-    ],
-    ids=str,
-)
-def test_odd_options_are_refused(change: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        RunOptions(source="x", **change)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("limits", [(1.5, None), (True, None), (0, None), (2**63, None), (None, "9"), (None, -1.0)])
@@ -174,43 +153,6 @@ def test_a_disk_error_has_its_own_remedy(tmp_path: Path, number: int, remedy: st
     reason = os.strerror(number)
     with pytest.raises(ResourceError, match=rf"\({reason}\); {remedy}"), disk_errors(tmp_path):
         raise OSError(number, reason)
-
-
-def hold(path: Path, ready: object, done: object) -> None:
-    with locked(path):
-        ready.set()  # type: ignore[attr-defined]
-        done.wait(30)  # type: ignore[attr-defined]
-        os._exit(9)  # dies with the lock in its hands
-
-
-def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    other = context.Process(target=hold, args=(tmp_path / "run.lock", ready, done))
-    other.start()
-    assert ready.wait(30)
-    with (
-        pytest.raises(InputError, match=f"is being worked on by process {other.pid} on"),
-        locked(tmp_path / "run.lock"),
-    ):
-        pass
-    done.set()
-    other.join(30)
-    assert (tmp_path / "run.lock").exists()
-    with locked(tmp_path / "run.lock"):
-        assert json.loads((tmp_path / "run.lock").read_text())["pid"] == os.getpid()
-    assert not (tmp_path / "run.lock").exists()
-
-
-def test_the_lock_of_another_host_is_respected(tmp_path: Path) -> None:
-    file = tmp_path / "run.lock"
-    file.write_text(json.dumps({"pid": 1, "host": socket.gethostname() + "x", "since": "then"}))
-    with pytest.raises(InputError, match="if that process is dead, delete"), locked(file):
-        pass
-    assert file.exists()
-    file.write_text("half a lo")
-    with locked(file):
-        pass
 
 
 def test_json_files_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

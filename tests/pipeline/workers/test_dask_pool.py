@@ -31,7 +31,7 @@ from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.pipeline.workers.pool import Result, WorkerLostError
-from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Search
 from tests.support.own_memory import PROCESS_FILES, OwnMemory
@@ -352,12 +352,3 @@ def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(monkey
     assert pool.cluster.shutdown_on_close is False, "the end of this process does not wait for the workers either"
     pool.cluster.close()
     assert set(psutil.Process().children()) < others
-
-
-def test_a_number_of_workers_and_an_address_exclude_each_other() -> None:
-    with pytest.raises(InputError, match="not both"):
-        WorkerOptions(workers=2, scheduler="tcp://x:1")
-    with pytest.raises(InputError, match="0 or more"):
-        WorkerOptions(workers=-1)
-    with pytest.raises(InputError, match="must be a whole number"):
-        WorkerOptions(workers="2")

@@ -29,8 +29,7 @@ LIMIT_S = 120.0
 
 
 @pytest.mark.parametrize(
-    "words",
-    [pytest.param((), id="nanny"), pytest.param(("--no-nanny",), id="no nanny", marks=pytest.mark.exhaustive)],
+    "words", [pytest.param((), id="nanny"), pytest.param(("--no-nanny",), id="no nanny", marks=pytest.mark.exhaustive)]
 )
 def test_a_worker_that_is_told_to_end_hands_its_slice_back(tmp_path, monkeypatch, words):
     """Both workers hold their first slices. One is told to end; the other one goes on when that one has ended.
