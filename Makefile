@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# what mining on cores needs is installed, and all that tests need
+CORE := $(VENV)/.core
 STAMP := $(VENV)/.installed
 
 # Python keeps each module that it has compiled, whatever the caller's environment says. Otherwise every process compiles all
@@ -14,15 +16,23 @@ unexport PYTHONDONTWRITEBYTECODE
 # trusts whom the machine trusts, as pip does. What is left of an environment that was not finished is cleared first
 environment: $(STAMP)  ## the pinned environment in .venv
 
-$(STAMP): pyproject.toml setup.py constraints.txt
+PINNED = $(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python -c constraints.txt
+
+$(CORE): pyproject.toml setup.py constraints.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v < (3, 15) else \
 		"Python 3.11 to 3.14 is needed, and $(PYTHON) is %d.%d; name another one, as in: make PYTHON=python3.12 demo" % v)'
-	$(PYTHON) -m venv $(if $(wildcard $(STAMP)),,--clear) $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt uv
-	$(BIN)/uv pip install --quiet --system-certs --python $(BIN)/python -c constraints.txt -e '.[dev]'
-	touch $@
+	@echo "making an environment in $(VENV): 13 packages, 0.5 GB"
+	@$(PYTHON) -m venv $(if $(wildcard $(CORE)),,--clear) $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -c constraints.txt uv
+	@$(PINNED) -e .
+	@touch $@
 
-demo: $(STAMP)  ## mine a real graph and show how to read the result
+$(STAMP): $(CORE)
+	@echo "adding what tests and other front doors need to $(VENV): 2 GB"
+	@$(PINNED) -e '.[dev]'
+	@touch $@
+
+demo: $(CORE)  ## mine a real graph and show how to read the result
 	$(BIN)/bicliques demo --output demo-output
 
 # one process more than cores, because tests wait, but not so many that they run out of memory; tests/spread.py says

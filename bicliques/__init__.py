@@ -8,7 +8,7 @@ for left, right in bq.maximal_bicliques("purchases.csv", min_left=3, min_right=3
 results = bq.mine("purchases.csv", "OUT", min_left=3, min_right=3)
 results.head()
 
-Errors of these functions name keywords, where the command line names options (`bicliques.pipeline.api.python_words`). A
+Errors of these functions name keywords, where the command line names options (`bicliques.schemas.errors.spoken`). A
 public name is imported when it is first used, so that ``bicliques --help`` does not wait for the compiler. Nothing else
 is imported here, because Ctrl-C is not handled before the command line is imported (`bicliques.pipeline.cli.main`).
 
@@ -118,10 +118,6 @@ def __getattr__(name: str) -> Any:
 
     with getting_ready():
         value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-        if isinstance(value, type(__getattr__)):
-            from bicliques.pipeline.api.python_words import speaking_python
-
-            value = speaking_python(value)
     globals()[name] = value
     return value
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from prefect.runtime import flow_run
 
 from bicliques.flows.logs import say
-from bicliques.pipeline.api.python_words import in_python
 from bicliques.pipeline.api.same_run import digest_by_name, why_another
 from bicliques.pipeline.proof.verification import verify_run
 from bicliques.pipeline.proof.wholeness import why_not_whole
@@ -23,7 +22,7 @@ from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.series.runs import entries_of, is_run, newest_beside
-from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, spoken
 from bicliques.schemas.options import RunOptions
 
 
@@ -113,23 +112,23 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
     if not runs:
         return named
     last = runs[max(runs)]
+    reason: str | None
     try:
         RunFolder(last).options()
     except BicliqueError as error:
         if not may_be_numbered:
             raise
-        reason: str | None = f"the run in {last} cannot be gone on with ({error})"
+        reason = f"the run in {last} cannot be gone on with ({error})"
     else:
         reason = why_another(RunFolder(last), asked, lambda: digest_by_name(asked))
         if reason is None:
             return last
-        reason = in_python(reason)  # the parameters of the flow have these names
         if not may_be_numbered:
             raise InputError(
                 f"{reason}; name another output folder, or finish that run as it is with: {how_to_resume(last)}"
             )
     new = named.with_name(f"{named.name}.{max([1, *numbered]) + 1}")
-    say(f"{reason}, so a new run begins in {new}")
+    say(f"{spoken(reason)}, so a new run begins in {new}")
     return new
 
 
@@ -161,7 +160,7 @@ def unchanged_in(named: Path, asked: RunOptions, series: str, day: str) -> tuple
         reason = str(error)
     if reason is None:
         return newest.path, days
-    say(f"this night is mined: {in_python(reason)}")
+    say(f"this night is mined: {spoken(reason)}")
     return None
 
 

@@ -35,7 +35,6 @@ from bicliques.flows.publishing import Target
 from bicliques.flows.refusals import check_beside, check_shares, refuse_secrets
 from bicliques.kernels import engines
 from bicliques.pipeline.api.choices import Asked, with_engine
-from bicliques.pipeline.api.python_words import in_python, speaking_python
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.proof.reading import ROWS_WORTH_WORKERS
 from bicliques.pipeline.results.listing import shown
@@ -51,7 +50,7 @@ from bicliques.pipeline.series.pruning import refuse_short_lived
 from bicliques.pipeline.series.runs import is_run
 from bicliques.pipeline.workers.opening import check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import spoken
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.values import at_home
 
@@ -148,11 +147,7 @@ def mine(
     named = driven(Path(fill_in(output, moment)))
     note(named)
     options = given(result, thresholds, limits, search, workers, reading)
-    asked = speaking_python(Asked.of)(
-        fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list"
-    )
-    if changes and asked.options.search.near is not None:
-        raise InputError("runs with missing pairs cannot be compared yet: leave changes or the missing pairs out")
+    asked = Asked.of(fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list")
     path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output) and not stored)
     today, nights = f"{moment:%Y-%m-%d}", None
     if path == named and not is_run(path) and depends_on_moment(output):
@@ -259,7 +254,7 @@ def _state(
     message += f", complete since {since} and left alone" if since else ""
     if (parent := results.manifest.parent) is not None:
         message += f", refreshed from {parent.folder} by {parent.gone:,} gone and {parent.new:,} new"
-    message += f", mined anew, because {in_python(why_mined)}" if why_mined else ""
+    message += f", mined anew, because {spoken(why_mined)}" if why_mined else ""
     if ending.published is not None:
         message += f", published at {ending.published.url}"
         summary["published"] = ending.published.url

@@ -18,7 +18,6 @@ from bicliques.flows.keys import Keys
 from bicliques.flows.logs import run_logs, say
 from bicliques.flows.progress import ProgressArtifact
 from bicliques.pipeline.api import steps
-from bicliques.pipeline.api.python_words import in_python
 from bicliques.pipeline.api.refreshing import fill_night
 from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.compare.in_run import changes_since_the_run_before
@@ -32,7 +31,7 @@ from bicliques.pipeline.series.marks import LATEST, mark_complete, mark_refused,
 from bicliques.pipeline.series.pruning import Pruning, prune_after
 from bicliques.pipeline.series.runs import is_run, run_after
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, spoken
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 
@@ -51,12 +50,9 @@ def ingest(
 ) -> dict[str, Any]:
     """Start the run, or go on with one that is there. Returns `pipeline.ingest.step.IngestSummary` as a dictionary."""
     with run_logs():
-        try:
-            if is_run(path):
-                return steps.ingest(path, False, call)
-            return steps.start(options.source, path, options, limits, False, call, series, day).facts("ingest")
-        except InputError as error:  # it says which option helps, and parameters of the flow have the names of Python
-            raise InputError(in_python(str(error))) from error
+        if is_run(path):
+            return steps.ingest(path, False, call)
+        return steps.start(options.source, path, options, limits, False, call, series, day).facts("ingest")
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)
@@ -85,7 +81,7 @@ def mine(
     with run_logs(), ProgressArtifact(keys.key("mining")) as on_progress, _turn(concurrency_limit):
         reason = fill_night(path, workers) if is_night else None
         if reason is not None:
-            say(f"this night is mined anew, because {in_python(reason)}")
+            say(f"this night is mined anew, because {spoken(reason)}")
         return steps.mine(path, workers, limits, on_progress), reason
 
 

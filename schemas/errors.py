@@ -12,8 +12,37 @@ A message is one sentence that names the thing, the number and the remedy.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import Literal
+
+#: Who reads the sentences of a process: "python" has keywords and calls, and "shell" options and commands.
+Voice = Literal["python", "shell"]
+
+_voice: Voice = "python"
 #: What people call folders that they do not know, by their paths.
 _names: dict[str, str] = {}
+
+
+@contextmanager
+def speaking(voice: Voice) -> Iterator[None]:
+    """Say all sentences of this process in the words of `voice`, until the block ends."""
+    global _voice
+    before, _voice = _voice, voice
+    try:
+        yield
+    finally:
+        _voice = before
+
+
+def spoken(sentence: str) -> str:
+    """A sentence in the words of this process. All are written in those of the shell, and stored so."""
+    if _voice == "shell":
+        return sentence
+    # by name, because schemas import from no room above them
+    return str(import_module("bicliques.pipeline.api.python_words").in_python(sentence))
 
 
 def called(folder: str, name: str) -> None:
@@ -51,6 +80,28 @@ class BicliqueError(Exception):
     def __init__(self, *args: object):
         super().__init__(*(in_one_line(each) if isinstance(each, str) else each for each in args))
 
+    def __str__(self) -> str:
+        return spoken(self.written)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    @property
+    def written(self) -> str:
+        """The sentence as records have it, in the words of the shell."""
+        return Exception.__str__(self)
+
+
+@contextmanager
+def renaming(names: Mapping[Path, str]) -> Iterator[None]:
+    """Let the errors of the block say how people call copies, by their paths. The block may add some to `names`."""
+    try:
+        yield
+    except BicliqueError as error:
+        for path, name in names.items():
+            error.args = (error.written.replace(str(path), in_one_line(name)),)
+        raise
+
 
 class _OfDataError(BicliqueError):
     """Names folders as people do. Errors of the machine do not: where a disk is full, its folder has to be named."""
@@ -65,8 +116,6 @@ class InputError(_OfDataError):
 
 class UnknownIdError(InputError, KeyError):
     """A run has no biclique with this id."""
-
-    __str__ = Exception.__str__  # a KeyError puts its sentence into quotes
 
 
 class ResourceError(BicliqueError):

@@ -10,7 +10,6 @@ from bicliques.kernels import engines
 from bicliques.kernels.engines import Choice
 from bicliques.pipeline.api import keywords, preparing, steps
 from bicliques.pipeline.api.choices import Asked, choose_engine, with_engine
-from bicliques.pipeline.api.python_words import in_python
 from bicliques.pipeline.api.table import with_options
 from bicliques.pipeline.estimate import words
 from bicliques.pipeline.estimate.memory import MemoryBound, PreparingBound, memory_bound, preparing_bound
@@ -23,7 +22,7 @@ from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.progress import OnProgress, to_callback
 from bicliques.pipeline.workers.opening import check_workers, expected_capacity
 from bicliques.pipeline.workers.options import address_of
-from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.errors import ResourceError, spoken
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ class DryRun:
             return "<dry run: no maximal biclique is large enough>"
         count = words.in_range(self.estimate.bicliques, words.COUNTS)
         table = words.threshold_table(self.estimate.table, self.workers)
-        return f"<dry run: {count} maximal bicliques>\n{in_python(table)}"
+        return f"<dry run: {count} maximal bicliques>\n{spoken(table)}"
 
     def to_json(self) -> dict[str, Any]:
         """A dictionary of plain values, for JSON."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from bicliques.pipeline.api.choices import Asked
 from bicliques.pipeline.api.iterating import in_temporary_folder
-from bicliques.pipeline.api.python_words import speaking_python
 from bicliques.pipeline.run.progress import size
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.option import as_plain
@@ -123,7 +122,6 @@ class MaximalBicliques(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Biclus
         self.workers = workers
         self.max_bytes = max_bytes
 
-    @speaking_python
     def fit(self, X: Any, y: Any = None) -> MaximalBicliques:  # noqa: N803
         """Find the bicliques of a table.
 
@@ -165,7 +163,6 @@ class MaximalBicliques(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Biclus
             self._keep(_masks(results, edges.shape, self.by), results.complete)
         return self
 
-    @speaking_python
     def transform(self, X: Any) -> np.ndarray:  # noqa: N803
         """Say which biclusters rows would be in: those of whose columns they have all.
 

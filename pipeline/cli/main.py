@@ -63,8 +63,10 @@ def main(argv: list[str] | None = None) -> int:
 
         with startup.program(startup.process_start() if argv is None else None, _say_goodbye):
             from bicliques.pipeline.cli.program import run
+            from bicliques.schemas.errors import speaking
 
-            return run(argv)
+            with speaking("shell"):
+                return run(argv)
     except ModuleNotFoundError as error:
         if error.name != "fcntl":
             raise

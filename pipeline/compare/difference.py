@@ -63,7 +63,7 @@ class Changed(Rows):
         return Changed, (self._path.absolute(), self._count)
 
     def __repr__(self) -> str:
-        return f"<{number(self._count, 'maximal biclique')} in {self.path}>"
+        return f"<{number(self._count, self._what)} in {self.path}>"
 
     @property
     def path(self) -> Path:

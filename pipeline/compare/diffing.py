@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +24,7 @@ from bicliques.pipeline.compare.difference import (
     remove_difference,
 )
 from bicliques.pipeline.compare.partition import Divided, Partition, divide
+from bicliques.pipeline.compare.refreshed import compared_parts, follows
 from bicliques.pipeline.compare.rows import (
     CommonNumbers,
     Marks,
@@ -87,7 +90,8 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     Notes
     -----
     Two bicliques are the same if the ids and a second 64-bit hash of their members are equal; docs/design.md says how
-    likely an error is. Memory: some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder
+    likely an error is. If the new run was refreshed from the old one, ids are enough, as they were for that. Memory:
+    some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder
     ($TMPDIR) needs 24 bytes per row of both runs.
 
     Examples
@@ -150,22 +154,39 @@ class _Comparison:
 
     def mark(self) -> tuple[_Marked, _Marked]:
         """Find the rows that only the old run has, and those that only the new run has."""
-        partition = Partition(self._temporary, sum(self._rows))
-        self._divide(partition)
         marks, counts, sums = [Marks(n) for n in self._rows], [0, 0], [0, 0]
-        for changed in partition.changed():
-            for k, own in enumerate(changed):
-                marks[k].add(own.rows)
-                counts[k] += len(own.rows)
-                sums[k] = (sums[k] + own.fingerprint) % 2**64
+        for k, rows, ids in self._of_parts() if follows(self._both) else self._of_buckets():
+            marks[k].add(rows)
+            counts[k] += len(rows)
+            sums[k] = (sums[k] + ids) % 2**64
         gone, new = (
             _Marked(Picked(own, self._pieces[k], marks[k]), Counted(counts[k], sums[k]))
             for k, own in enumerate(self._both)
         )
         return gone, new
 
+    def _of_buckets(self) -> Iterator[tuple[int, np.ndarray, int]]:
+        """Rows that only one run has: which run, their numbers, and the sum of their ids."""
+        partition = Partition(self._temporary, sum(self._rows))
+        self._divide(partition)
+        for changed in partition.changed():
+            for k, own in enumerate(changed):
+                yield k, own.rows, own.fingerprint
+
+    def _of_parts(self) -> Iterator[tuple[int, np.ndarray, int]]:
+        """The same, of a run that was refreshed from the other."""
+        rows, sums = [0, 0], [0, 0]
+        firsts = [np.cumsum([0, *(part.rows for part in own.manifest.parts)]) for own in self._both]
+        for part in compared_parts(self._both):
+            k = part.run
+            rows[k] += len(part.ids)
+            sums[k] = (sums[k] + int(part.ids.sum())) % 2**64
+            yield k, firsts[k][part.number] + np.flatnonzero(part.is_only), int(part.ids[part.is_only].sum())
+            self._tell(0.9, sum(rows), sum(self._rows))
+        self._refuse_others(rows, sums)
+
     def _divide(self, partition: Partition) -> None:
-        """Read hashes of all rows into the partition. Refuse rows that are not those of the manifests."""
+        """Read hashes of all rows into the partition."""
         left, right = self._numbers
         hashes = [second_hashes(left.old, right.old), second_hashes(left.new, right.new)]
         work = partial(_read, self._both, hashes, partition.n_buckets)
@@ -176,6 +197,10 @@ class _Comparison:
             rows[k] += len(divided.records)
             sums[k] = (sums[k] + ids) % 2**64
             self._tell(0.9, sum(rows), sum(self._rows))
+        self._refuse_others(rows, sums)
+
+    def _refuse_others(self, rows: list[int], sums: list[int]) -> None:
+        """Refuse rows that are not those of the manifests."""
         for own, n, total in zip(self._both, rows, sums, strict=True):
             if Counted(n, total) != own.found:
                 raise IncompleteError(

@@ -25,6 +25,7 @@ import pyarrow as pa
 
 from bicliques.pipeline.compare.rows import CommonNumbers
 from bicliques.pipeline.compare.rows_file import part_file
+from bicliques.pipeline.compare.some_ids import Ids
 from bicliques.pipeline.ingest.from_run import link_or_copy
 from bicliques.pipeline.mining.energy import ProcessorEnergy
 from bicliques.pipeline.output import stretch
@@ -46,36 +47,8 @@ from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Manifest, Parent, Part, SliceResult
 from bicliques.schemas.totals import Found
 
-#: Leading bits of an id by which most rows are known not to be gone: so many more than their number has, and the most.
-_MORE_BITS, _MOST_BITS = 5, 26
-
-
 #: By side, the dense ids of a run by those of the run before. None: its rows keep what they hold.
 _Renumbered = tuple[np.ndarray, np.ndarray] | None
-
-
-class _Gone:
-    """The ids of rows that are gone.
-
-    Parameters
-    ----------
-    ids : ndarray, int64
-    """
-
-    def __init__(self, ids: np.ndarray):
-        self.ids = np.sort(ids.view(np.uint64))
-        bits = min(len(ids).bit_length() + _MORE_BITS, _MOST_BITS)
-        self._is_near, self._shift = np.zeros(1 << bits, np.bool_), np.uint64(64 - bits)
-        self._is_near[self.ids >> self._shift] = True
-
-    def among(self, ids: np.ndarray) -> np.ndarray:
-        """Which of the ids are gone."""
-        found = self._is_near[ids >> self._shift]
-        near = np.flatnonzero(found)
-        if len(near):
-            at = np.minimum(np.searchsorted(self.ids, ids[near]), len(self.ids) - 1)
-            found[near] = self.ids[at] == ids[near]
-        return found
 
 
 class _Taken(NamedTuple):
@@ -125,7 +98,7 @@ def take_over(
         with disk_errors(place):
             place.mkdir(exist_ok=True)
     energy, ledger, stem = ProcessorEnergy(), run.repaired_ledger(), part_stem(0)
-    lookup, added = _Gone(gone), _written(run, new)
+    lookup, added = Ids(gone), _written(run, new)
     take = partial(_take, run, parent, stem, lookup, _renumbering(parent, numbers))
     taken: list[_Taken] = []
     for each in in_order(lambda item: take(*item), enumerate(manifest.parts), count_cores()):
@@ -214,7 +187,7 @@ def _take(
     run: Run,
     parent: Run,
     stem: str,
-    gone: _Gone,
+    gone: Ids,
     renumbered: _Renumbered,
     number: int,
     part: Part,
@@ -229,7 +202,7 @@ def _take(
                 f"{source} has {len(ids):,} rows with fingerprint {total}, but the manifest says {part.rows:,} and "
                 f"{part.fingerprint}; delete it, and mend the run with: {how_to_resume(parent.path)}"
             )
-        is_gone = gone.among(ids)
+        is_gone = gone.have(ids)
         n_gone = int(np.count_nonzero(is_gone))
         if n_gone == len(ids):
             return _Taken(None, n_gone)

@@ -70,7 +70,7 @@ class MemoryBound:
         Arrays of the engine of each worker.
     writing : int
         What each worker needs to write: a row group that is collected, and another one that is encoded. Also what it
-        needs to look at all members, if it does.
+        needs to look at all members, if it does. The driver takes no more to read rows for the page.
     device : int
         Device memory of the search of each worker as it begins: the graph, and buffers, which are smaller where the
         device of this process has no room for them. 0 for an engine without a device.
@@ -103,7 +103,8 @@ class MemoryBound:
 
     def total(self, workers: int) -> int:
         """Bytes of a machine that runs the driver and `workers` workers. 0: the driver mines."""
-        return self.shared + self.weights + (self.worker * workers + self.process if workers else self.worker)
+        driver = self.process + self.writing if workers else 0
+        return self.shared + self.weights + self.worker * max(workers, 1) + driver
 
 
 def memory_bound(run: Run, shares: bool = False) -> MemoryBound:
@@ -113,7 +114,7 @@ def memory_bound(run: Run, shares: bool = False) -> MemoryBound:
     -----
     The bound holds as long as no single biclique has more members than a row group. A larger biclique needs room of its
     own. Reading the input and building the graph are not in the bound. In the first run in a new environment the driver
-    compiles, which takes 200 MB more.
+    compiles, which takes 260 MB more.
     """
     options, graph, tables = run.options, run.graph, run.tables
     kind = engines.kind(options.engine)

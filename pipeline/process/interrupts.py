@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from bicliques.pipeline.process import startup
+from bicliques.schemas.errors import spoken
 
 #: Seconds after SIGTERM in which the main thread has to notice it, and then seconds in which it removes what it made.
 _UNHEARD_S, _ENDING_S = 5.0, 20.0
@@ -29,6 +30,9 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, message: str, so_far: Any):
         super().__init__(message)
         self.so_far = so_far
+
+    def __str__(self) -> str:
+        return spoken(super().__str__())
 
 
 class Terminated(BaseException):

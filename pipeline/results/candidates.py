@@ -112,6 +112,7 @@ def best_rows(
     below: Rank | None = None,
     dropped: Dropped | None = None,
     known: Bounds | None = None,
+    threads: int = MOST_THREADS,
 ) -> Best:
     """Find the `n` best of those rows that rank between two others and are not dropped.
 
@@ -130,6 +131,8 @@ def best_rows(
     known : dict or None
         For a score that only goes down from one call to the next, and only with `above`: by (part, row group) what no
         row there exceeds, as calls before have found. It is changed, and saves later calls most row groups.
+    threads : int
+        The most threads that read row groups. Each takes some 60 MB for one of the largest that are written.
 
     Raises
     ------
@@ -144,7 +147,7 @@ def best_rows(
     threads, or on which row groups are read.
     """
     search = _Search(parts, score, n, hold, above, below, dropped, known)
-    for found in in_order(search.look, search.places(), min(count_cores(), MOST_THREADS)):
+    for found in in_order(search.look, search.places(), min(count_cores(), threads)):
         if found is not None:
             search.add(*found)
     search.rank()

@@ -30,6 +30,9 @@ class Parts:
     n_files : int
     """
 
+    #: Rows that a thread decodes together.
+    at_once = 1 << 31
+
     def __init__(self, run: Run, files: Sequence[Path]):
         self._files, self._tables, self.n_files = files, run.tables, len(files)
         left, right = map(len, run.labels)
@@ -70,7 +73,7 @@ class Parts:
             If the part is missing or damaged, or holds an id that no vertex has.
         """
         path = self._files[part]
-        (rows,) = read_part(path, self._tables, (group, group + 1))
+        (rows,) = read_part(path, self._tables, (group, group + 1), self.at_once)
         for side, members, n in zip(("left", "right"), (rows.left, rows.right), self.n_vertices, strict=True):
             if members.min(initial=0) < 0 or members.max(initial=0) >= n:
                 raise IncompleteError(f"{path} holds a {side} id that no vertex has; delete it and resume the run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Gap, number
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.schemas.errors import in_one_line, said
+from bicliques.schemas.errors import in_one_line, said, spoken
 from bicliques.schemas.facts import BEFORE_MINING, Session
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.values import as_path
@@ -160,11 +160,13 @@ def status(folder: PathLike) -> Status:
     ('stopped', 1000, "bicliques.resume('OUT-status', max_results=None)")
     """
     run = Run.with_holes(as_path(folder, "the folder of a run"))
-    return status_of(run, run.survey())
+    found = status_of(run, run.survey())
+    problems = tuple(map(spoken, found.problems))
+    return replace(found, why=spoken(found.why), problems=problems, go_on=spoken(found.go_on))
 
 
 def status_of(run: Run, surveyed: Surveyed) -> Status:
-    """The `status` of an open run whose ledger `Run.survey` has read."""
+    """The `status` of an open run whose ledger `Run.survey` has read, in the words of the shell, as on a page."""
     mined, has_plan = run.sessions(), run.has("plan")
     total = float(run.plan.weights.sum()) if has_plan else 0.0
     ledger, problems = surveyed

@@ -85,7 +85,7 @@ def _ratio(busy: float, idle: float) -> float | None:
 def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
     """Outcome and reason of a session that `error` ends. An error that is no `Exception` comes from outside."""
     if isinstance(error, BicliqueError):
-        return "failed", str(error)
+        return "failed", error.written
     if isinstance(error, Exception):
         return "failed", f"{type(error).__name__}: {error}"
     if isinstance(error, KeyboardInterrupt):

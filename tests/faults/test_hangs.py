@@ -67,22 +67,18 @@ def patience() -> Iterator[Callable[[Path], None]]:
     assert waited == []
 
 
-def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(
-    complete: Path, tmp_path: Path, patience: Callable[[Path], None]
-) -> None:
+def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(complete, tmp_path, patience):
     out = Path(shutil.copytree(complete, tmp_path / "out"))
     (out / "graph" / "root_hash.npy").unlink()
     own = out / "graph" / "own"
     os.mkfifo(own)
     patience(own)
-    assert bq.resume(out, workers=0, progress=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert own.is_fifo()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_person_names_is_refused_if_it_is_no_file(
-    complete: Path, tmp_path: Path, kind: str, patience: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_person_names_is_refused_if_it_is_no_file(complete, tmp_path, kind, patience, capfd):
     odd, source = tmp_path / "odd", complete.parent / "g.parquet"
     KINDS[kind](odd)
     if "pipe" in kind:
@@ -99,19 +95,17 @@ def test_what_a_person_names_is_refused_if_it_is_no_file(
         assert not (tmp_path / "out").exists()
 
 
-def test_a_source_that_became_a_pipe_is_not_waited_for(
-    tmp_path: Path, patience: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_source_that_became_a_pipe_is_not_waited_for(tmp_path, patience, capfd):
     """Whether a source is as it was is looked up by the name that the run has recorded."""
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    bq.mine(source, out, workers=0, progress=False, max_results=5)
+    bq.mine(source, out, workers=0, progress=False, report=False, max_results=5)
     source.unlink()
     os.mkfifo(source)
     patience(source)
     assert main.main(["mine", str(source), "-o", str(out), "--workers", "0"]) in (0, 2, 3)
     assert main.main(["status", str(out)]) in (0, 3)
     capfd.readouterr()
-    assert bq.resume(out, workers=0, progress=False, max_results=None).complete
+    assert bq.resume(out, workers=0, progress=False, report=False, max_results=None).complete
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,12 +1,9 @@
 """One Prefect server for all tests that call flows, with a home and a database that are gone afterwards."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -53,7 +50,7 @@ atexit.register(shutil.rmtree, HOME, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
-def prefect_server() -> Iterator[None]:
+def prefect_server():
     from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
     from prefect.testing.utilities import prefect_test_harness
 
@@ -71,7 +68,7 @@ def prefect_server() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def received(prefect_server: None) -> Iterator[list[dict[str, str]]]:
+def received(prefect_server):
     from tests.flows.receiver import notified
 
     with notified() as messages:
@@ -79,7 +76,7 @@ def received(prefect_server: None) -> Iterator[list[dict[str, str]]]:
 
 
 @pytest.fixture
-def told(received: list[dict[str, str]]) -> list[dict[str, str]]:
+def told(received):
     """The messages that this test has sent by the block `tests.flows.receiver.BLOCK`."""
     received.clear()
     return received

@@ -1,7 +1,5 @@
 """A real Prefect server and a real worker, in processes of their own, in a home that is gone afterwards."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The events that the server has got of a run or an asset."""
 
-from __future__ import annotations
-
 import time
 
 from prefect.client.orchestration import get_client

@@ -1,10 +1,12 @@
 """Options of a run by their names, as the flow takes them."""
 
-from __future__ import annotations
-
 from typing import Any
 
+import pytest
+
+from bicliques.flows.mine import mine
 from bicliques.pipeline.api.table import entries_of
+from bicliques.schemas.errors import InputError
 
 
 def grouped(**given: Any) -> dict[str, Any]:
@@ -17,3 +19,11 @@ def grouped(**given: Any) -> dict[str, Any]:
         else:
             found[name] = value
     return found
+
+
+def refused(source: object, output: object = "{date}", **options: Any) -> str:
+    """The sentence by which the flow `mine` refuses parameters. It does so before it speaks to a server."""
+    given = mine.validate_parameters({"source": str(source), "output": str(output)} | grouped(workers=0, **options))
+    with pytest.raises(InputError) as refusal:
+        mine.fn(**given)
+    return str(refusal.value)

@@ -1,7 +1,5 @@
 """Who receives the messages of a webhook."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator

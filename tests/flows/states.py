@@ -1,7 +1,5 @@
 """What the server knows of a flow run that ended."""
 
-from __future__ import annotations
-
 import re
 import time
 from typing import Any

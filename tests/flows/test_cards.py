@@ -1,7 +1,5 @@
 """Text from files as Markdown: shown as it is, in its own cell."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 
@@ -10,7 +8,7 @@ from bicliques.flows.cards import plain
 
 
 @pytest.mark.parametrize("text", ["a|b", "a\nb", "[x](http://y)", "<img src=x>", "`*_~#", "a\\|b", "&amp;"])
-def test_no_label_changes_a_table(text: str) -> None:
+def test_no_label_changes_a_table(text):
     rows = pa.table({"n_left": [1], "n_right": [2], "left": [[text]], "right": [["b", text]]})
     *_, row = cards.table_of(rows).splitlines()
     assert row.replace("\\\\", "").replace("\\|", "").count("|") == 7
@@ -22,7 +20,7 @@ def test_no_label_changes_a_table(text: str) -> None:
     assert all(before == "\\" for before, mark in zip(" " + shown, shown, strict=False) if mark in special)
 
 
-def test_a_list_of_members_is_cut_between_two_of_them() -> None:
+def test_a_list_of_members_is_cut_between_two_of_them():
     """What is left of a label would look like another one, and so would a label with a comma in it."""
     left = [f"package {k} of some length" for k in range(7322)]
     rows = pa.table({"n_left": [7322], "n_right": [2], "left": [left], "right": [["milk, whole", "tea"]]})
@@ -35,7 +33,7 @@ def test_a_list_of_members_is_cut_between_two_of_them() -> None:
     assert second == "'milk, whole', tea"
 
 
-def test_no_line_runs_out_of_the_frame() -> None:
+def test_no_line_runs_out_of_the_frame():
     lists = pa.array([[f"a label of some length {k}" for k in range(50)]])
     rows = pa.table({"n_left": [50], "n_right": [50], "left": lists, "right": lists})
     *_, row = cards.table_of(rows).splitlines()

@@ -1,7 +1,5 @@
 """From ``prefect.yaml`` to Parquet, through a server, a schedule and a worker, as docs/operations.md says."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -49,7 +47,7 @@ WORKER = "worker start --pool bicliques"
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1200)
-def test_a_run_on_demand_and_one_by_the_schedule(tmp_path: Path) -> None:
+def test_a_run_on_demand_and_one_by_the_schedule(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     expected = (answer(EDGES)[0], answer(EDGES))
     with server(tmp_path) as prefect:
@@ -116,7 +114,7 @@ def a_change_is_told(prefect: Server) -> None:
         wait_for(lambda: message in received, 120, lambda: f"{received}\n{prefect.log('server')}")
 
 
-def test_these_commands_are_the_documented_ones() -> None:
+def test_these_commands_are_the_documented_ones():
     lines = OPERATIONS.splitlines()
     for command in (POOL, LIMIT, DEPLOY, WORKER):
         assert f"    prefect {command}" in lines

@@ -1,7 +1,5 @@
 """A run that becomes complete is an event and an asset of the server, once, and so is much that has changed in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,7 @@ EDGES = random_edges(12, 9, 0.4, 1)
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
@@ -32,42 +30,32 @@ def run(source: Path | str, output: Path | str, **options: Any) -> State[Any]:
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_a_run_tells_once_that_it_is_complete(tmp_path: Path, source: Path) -> None:
+def test_a_complete_run_is_told_of_once_and_is_an_asset_from_its_input(tmp_path, source):
     """The last run gives an event that should not be there time to come."""
-    out, last = tmp_path / "out", tmp_path / "last"
-    assert run(source, out, max_results=3).name == "Limit reached"
-    completed = run(source, out)
-    for output in (out, out, last):
-        run(source, output)
-    assert len(events(1, COMPLETE, name=str(last))) == 1
-    [event] = events(1, "bicliques.", name=str(out))
-    count, fingerprint = answer(EDGES)
-    manifest = RunFolder(out).manifest()
-    assert manifest is not None
-    assert event.payload == {
-        "folder": str(out),
-        "series": str(source),
-        "count": count,
-        "fingerprint": str(fingerprint),
-        "seconds": pytest.approx(sum(manifest.seconds.values()), abs=1e-3),
-    }
-    assert event.resource.id == f"bicliques.run.{RunFolder(out).run_id()}"
-    assert event.resource["bicliques.series"] == str(source)
-    assert f"prefect.flow-run.{completed.state_details.flow_run_id}" in {related.id for related in event.related}
-
-
-@pytest.mark.usefixtures("prefect_server")
-def test_a_complete_run_is_an_asset_from_its_input(tmp_path: Path, source: Path) -> None:
-    nights = []
+    nights = [run(source, f"{tmp_path}/{{date}}", date="2026-01-01", max_results=3)]
     for day, edges in (("2026-01-01", EDGES), ("2026-01-02", EDGES[::-1]), ("2026-01-02", EDGES[::-1])):
         write_edges(source, edges)
         nights.append(run(source, f"{tmp_path}/{{date}}", date=day))
     run(source, tmp_path / "last")
+    assert [night.name for night in nights[:2]] == ["Limit reached", "Completed"]
+    assert len(events(1, COMPLETE, name=str(tmp_path / "last"))) == 1
     assert len(events(1, MADE, id=f"file://{tmp_path}/last")) == 1
+    count, fingerprint = answer(EDGES)
+    for out, completed in ((tmp_path / "2026-01-01", nights[1]), (tmp_path / "2026-01-02", nights[2])):
+        [event] = events(1, "bicliques.", name=str(out))
+        assert event.payload == {
+            "folder": str(out),
+            "series": str(source),
+            "count": count,
+            "fingerprint": str(fingerprint),
+            "seconds": pytest.approx(sum(RunFolder(out).manifest().seconds.values()), abs=1e-3),
+        }
+        assert event.resource.id == f"bicliques.run.{RunFolder(out).run_id()}"
+        assert event.resource["bicliques.series"] == str(source)
+        assert f"prefect.flow-run.{completed.state_details.flow_run_id}" in {related.id for related in event.related}
     assert events(1, READ, id=f"file://{source}")
     made = events(2, MADE, id=f"file://{tmp_path}/date")
-    assert [event.payload["folder"] for event in made] == [night.result()["folder"] for night in nights[:2]]
-    count, fingerprint = answer(EDGES)
+    assert [event.payload["folder"] for event in made] == [night.result()["folder"] for night in nights[1:3]]
     facts = made[0].payload
     assert (facts["count"], facts["fingerprint"], facts["n_edges"]) == (count, str(fingerprint), len(EDGES))
     assert made[0].resource.name == f"bicliques of {source}"
@@ -82,7 +70,7 @@ def night(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) ->
 
 @pytest.mark.usefixtures("prefect_server")
 @pytest.mark.exhaustive
-def test_a_run_tells_what_changed_if_that_is_much(tmp_path: Path) -> None:
+def test_a_run_tells_what_changed_if_that_is_much(tmp_path):
     """The last night gives an event that should not be there time to come."""
     edges = {(f"user {a}", f"film {b}") for a, b in EDGES.tolist()}
     less = edges - {max(edges)}
@@ -116,9 +104,7 @@ def test_a_run_tells_what_changed_if_that_is_much(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_a_server_that_takes_no_event_and_a_link_in_the_way_do_not_make_the_run_fail(
-    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_takes_no_event_and_a_link_in_the_way_do_not_make_the_run_fail(tmp_path, source, monkeypatch):
     (tmp_path / "latest").write_text("mine")
     told: list[Path] = []
 
@@ -151,7 +137,7 @@ def test_a_server_that_takes_no_event_and_a_link_in_the_way_do_not_make_the_run_
     ],
     ids=ascii,
 )
-def test_a_place_is_a_key_that_prefect_takes(place: str, key: str) -> None:
+def test_a_place_is_a_key_that_prefect_takes(place, key):
     from prefect.assets import Asset
 
     found = asset_key(place)
@@ -161,6 +147,6 @@ def test_a_place_is_a_key_that_prefect_takes(place: str, key: str) -> None:
     assert key == found or len(digest) == 6
 
 
-def test_two_places_have_two_keys() -> None:
+def test_two_places_have_two_keys():
     places = ["/a b", "/a-b", "/a?b", "/" + 600 * "x", "/" + 601 * "x", "/{b}", "/-b-"]
     assert len({asset_key(place) for place in places}) == len(places)

@@ -1,7 +1,5 @@
 """The form of a run in Prefect's page: every field is described, choices are choices, and prefect.yaml fits it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from typing import Any
@@ -28,21 +26,21 @@ def fields_of(flow: Flow[..., Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("flow", [mine, verify])
-def test_every_field_says_what_it_is(flow: Flow[..., Any]) -> None:
+def test_every_field_says_what_it_is(flow):
     fields = fields_of(flow)
     assert [name for name, field in fields.items() if not field.get("description")] == []
     assert all(field["description"].endswith(".") for field in fields.values())
     assert [name for name, field in fields.items() if "--" in field["description"]] == []
 
 
-def test_units_and_defaults_are_said() -> None:
+def test_units_and_defaults_are_said():
     fields = fields_of(mine)
     told = "Seconds of mining; reading the input does not count (default: no limit)."
     assert fields["Limits.time_limit"]["description"] == told
     assert fields["Result.sizes"]["description"].startswith("With count_only: also count")
 
 
-def test_what_can_be_chosen_from_is_a_list() -> None:
+def test_what_can_be_chosen_from_is_a_list():
     fields = fields_of(mine)
     assert fields["Search.engine"]["enum"] == sorted([engines.AUTO, *(kind.name for kind in engines.kinds())])
     assert fields["Search.engine"]["default"] == engines.AUTO
@@ -53,12 +51,12 @@ def test_what_can_be_chosen_from_is_a_list() -> None:
 @pytest.mark.parametrize(
     "given", [{"min_left": 3}, {"thresholds": {"min_lft": 3}}, {"search": {"engine": "gpu"}}], ids=str
 )
-def test_what_is_misspelt_is_refused_before_the_flow_runs(given: dict[str, Any]) -> None:
+def test_what_is_misspelt_is_refused_before_the_flow_runs(given):
     with pytest.raises((ParameterTypeError, SignatureMismatchError)):
         mine.validate_parameters({"source": "X"} | given)
 
 
-def test_a_group_may_be_given_in_part() -> None:
+def test_a_group_may_be_given_in_part():
     found = mine.validate_parameters({"source": "X", "thresholds": {"min_left": 3}})
     of_search = {"min_left": 3, "min_right": 1, "max_left": None, "max_right": None}
     members = {f"containing_{side}": () for side in ("left", "right")}
@@ -67,7 +65,7 @@ def test_a_group_may_be_given_in_part() -> None:
     assert found["thresholds"].model_dump() == of_search | members | files | missing
 
 
-def test_given_members_are_lists_of_text() -> None:
+def test_given_members_are_lists_of_text():
     fields = fields_of(mine)
     for side in ("left", "right"):
         assert fields[f"Thresholds.containing_{side}"]["items"] == {"type": "string"}
@@ -75,7 +73,7 @@ def test_given_members_are_lists_of_text() -> None:
     assert given["thresholds"].containing_left == ("ann", "7")
 
 
-def test_what_is_deployed_fits() -> None:
+def test_what_is_deployed_fits():
     deployments = yaml.safe_load((ROOT / "prefect.yaml").read_text())["deployments"]
     for deployment in deployments:
         flow = mine if deployment["entrypoint"] == "bicliques.flows.mine.mine" else verify
@@ -84,7 +82,7 @@ def test_what_is_deployed_fits() -> None:
 
 
 @pytest.mark.exhaustive
-def test_the_page_is_imported_when_there_is_one() -> None:
+def test_the_page_is_imported_when_there_is_one():
     """A run without a page draws nothing."""
     code = "import sys; from bicliques.flows import mine, verify; print(any('figures' in name for name in sys.modules))"
     done = subprocess.run(

@@ -1,7 +1,5 @@
 """A parameter of a flow that begins with ~ is below the home folder of the worker, and never in a folder called ~."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.schemas.errors import InputError
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts
-from tests.support.runs import answer, random_edges, write_edges
+from tests.support.runs import QUIET, answer, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -27,7 +25,7 @@ NIGHT = "2026-01-31"
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """The home folder, with a graph. The current folder is another one, which is empty."""
     for name in ("home", "here"):
         (tmp_path / name).mkdir()
@@ -44,7 +42,7 @@ def run(output: str, **options: Any) -> State[Any]:
     return mine("~/g.parquet", output, date=NIGHT, **given, return_state=True)
 
 
-def test_a_night_is_mined_published_and_verified_below_the_home_folder(home: Path) -> None:
+def test_a_night_is_mined_published_and_verified_below_the_home_folder(home):
     found = run("~/runs/{date}", publish="~/lake/{date}", latest=True).result()
     assert found["folder"] == str(home / "runs" / NIGHT)
     assert found["published"] == str(home / "lake" / NIGHT)
@@ -58,8 +56,8 @@ def test_a_night_is_mined_published_and_verified_below_the_home_folder(home: Pat
     assert os.listdir() == []  # noqa: PTH208 - no folder that is called ~
 
 
-def test_another_run_at_home_is_refused_and_not_written_to(home: Path) -> None:
-    bq.mine([("a", "x"), ("b", "x")], home / "out", workers=0, progress=False, report=False)
+def test_another_run_at_home_is_refused_and_not_written_to(home):
+    bq.mine([("a", "x"), ("b", "x")], home / "out", **QUIET)
     files = [path for path in (home / "out").rglob("*") if path.is_file()]
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
     with pytest.raises(InputError, match="name another output folder"):
@@ -69,9 +67,9 @@ def test_another_run_at_home_is_refused_and_not_written_to(home: Path) -> None:
     assert os.listdir() == []  # noqa: PTH208
 
 
-def test_a_night_in_a_folder_that_is_called_tilde_is_there_as_a_whole(home: Path) -> None:
+def test_a_night_in_a_folder_that_is_called_tilde_is_there_as_a_whole(home):
     """The run at home has another graph and this very place, so that nobody could miss what is read there."""
-    bq.mine([("a", "x"), ("b", "x")], home / "runs" / NIGHT, workers=0, progress=False, report=False)
+    bq.mine([("a", "x"), ("b", "x")], home / "runs" / NIGHT, **QUIET)
     files = [path for path in home.rglob("*") if path.is_file()]
     before = {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in files}
     place = Path("~/runs").absolute() / NIGHT
@@ -80,15 +78,14 @@ def test_a_night_in_a_folder_that_is_called_tilde_is_there_as_a_whole(home: Path
     assert {path: (path.stat().st_mtime_ns, path.read_bytes()) for path in home.rglob("*") if path.is_file()} == before
 
 
-def test_an_unknown_user_fails_the_flow_with_a_sentence(home: Path) -> None:
+def test_an_unknown_user_fails_the_flow_with_a_sentence(home):
     with pytest.raises(InputError, match=r"^~nobody-there/\{date\} cannot be found, because there is no home folder"):
         run("~nobody-there/{date}").result()
     assert os.listdir() == []  # noqa: PTH208
 
 
-def test_an_asset_is_named_by_the_home_folder(home: Path) -> None:
+def test_an_asset_is_named_by_the_home_folder(home):
     from datetime import UTC, datetime
 
     target = Target.of("~/lake/{date}", datetime.now(UTC), lists=True)
-    assert target is not None
     assert target.place == nightly(str(home / "lake/{date}"))

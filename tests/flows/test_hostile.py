@@ -1,7 +1,5 @@
 """Labels, names of columns, files and folders that are programs, through Prefect: all of them are shown as they are."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -113,7 +111,7 @@ def line(text: str) -> str:
 
 
 @pytest.mark.parametrize("label", HOSTILE, ids=ascii)
-def test_a_label_is_shown_as_it_is(label: str) -> None:
+def test_a_label_is_shown_as_it_is(label):
     assert line(plain(label)) == HOSTILE[label]
     head, (one, number) = cells(table_of_rows([{"label": label, "n": -1}]))
     assert (head, "".join(one.split("\n")), number) == (["label", "n"], HOSTILE[label], "-1")
@@ -133,7 +131,7 @@ class Lines(logging.Handler):
 
 
 @pytest.mark.parametrize("label", HOSTILE, ids=ascii)
-def test_a_line_of_the_log_is_one_line(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+def test_a_line_of_the_log_is_one_line(monkeypatch, label):
     """Whether the flow says something of a name or the pipeline does."""
     log, lines = logging.Logger("of a flow run"), Lines()
     log.addHandler(lines)
@@ -157,7 +155,7 @@ def night(place: Path, day: str, edges: set[tuple[str, str]], **options: Any) ->
 
 @pytest.mark.usefixtures("prefect_server")
 @pytest.mark.parametrize("name", [b"\xff.csv", "\u202e<b>\n\x1b[31m.csv".encode()], ids=["no UTF-8", "odd"])
-def test_a_file_with_a_hostile_name_is_refused_in_a_line(tmp_path: Path, name: bytes) -> None:
+def test_a_file_with_a_hostile_name_is_refused_in_a_line(tmp_path, name):
     (tmp_path / "in").mkdir()
     Path(os.fsdecode(os.path.join(os.fsencode(tmp_path / "in"), name))).write_text("user,film\na,x\nb\n")  # noqa: PTH118
     state = mine(f"{tmp_path}/in/", f"{tmp_path}/out", **grouped(workers=0), return_state=True)
@@ -169,7 +167,7 @@ def test_a_file_with_a_hostile_name_is_refused_in_a_line(tmp_path: Path, name: b
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_nothing_hostile_is_anything_but_text_in_prefect(tmp_path: Path) -> None:
+def test_nothing_hostile_is_anything_but_text_in_prefect(tmp_path):
     labels = list(HOSTILE)
     edges = {(a, b) for k, a in enumerate(labels) for b in labels[k // 2 :]}
     place = tmp_path / "\u202e=<b>(http:__x)\n| y`"

@@ -1,9 +1,6 @@
 """Keys of artifacts: one deployment does not write over those of another, and has a history of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,7 +23,7 @@ Of = Callable[..., str]
 
 
 @pytest.fixture
-def of(monkeypatch: pytest.MonkeyPatch) -> Of:
+def of(monkeypatch):
     def begin(series: str | None, output: str = "out", deployed: str | None = None, flow: str = "mine") -> str:
         monkeypatch.setattr(keys, "deployment", SimpleNamespace(name=deployed))
         monkeypatch.setattr(keys, "flow_run", SimpleNamespace(flow_name=flow))
@@ -53,7 +50,7 @@ def of(monkeypatch: pytest.MonkeyPatch) -> Of:
     ],
     ids=str,
 )
-def test_keys_are_readable(of: Of, given: dict[str, Any], words: str | None) -> None:
+def test_keys_are_readable(of, given, words):
     what, _, rest = of(**given).partition("-in-")
     *end, digest = rest.split("-")
     assert (what, "-".join(end), len(digest)) == ("largest", words or "", 6)
@@ -71,20 +68,18 @@ def test_keys_are_readable(of: Of, given: dict[str, Any], words: str | None) -> 
     ],
     ids=str,
 )
-def test_two_deployments_of_one_input_have_no_key_together(of: Of, one: str, other: str | None) -> None:
+def test_two_deployments_of_one_input_have_no_key_together(of, one, other):
     assert of("/in/g.csv", deployed=one) != of("/in/g.csv", deployed=other)
 
 
-def test_a_deployment_keeps_its_keys_wherever_its_nights_go(of: Of) -> None:
+def test_a_deployment_keeps_its_keys_wherever_its_nights_go(of):
     night = of("/in/{date}.csv", "runs/2026-01-31", "refresh")
     assert night == of("/in/{date}.csv", "/elsewhere/{date}", "refresh")
     assert night != of("/in/other.csv", "runs/2026-01-31", "refresh")
     assert night != of("/in/{date}.csv", "runs/2026-01-31", "refresh", flow="verify")
 
 
-def test_without_a_deployment_the_folder_tells_runs_apart(
-    of: Of, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_deployment_the_folder_tells_runs_apart(of, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     night = of("/in/g.csv", "runs/{date}")
     assert night == of("/in/g.csv", "runs/2026-01-31") == of("/in/g.csv", f"{tmp_path}/runs/2026-02-01/")
@@ -96,7 +91,7 @@ def test_without_a_deployment_the_folder_tells_runs_apart(
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_every_deployment_has_a_history_of_its_own(tmp_path: Path) -> None:
+def test_every_deployment_has_a_history_of_its_own(tmp_path):
     """Through a server, which keeps the artifacts of one key as its history."""
     source = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1))
 

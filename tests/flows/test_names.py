@@ -1,9 +1,6 @@
 """Names of flow runs: readable, without secrets, there before the run begins, and never a reason for it to fail."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +17,7 @@ DUE = datetime(2026, 1, 31, 3, 0, 7, tzinfo=UTC)
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> Any:
+def given(monkeypatch):
     """Sets the parameters of the current flow run."""
 
     def give(**parameters: Any) -> None:
@@ -51,9 +48,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> Any:
     ],
     ids=str,
 )
-def test_a_run_that_mines_is_called_after_its_input_and_folder(
-    given: Any, parameters: dict[str, Any], name: str
-) -> None:
+def test_a_run_that_mines_is_called_after_its_input_and_folder(given, parameters, name):
     given(**parameters)
     assert name_of_mining() == name
 
@@ -68,13 +63,13 @@ def test_a_run_that_mines_is_called_after_its_input_and_folder(
     ],
     ids=str,
 )
-def test_a_run_that_verifies_is_called_after_its_folder(given: Any, parameters: dict[str, Any], name: str) -> None:
+def test_a_run_that_verifies_is_called_after_its_folder(given, parameters, name):
     given(**parameters)
     assert name_of_verifying() == name
 
 
 @pytest.mark.usefixtures("prefect_server")
-def test_a_run_that_is_refused_has_its_name(tmp_path: Path) -> None:
+def test_a_run_that_is_refused_has_its_name(tmp_path):
     state: State[Any] = mine("https://ann:geheim@host/x.csv?sig=c0ffee", str(tmp_path / "out"), return_state=True)
     assert state.is_failed()
     assert read(state).name == f"x.csv?*** to {tmp_path / 'out'}"

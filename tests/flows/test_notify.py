@@ -1,7 +1,5 @@
 """Somebody is told how a run ended, unless all went well: which run, where, how many bicliques, and where to look."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from bicliques.pipeline.results.results import Results
 from tests.flows.grouped import grouped
 from tests.flows.receiver import BLOCK
 from tests.flows.states import read
-from tests.support.runs import answer, random_edges, write_edges
+from tests.support.runs import QUIET, answer, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -26,7 +24,7 @@ EDGES = random_edges(14, 11, 0.4, 2)
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
@@ -35,7 +33,7 @@ def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
     return mine(str(source), str(output), **given, return_state=True)
 
 
-def test_a_failure(tmp_path: Path, told: list[dict[str, str]]) -> None:
+def test_a_failure(tmp_path, told):
     state = run(tmp_path / "{date}.csv", f"{tmp_path}/runs/{{date}}", date="2026-01-31")
     assert state.is_failed()
     [message] = told
@@ -48,14 +46,14 @@ def test_a_failure(tmp_path: Path, told: list[dict[str, str]]) -> None:
     assert lines[3] == "Bicliques: none, because no run has begun there"
 
 
-def test_no_name_makes_a_line_of_its_own(tmp_path: Path, told: list[dict[str, str]]) -> None:
+def test_no_name_makes_a_line_of_its_own(tmp_path, told):
     assert run(tmp_path / "no\nLink: here.csv", tmp_path / "out\nLink: there").is_failed()
     [message] = told
     assert not [line for line in message["text"].splitlines() if line.startswith("Link: ")]
     assert "out\\nLink: there" in message["text"]
 
 
-def test_a_limit_is_told_and_a_run_without_one_is_not(tmp_path: Path, source: Path, told: list[dict[str, str]]) -> None:
+def test_a_limit_is_told_and_a_run_without_one_is_not(tmp_path, source, told):
     state = run(source, tmp_path / "out", max_results=5)
     [message] = told
     assert message["title"] == "bicliques: mine limit reached"
@@ -67,9 +65,7 @@ def test_a_limit_is_told_and_a_run_without_one_is_not(tmp_path: Path, source: Pa
     assert len(told) == 1
 
 
-def test_one_that_was_stopped_in_a_terminal(
-    tmp_path: Path, source: Path, told: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_that_was_stopped_in_a_terminal(tmp_path, source, told, monkeypatch):
     monkeypatch.setattr(Results, "outcome", "interrupted")
     assert run(source, tmp_path / "out", max_results=5).is_cancelled()
     [message] = told
@@ -77,9 +73,9 @@ def test_one_that_was_stopped_in_a_terminal(
     assert "go on with: bicliques resume" in message["text"]
 
 
-def test_one_that_a_worker_cancelled(tmp_path: Path, source: Path, told: list[dict[str, str]]) -> None:
+def test_one_that_a_worker_cancelled(tmp_path, source, told):
     """The hook is called in another process, which knows only what the server does."""
-    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "out", **QUIET)
     with get_client(sync_client=True) as client:
         flow_run = client.create_flow_run(mine, parameters={"source": "g", "notify": BLOCK}, state=Running())
         client.update_flow_run_labels(flow_run.id, {"folder": str(tmp_path / "out")})
@@ -90,7 +86,7 @@ def test_one_that_a_worker_cancelled(tmp_path: Path, source: Path, told: list[di
     assert f"Bicliques: {answer(EDGES)[0]}, all of them" in told[0]["text"]
 
 
-def test_those_that_were_skipped_because_a_run_took_so_long(told: list[dict[str, str]]) -> None:
+def test_those_that_were_skipped_because_a_run_took_so_long(told):
     """No worker begins them, so no hook of theirs is called; the run that had the slot tells of them."""
     begun = datetime(2026, 1, 31, 3, 0, tzinfo=UTC)
 

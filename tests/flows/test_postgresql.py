@@ -1,7 +1,5 @@
 """PostgreSQL as Prefect's database: a real one, started for the test by whoever may start it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pwd
@@ -76,7 +74,7 @@ def is_up(address: str) -> bool:
 
 @pytest.mark.exhaustive
 @pytest.mark.timeout(600)
-def test_a_run_is_kept_in_postgresql(tmp_path: Path) -> None:
+def test_a_run_is_kept_in_postgresql(tmp_path):
     programs = binaries()
     if programs is None:
         pytest.skip("no PostgreSQL server on this machine (Debian: apt-get install postgresql)")

@@ -1,7 +1,5 @@
 """The progress artifact, without a server: throttled, complete at the end, and no danger to the work."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time
@@ -15,7 +13,7 @@ from bicliques.pipeline.run.progress import Progress
 
 
 @pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[float, str]]:
+def sent(monkeypatch):
     updates: list[tuple[float, str]] = []
     monkeypatch.setattr(progress, "get_run_logger", lambda: logging.getLogger("test"))
     monkeypatch.setattr(progress, "create_progress_artifact", lambda *_, **__: uuid4())
@@ -40,7 +38,7 @@ class Seconds(threading.Event):
         self.over.release()
 
 
-def test_it_is_updated_once_a_second_and_ends_with_the_last_state(sent: list[tuple[float, str]]) -> None:
+def test_it_is_updated_once_a_second_and_ends_with_the_last_state(sent):
     report = ProgressArtifact("mining")
     report.ended = seconds = Seconds()
     with report:
@@ -56,21 +54,19 @@ def test_it_is_updated_once_a_second_and_ends_with_the_last_state(sent: list[tup
     assert "999 bicliques" in sent[-1][1]
 
 
-def test_a_step_that_had_nothing_to_do_is_done(sent: list[tuple[float, str]]) -> None:
+def test_a_step_that_had_nothing_to_do_is_done(sent):
     with ProgressArtifact("mining"):
         pass
     assert sent == [(100.0, "was done already")]
 
 
-def test_a_step_that_failed_is_not(sent: list[tuple[float, str]]) -> None:
+def test_a_step_that_failed_is_not(sent):
     with pytest.raises(ValueError, match="out"), ProgressArtifact("mining"):
         raise ValueError("out")
     assert sent == []
 
 
-def test_a_server_that_is_gone_is_logged_once_and_the_step_goes_on(
-    sent: list[tuple[float, str]], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_server_that_is_gone_is_logged_once_and_the_step_goes_on(sent, monkeypatch, caplog):
     refused: list[object] = []
 
     def refuse(*update: object) -> None:
@@ -88,7 +84,7 @@ def test_a_server_that_is_gone_is_logged_once_and_the_step_goes_on(
     ]
 
 
-def test_notes_go_to_the_log(sent: list[tuple[float, str]], caplog: pytest.LogCaptureFixture) -> None:
+def test_notes_go_to_the_log(sent, caplog):
     caplog.set_level("INFO")
     with ProgressArtifact("mining") as report:
         report(Progress("mine", note="compiling"))

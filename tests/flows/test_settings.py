@@ -1,7 +1,5 @@
 """What importing the flows settles before Prefect and Dask are imported, and that they take every option."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import subprocess
@@ -39,23 +37,23 @@ def settings(tmp_path: Path, **own: str) -> list[Any]:
     return list(json.loads(done.stdout))
 
 
-def test_nobody_is_called(tmp_path: Path) -> None:
+def test_nobody_is_called(tmp_path):
     assert settings(tmp_path) == [False, False, 120]
 
 
 @pytest.mark.exhaustive
-def test_the_users_environment_goes_first(tmp_path: Path) -> None:
+def test_the_users_environment_goes_first(tmp_path):
     assert settings(tmp_path, PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS="7") == [False, False, 7]
 
 
-def test_the_flow_verify_takes_the_options_of_the_api_with_the_same_defaults() -> None:
+def test_the_flow_verify_takes_the_options_of_the_api_with_the_same_defaults():
     of_flow, of_api = (inspect.signature(each).parameters for each in (verify.fn, bq.verify))
     renamed = {"folder": "output"}
     expected = {renamed.get(name, name): p.default for name, p in of_api.items() if name != "progress"}
     assert {name: p.default for name, p in of_flow.items() if name != "notify"} == expected
 
 
-def test_the_flow_mine_takes_the_options_of_the_table_in_its_groups() -> None:
+def test_the_flow_mine_takes_the_options_of_the_table_in_its_groups():
     parameters = inspect.signature(mine.fn).parameters
     groups = {name: p.default for name, p in parameters.items() if isinstance(p.default, BaseModel)}
     assert list(groups) == list(GROUPS)

@@ -1,7 +1,5 @@
 """The flow `verify`: what it publishes of a good run, and that it fails on a damaged one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,7 @@ import bicliques as bq
 from bicliques.flows.verify import verify
 from bicliques.schemas.errors import IncompleteError
 from tests.flows.states import artifacts
-from tests.support.runs import answer, random_edges, write_edges
+from tests.support.runs import OWN, answer, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -21,10 +19,10 @@ EDGES = random_edges(14, 11, 0.4, 2)
 
 def mined(tmp_path: Path) -> Path:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    return bq.mine(source, tmp_path / "out", workers=0, progress=False).files[0]
+    return bq.mine(source, tmp_path / "out", **OWN).files[0]
 
 
-def test_a_good_run_is_verified(tmp_path: Path) -> None:
+def test_a_good_run_is_verified(tmp_path):
     mined(tmp_path)
     state: State[Any] = verify(str(tmp_path / "out"), sample=10, return_state=True)
     count, fingerprint = answer(EDGES)
@@ -36,7 +34,7 @@ def test_a_good_run_is_verified(tmp_path: Path) -> None:
     assert shown["verifying"] == 100
 
 
-def test_a_damaged_part_fails(tmp_path: Path) -> None:
+def test_a_damaged_part_fails(tmp_path):
     part = mined(tmp_path)
     part.write_bytes(part.read_bytes()[:-40])
     state: State[Any] = verify(str(tmp_path / "out"), return_state=True)

@@ -4,8 +4,6 @@ The counts of real graphs were given by at least two independent published progr
 AdaMBE, that of the crowns by a formula; the fingerprints by this project's engines from both root sides.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -50,7 +48,7 @@ def test_the_count_of_the_crowns_is_the_formula():
 
 
 #: Thresholds (left, right) that are tried on graphs that ship.
-BOUNDS = ((2, 2), (5, 5), (10, 10), (20, 3), (3, 20), (1, 12), (40, 1))
+BOUNDS = ((2, 2), (10, 10), (20, 3), (1, 12), (40, 1))
 
 
 @pytest.mark.parametrize("name", ["debian12_package_tag", "debian12_package_depends"])

@@ -3,9 +3,6 @@
 Users of yesterday's run join its rows with those of today by them. They change with the schema version only.
 """
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +11,7 @@ import pytest
 import bicliques as bq
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from tests.support.emulated import runnable
+from tests.support.runs import QUIET
 
 LONG = "a name of more than eight bytes"
 EDGES = [
@@ -43,10 +41,10 @@ FINGERPRINTS = (17770891733836354785, 402080481382855033)
 @pytest.mark.parametrize("order", [1, -1], ids=["in order", "turned round"])
 @pytest.mark.parametrize("engine", ["cpu", "reference", "bitmatrix", "cumbe"])
 @pytest.mark.parametrize("turned", [False, True], ids=["numbers left", "numbers right"])
-def test_ids_are_these_numbers(tmp_path: Path, engine: str, turned: bool, order: int) -> None:
+def test_ids_are_these_numbers(tmp_path, engine, turned, order):
     numbers, words = map(list, zip(*EDGES[::order], strict=True))
     table = pa.table([words, numbers] if turned else [numbers, words], ["left", "right"])
-    how: dict[str, Any] = {"engine": engine, "workers": 0, "progress": False, "report": False}
+    how: dict[str, Any] = {"engine": engine, **QUIET}
     with runnable(engine):
         results = bq.mine(table, tmp_path / "out", **how)
     expected = {ids[turned]: ((b, a) if turned else (a, b)) for a, b, *ids in IDS}

@@ -1,9 +1,6 @@
 """Near-bicliques of known graphs. Another program found the same numbers (docs/lab/near.md says which)."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +14,7 @@ from tests.emulation.device import why_not
 from tests.support.emulated import bitmatrix, everything
 from tests.support.known import NOT_HERE, ROOT, SHIPPED, dense_edges, known_graph
 from tests.support.near import near_graph
+from tests.support.runs import OWN
 
 #: Rows with more results take seconds.
 FEW = 20_000
@@ -34,7 +32,6 @@ LARGEST = [
     ("escorts", 1, 5, 41),
     ("marvel", 1, 10, 299),
     ("movielens_ut", 1, 8, 119),
-    ("youtube", 1, 9, 188),
     ("youtube", 1, 11, 175),
 ]
 
@@ -48,17 +45,14 @@ def _marks(row: dict[str, Any]) -> list[pytest.MarkDecorator]:
     return [*marks, pytest.mark.exhaustive] if row["count"] > FEW else marks
 
 
-@pytest.mark.parametrize(
-    "row",
-    [pytest.param(row, id=_name(row), marks=_marks(row)) for row in ROWS],
-)
-def test_known_graphs_have_as_many_near_bicliques(row: dict[str, Any]) -> None:
+@pytest.mark.parametrize("row", [pytest.param(row, id=_name(row), marks=_marks(row)) for row in ROWS])
+def test_known_graphs_have_as_many_near_bicliques(row):
     _check(row, CpuEngine())
 
 
 @pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 @pytest.mark.parametrize("name", ["unicode_languages missing_pairs 1 3 3"])
-def test_an_emulated_gpu_finds_as_many(name: str) -> None:
+def test_an_emulated_gpu_finds_as_many(name):
     """Most graphs would take minutes."""
     _check(next(row for row in ROWS if _name(row) == name), bitmatrix("usual")())
 
@@ -81,13 +75,11 @@ def _check(row: dict[str, Any], engine: Engine) -> None:
         for row in LARGEST
     ],
 )
-def test_the_largest_near_bicliques_of_known_graphs(
-    graph: str, pairs: int, least: int, edges: int, tmp_path: Path
-) -> None:
+def test_the_largest_near_bicliques_of_known_graphs(graph, pairs, least, edges, tmp_path):
     path = known_graph(graph)
     if path is None:
         pytest.skip(NOT_HERE)
     sizes = {"min_left": 40 if graph in SHIPPED else least, "min_right": least}
-    found = bq.largest(path, tmp_path / "out", missing_pairs=pairs, report=False, workers=0, progress=False, **sizes)
+    found = bq.largest(path, tmp_path / "out", missing_pairs=pairs, report=False, **OWN, **sizes)
     (row,) = found.to_arrow().to_pylist()
     assert row["n_left"] * row["n_right"] - row["missing"] == edges == found.manifest.certificate["key"]

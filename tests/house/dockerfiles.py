@@ -1,7 +1,5 @@
 """The files that images are made by, as tests read them."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,7 +1,5 @@
 """What a reader of a page types, one thing after the other, in one interpreter: most takes less time than its start."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The example of docs/asking-for-less.md runs as it stands, and its numbers are those that it gives."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path
@@ -17,7 +15,7 @@ LARGEST = PAGE.partition("\n## The largest")[2].partition("\n## ")[0]
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def said(tmp_path_factory):
     return outputs(MEMBERS, tmp_path_factory.mktemp("reader"))
 
 
@@ -41,7 +39,7 @@ def count_of(card: str) -> str:
 
 
 @pytest.mark.exhaustive
-def test_the_numbers_of_the_page_are_those_of_the_commands(said: dict[str, str]) -> None:
+def test_the_numbers_of_the_page_are_those_of_the_commands(said):
     whole, gimp, *_, two_left, two_right, none = [text for line, text in said.items() if line != "python"]
     assert f"It finds {count_of(gimp)} of the {count_of(whole)} bicliques" in MEMBERS
     counts = f"{count_of(two_left)}, {count_of(two_right)} and *{count_of(none)}*"
@@ -51,7 +49,7 @@ def test_the_numbers_of_the_page_are_those_of_the_commands(said: dict[str, str])
 
 
 @pytest.mark.exhaustive
-def test_the_largest_of_the_page_are_those_of_the_commands(tmp_path: Path) -> None:
+def test_the_largest_of_the_page_are_those_of_the_commands(tmp_path):
     said = outputs(LARGEST, tmp_path)
     first, verified, last, program = said.values()
     sizes = [re.findall(r"(?m)^ *\d+ +([\d,]+) +([\d,]+) +[\d,]+  {", text) for text in (first, last)]

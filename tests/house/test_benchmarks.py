@@ -1,12 +1,9 @@
 """The benchmarks run for a stranger, on any graph, beside any program, and write nothing that nobody asked for."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ from benchmarks.command import output_file, run
 from benchmarks.rivals import KNOWN, named
 from benchmarks.runs import Edges, read
 from bicliques.schemas.errors import InputError, ResourceError
-from tests.house.tree import ROOT, clean_environment
+from tests.house.tree import ROOT
 
 MODULES = sorted(path.stem for path in (ROOT / "benchmarks").glob("*.py"))
 PROGRAMS = [name for name in MODULES if "__main__" in (ROOT / f"benchmarks/{name}.py").read_text()]
@@ -61,14 +58,6 @@ def test_help_of_a_benchmark_only_helps(name, tmp_path, monkeypatch, capsys):
     assert ended.value.code == 0
     assert f"usage: python -m benchmarks.{name}" in capsys.readouterr().out
     assert (contents(), list(tmp_path.iterdir())) == (before, [])
-
-
-def test_help_as_a_command_changes_nothing_either():
-    before = contents()
-    command = [sys.executable, "-m", "benchmarks.tables", "--help"]
-    said = subprocess.run(command, cwd=ROOT, env=clean_environment(), capture_output=True, text=True, check=True)
-    assert "--write" in said.stdout
-    assert contents() == before
 
 
 @pytest.mark.parametrize("name", MODULES)

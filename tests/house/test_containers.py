@@ -1,7 +1,5 @@
 """The images are made of what is there, run as nobody in particular, and are what the documents say."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess
@@ -49,7 +47,6 @@ def test_an_image_is_of_a_python_that_is_allowed_and_of_extras_that_exist(name):
     bases = {words.split()[0] for word, words in steps if word == "FROM"}
     [base] = bases  # what is installed in one stage runs in the other
     version = re.fullmatch(r"python:(3\.\d+)-slim-\w+", base)
-    assert version is not None
     assert f"{version[1]}.1" in SpecifierSet(PROJECT["requires-python"])
     [extras] = [words.removeprefix("EXTRAS=") for word, words in steps if word == "ARG"]
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])

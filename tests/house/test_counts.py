@@ -1,7 +1,5 @@
 """New counts are recorded only if every search of a graph has found the same."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -11,15 +9,15 @@ import pytest
 import bicliques as bq
 from benchmarks import counts
 from bicliques.schemas.errors import InputError, ResourceError
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def runs(tmp_path_factory):
     """Two runs of one graph, from both root sides."""
     folder = tmp_path_factory.mktemp("counts")
     source = write_edges(folder / "graph.parquet", random_edges(12, 9, 0.4, 1))
-    wanted = {"count_only": True, "engine": "reference", "workers": 0, "progress": False, "report": False}
+    wanted = {"count_only": True, "engine": "reference", **QUIET}
     return [bq.mine(source, folder / side, root_side=side, **wanted).path for side in ("left", "right")]
 
 

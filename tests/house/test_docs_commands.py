@@ -1,19 +1,15 @@
 """Commands of other programs in README and docs, and of the benchmarks: they are understood, and let nobody in."""
 
-from __future__ import annotations
-
-import ast
 import importlib
 import importlib.util
 import re
 import shlex
-import sys
 
 import pytest
 import yaml
 from distributed.cli import dask_scheduler, dask_worker
 
-from tests.house.tree import LAYERS, ROOT
+from tests.house.tree import ROOT
 
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("*.py"))
@@ -66,17 +62,3 @@ def test_no_documented_part_of_dask_lets_strangers_in():
 def test_blocks_of_a_document_can_be_read(document):
     for block in blocks(document.read_text(), "yaml"):
         assert isinstance(yaml.safe_load(block), dict)
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_a_document_says_where_packages_come_from_that_are_not_here(document):
-    text = document.read_text()
-    for program in blocks(text, "python"):
-        for node in ast.walk(ast.parse(program)):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for package in {name.partition(".")[0] for name in names} - set(LAYERS) - set(sys.stdlib_module_names):
-                is_here = importlib.util.find_spec(package) is not None
-                assert is_here or f"pip install {package.replace('_', '-')}" in text, (
-                    f"{document.name} imports {package}"
-                )

@@ -1,7 +1,5 @@
 """What users call says what it takes, gives and raises, with units and dtypes, and its examples run."""
 
-from __future__ import annotations
-
 import builtins
 import dataclasses
 import doctest
@@ -10,7 +8,6 @@ import re
 import typing
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -110,12 +107,12 @@ def without_units(listed: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_call_says_what_it_takes_gives_and_raises(name: str) -> None:
+def test_a_call_says_what_it_takes_gives_and_raises(name):
     assert undocumented(CALLS[name]) == []
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: record.__name__)
-def test_a_record_says_what_its_fields_are(record: type) -> None:
+def test_a_record_says_what_its_fields_are(record):
     listed = entries(sections(record)["Parameters"])
     assert list(listed) == [field.name for field in dataclasses.fields(record)]
     assert without_units(listed) == []
@@ -124,7 +121,7 @@ def test_a_record_says_what_its_fields_are(record: type) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if "Raises" in sections(CALLS[name])])
-def test_errors_that_are_told_exist(name: str) -> None:
+def test_errors_that_are_told_exist(name):
     check_errors(CALLS[name])
 
 
@@ -134,7 +131,7 @@ def check_errors(call: Callable[..., Any]) -> None:
         assert issubclass(getattr(errors, told, None) or getattr(builtins, told), BaseException)
 
 
-def test_the_estimator_says_as_much() -> None:
+def test_the_estimator_says_as_much():
     """It is not among `CALLS`, because scikit-learn would be imported wherever tests are collected."""
     for call in methods(bq.MaximalBicliques).values():
         assert undocumented(call) == []
@@ -142,7 +139,7 @@ def test_the_estimator_says_as_much() -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
+def test_an_error_of_bad_input_is_told(name, tmp_path):
     others = {"mine": ["out"], "largest": ["out"], "diff": ["not there", "out"], "publish": ["out"]}
     others |= {"refresh": ["not there", "out"], "arrays": ["not there"]}
     paths = [tmp_path / other for other in ("not there", *others.get(name, []))]
@@ -153,7 +150,7 @@ def test_an_error_of_bad_input_is_told(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, "Results", "MaximalBicliques"])
-def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_run(name, tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(bq, name), name)
@@ -163,7 +160,7 @@ def test_examples_run(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert result.failed == 0, "".join(lines)
 
 
-def test_what_a_docstring_leaves_out_is_found() -> None:
+def test_what_a_docstring_leaves_out_is_found():
     def call(one: int, max_time: float, mask: Any) -> int:
         """Do it.
 

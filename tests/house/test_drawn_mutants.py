@@ -1,7 +1,5 @@
 """The tool that draws small errors: where it draws, that a change is one, and which tests it takes for a line."""
 
-from __future__ import annotations
-
 import ast
 import gzip
 import json
@@ -41,7 +39,7 @@ def larger(a: int, b: int = 0, *, some: bool = True) -> int:
 '''
 
 
-def test_what_is_drawn_of_a_file() -> None:
+def test_what_is_drawn_of_a_file():
     found = {(one.kind, one.line, one.says) for one in places("schemas/x.py", CODE)}
     assert found == {
         ("constant", 8, "0 -> 1"),
@@ -74,7 +72,7 @@ def test_what_is_drawn_of_a_file() -> None:
     }
 
 
-def test_each_drawn_change_means_something_else() -> None:
+def test_each_drawn_change_means_something_else():
     drawn = draw({"schemas/x.py": CODE}, 1000, 1)
     assert len(drawn) > 20
     meanings = [ast.dump(ast.parse(one.applied(CODE))) for one in [*drawn]]
@@ -82,7 +80,7 @@ def test_each_drawn_change_means_something_else() -> None:
     assert len({one.name for one in drawn}) == len(drawn)
 
 
-def test_rooms_are_drawn_from_by_their_size_and_a_seed_draws_the_same_again() -> None:
+def test_rooms_are_drawn_from_by_their_size_and_a_seed_draws_the_same_again():
     texts = {"pipeline/run/a.py": CODE * 3, "pipeline/run/b.py": CODE * 3, "kernels/cpu/c.py": CODE * 2}
     drawn = draw(texts, 40, 7)
     assert Counter(room_of(one.file) for one in drawn) == {"pipeline/run": 30, "kernels/cpu": 10}
@@ -92,7 +90,7 @@ def test_rooms_are_drawn_from_by_their_size_and_a_seed_draws_the_same_again() ->
 
 
 @pytest.fixture
-def known(tmp_path: Path) -> Path:
+def known(tmp_path):
     """A map of which `test_a` runs line 10, `test_b` lines 10 and 11, and all tests of the fixture line 12."""
     root, notes = tmp_path / "root", tmp_path / "notes"
     (root / "schemas").mkdir(parents=True)
@@ -128,7 +126,7 @@ def asked(
     return [test[-1] for test in Map(known, there).tests_of(drawn, text, most_s)]
 
 
-def test_the_tests_of_a_line_are_those_that_run_it(known: Path) -> None:
+def test_the_tests_of_a_line_are_those_that_run_it(known):
     assert asked(known, 10) == ["a", "b"], "the one that runs less is the first"
     assert asked(known, 11) == ["b"], "one that failed says nothing"
     assert asked(known, 12) == ["c", "b"], "both have the fixture"
@@ -140,7 +138,7 @@ def test_the_tests_of_a_line_are_those_that_run_it(known: Path) -> None:
     assert Map(known).tests_of(Drawn("call", "schemas/y.py", 1, 1, 0, 0, "", ""), "", 9) == ()
 
 
-def test_tests_that_are_called_as_the_file_come_first(tmp_path: Path) -> None:
+def test_tests_that_are_called_as_the_file_come_first(tmp_path):
     (tmp_path / "kernels" / "cpu").mkdir(parents=True)
     (tmp_path / "kernels" / "cpu" / "open_hub.py").write_text("def part(x):\n    return x\n")
     near = ["tests/kernels/test_open_hub.py::test_a[1]", "tests/kernels/test_open_hub.py::test_b"]
@@ -154,7 +152,7 @@ def test_tests_that_are_called_as_the_file_come_first(tmp_path: Path) -> None:
     assert chosen == (*near, names[3], names[1], names[0]), "a case of each function, then other cases"
 
 
-def test_a_line_is_found_again_after_the_file_has_changed(known: Path) -> None:
+def test_a_line_is_found_again_after_the_file_has_changed(known):
     moved = CODE.replace("LIMIT = 40\n", "LIMIT = 40\nMORE = 50\n").replace(
         "        b += 1\n", "        c = 1\n        b += 1\n"
     )
@@ -163,7 +161,7 @@ def test_a_line_is_found_again_after_the_file_has_changed(known: Path) -> None:
     assert asked(known, 14, moved) == ["c", "b"]
 
 
-def test_compiled_functions_are_run_by_those_that_call_their_entry(tmp_path: Path) -> None:
+def test_compiled_functions_are_run_by_those_that_call_their_entry(tmp_path):
     root, notes = tmp_path / "root", tmp_path / "notes"
     (root / "kernels").mkdir(parents=True)
     (root / "kernels" / "a.py").write_text(
@@ -209,10 +207,10 @@ def judged(patch: pytest.MonkeyPatch, copies: Copies, *verdicts: tool.Verdict) -
     asked, said = [], iter(verdicts)
     drawn = Drawn("call", "flows/x.py", 1, 1, 0, 0, "", "", ("tests/a.py::one", "tests/a.py::two"))
     patch.setattr(tool, "judge", lambda mutant, copy, limit_s: (asked.append([*mutant.tests[2:]]), next(said))[1])
-    return judging._judge(drawn, copies, 60.0), asked  # type: ignore[arg-type]
+    return judging._judge(drawn, copies, 60.0), asked
 
 
-def test_a_test_that_fails_without_the_mutant_kills_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_fails_without_the_mutant_kills_nothing(tmp_path, monkeypatch):
     one, survived = tool.Verdict("killed", "tests/a.py::one"), tool.Verdict("survived")
     assert judged(monkeypatch, Copies(tmp_path), one) == (one, [["tests/a.py::one", "tests/a.py::two"]])
     broken = Copies(tmp_path, ["tests/a.py::one"])
@@ -225,15 +223,13 @@ def test_a_test_that_fails_without_the_mutant_kills_nothing(tmp_path: Path, monk
     assert judged(monkeypatch, both, tool.Verdict("killed", "tests/a.py"))[0].what == "unclear"
 
 
-def test_what_takes_too_long_is_killed_if_it_is_quick_without_the_mutant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_takes_too_long_is_killed_if_it_is_quick_without_the_mutant(tmp_path, monkeypatch):
     late = tool.Verdict("killed", f"{tool.TOO_LONG} of 60 s")
     assert judged(monkeypatch, Copies(tmp_path), late)[0] == late
     assert judged(monkeypatch, Copies(tmp_path, seconds=31.0), late)[0].what == "unclear"
 
 
-def test_ctrl_c_ends_with_the_mutants_that_are_judged_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_with_the_mutants_that_are_judged_now(tmp_path, monkeypatch):
     ended, begun = threading.Event(), list[str]()
 
     class Pool(ThreadPoolExecutor):
@@ -260,7 +256,7 @@ def test_ctrl_c_ends_with_the_mutants_that_are_judged_now(tmp_path: Path, monkey
     assert 1 <= len(begun) <= 2
 
 
-def test_the_lines_that_a_commit_has_not(tmp_path: Path) -> None:
+def test_the_lines_that_a_commit_has_not(tmp_path):
     (tmp_path / "schemas").mkdir()
     file = tmp_path / "schemas" / "x.py"
     file.write_text(CODE)
@@ -271,7 +267,7 @@ def test_the_lines_that_a_commit_has_not(tmp_path: Path) -> None:
     assert judging.changed_lines(tmp_path, "HEAD") == {"schemas/x.py": {5, 13, 14}}
 
 
-def test_the_score_is_told_per_room(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_score_is_told_per_room(capsys):
     done = [
         {"name": f"pipeline/run/a.py:{k}:", "kind": "call", "what": what, "by": ""}
         for k, what in enumerate(["killed", "killed", "survived", "unclear"])

@@ -1,11 +1,7 @@
 """Where there is a daemon, an image is built, and its containers do what docs/operations.md says of them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -42,7 +38,7 @@ def docker(*words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def image() -> Iterator[str]:
+def image():
     """It takes minutes, and packages from the network."""
     if shutil.which("docker") is None or docker("info", check=False).returncode:
         pytest.skip("there is no Docker daemon")
@@ -54,7 +50,7 @@ def image() -> Iterator[str]:
     docker("image", "rm", IMAGE)
 
 
-def test_any_user_mines_in_containers_and_goes_on_in_others(image: str, tmp_path: Path) -> None:
+def test_any_user_mines_in_containers_and_goes_on_in_others(image, tmp_path):
     shutil.copy(ROOT / "examples" / "debian12_package_tag.parquet", tmp_path / "in.parquet")
     tmp_path.chmod(0o777)
     places = ("-v", f"{tmp_path}:/data", "-v", f"{IMAGE}:/cache")

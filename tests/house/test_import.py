@@ -1,13 +1,9 @@
 """`import bicliques` costs nothing, and software that is called as one of our rooms is no trouble."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
 from pathlib import Path
-
-import pytest
 
 import bicliques as bq
 from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
@@ -40,12 +36,16 @@ def test_it_runs_as_a_command():
     assert done.stdout == f"bicliques {bq.__version__}\n"
 
 
-@pytest.mark.parametrize("name", LAYERS)
-def test_other_software_may_have_the_name_of_a_room(name, tmp_path):
+def test_other_software_may_have_the_name_of_a_room(tmp_path):
     """As `kernels` of Hugging Face, which the same people have installed."""
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "__init__.py").write_text("mine = 'not ours'\n")
-    done = run(f"import bicliques as bq, {name}; print({name}.mine, bq.mine.__name__, bq.flows.__name__)", tmp_path)
+    for name in LAYERS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("mine = 'not ours'\n")
+    theirs = ", ".join(f"{name}.mine" for name in LAYERS)
+    done = run(
+        f"import bicliques as bq, {', '.join(LAYERS)}; print(*{{{theirs}}}, bq.mine.__name__, bq.flows.__name__)",
+        tmp_path,
+    )
     assert done.stdout == "not ours mine bicliques.flows\n", done.stderr
 
 

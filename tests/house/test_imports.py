@@ -1,7 +1,5 @@
 """The packages import in any order, without a GPU package, and bring no more than their layer may use."""
 
-from __future__ import annotations
-
 import itertools
 import subprocess
 import sys

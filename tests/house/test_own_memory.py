@@ -1,9 +1,6 @@
 """The measure of peak memory that tests use: short peaks count, and files that were mapped before do not."""
 
-from __future__ import annotations
-
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -25,7 +22,7 @@ print(memory.peak() - begun)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_what_was_freed_counts_and_what_was_mapped_does_not(tmp_path: Path) -> None:
+def test_what_was_freed_counts_and_what_was_mapped_does_not(tmp_path):
     (tmp_path / "mapped").write_bytes(b"x" * (64 * MB))
     read, allocated = map(int, in_child(PROGRAM, tmp_path).split())
     assert read < 2 * MB

@@ -1,7 +1,5 @@
 """What is built is what is in the tree: all of the four packages, their CUDA files, and nothing of the tests."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
@@ -57,13 +55,13 @@ def build(source: Path, output: Path, *options: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory):
     """A folder with the source archive and the wheel made from it, from tracked files alone."""
     return build(copy_of_tree(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
-def with_machine_code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def with_machine_code(tmp_path_factory):
     """A folder as `built`, from a tree with the machine code of one kernel for one architecture."""
     pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
     source, output = copy_of_tree(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist")
@@ -202,7 +200,6 @@ def test_versions_agree():
 
     assert PROJECT["version"] == __version__
     newest = re.search(r"(?m)^## (\S+)", (ROOT / "CHANGELOG.md").read_text())
-    assert newest is not None
     assert newest[1] == __version__
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert (cited["version"], cited["license"]) == (__version__, PROJECT["license"])
@@ -222,14 +219,12 @@ def pins() -> dict[str, list[Requirement]]:
 def test_every_requirement_is_pinned_within_its_bounds(python):
     here = {"python_full_version": python, "python_version": python.rpartition(".")[0], "sys_platform": "linux"}
     extras = PROJECT["optional-dependencies"]
-    wanted = [
-        *PROJECT["dependencies"],
-        *(line for lines in extras.values() for line in lines),
-    ]
+    wanted = [*PROJECT["dependencies"], *(line for lines in extras.values() for line in lines)]
+    pinned = pins()
     for requirement in map(Requirement, wanted):
         if requirement.name == PROJECT["name"]:
             continue
-        lines = [pin for pin in pins().get(requirement.name, []) if pin.marker is None or pin.marker.evaluate(here)]
+        lines = [pin for pin in pinned.get(requirement.name, []) if pin.marker is None or pin.marker.evaluate(here)]
         remedy = "run make constraints"
         assert len(lines) == 1, f"{requirement} has {len(lines)} pins for Python {python}: {remedy}"
         [pin] = lines[0].specifier

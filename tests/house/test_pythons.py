@@ -1,7 +1,5 @@
 """The core on other versions of Python: it counts where there is an interpreter, and has wheels for all of them."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -10,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -30,11 +27,12 @@ def sources() -> list[Path]:
     return [ROOT / path for path in tracked() if path.suffix == ".py" and path.parts[0] in (*LAYERS, "bicliques")]
 
 
-def interpreter(python: str) -> str:
-    """The program of a version of Python, on the path or of pyenv. Skips where there is none that runs."""
-    if (found := found_interpreter(python)) is None:
-        pytest.skip(f"there is no interpreter of Python {python}; pyenv would have one")
-    return found
+def newest() -> tuple[str, str]:
+    """The newest Python that is here, and its program. What a version warns of or lacks, later ones do, too."""
+    for python in PYTHONS[:0:-1]:
+        if (found := found_interpreter(python)) is not None:
+            return python, found
+    pytest.skip(f"there is no interpreter of Python {PYTHONS[-1]}; pyenv would have one")
 
 
 @cache
@@ -65,7 +63,7 @@ def pip(*words: str) -> None:
 
 
 @pytest.fixture
-def site() -> Iterator[Path]:
+def site():
     """A folder for packages. It goes afterwards, because the core takes 450 MB."""
     with TemporaryDirectory() as folder:
         yield Path(folder)
@@ -90,14 +88,12 @@ for module in pkgutil.walk_packages(bq.__path__, "bicliques."):
 @pytest.mark.registry
 @pytest.mark.exhaustive
 @pytest.mark.timeout(1800)  # a download and a compilation, on a machine that may be busy
-def test_the_core_counts_and_mines_with_the_newest_python_that_is_here(site: Path, tmp_path: Path) -> None:
+def test_the_core_counts_and_mines_with_the_newest_python_that_is_here(site, tmp_path):
     """With the pins, warnings as errors, and nothing of this environment. Every module can be imported, too.
 
-    What a version warns of or lacks, later ones do, too. This suite runs on the oldest.
+    This suite runs on the oldest.
     """
-    here = [python for python in PYTHONS[1:] if found_interpreter(python) is not None]
-    python = here[-1] if here else PYTHONS[-1]
-    program = interpreter(python)
+    python, program = newest()
     binary = ["--only-binary", ":all:", "--python-version", python, "--target", str(site)]
     pip("--no-compile", *binary, *PROJECT["dependencies"])  # it would compile all modules, and for this Python
     write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 1))
@@ -129,9 +125,8 @@ def test_the_core_counts_and_mines_with_the_newest_python_that_is_here(site: Pat
     assert [line for line in cannot if not of_extras.match(line)] == []
 
 
-@pytest.mark.parametrize("python", PYTHONS[1:])
-def test_all_sources_are_compiled_by_another_python_without_a_warning(python: str, tmp_path: Path) -> None:
-    program = interpreter(python)
+def test_all_sources_are_compiled_by_another_python_without_a_warning(tmp_path):
+    program = newest()[1]
     (tmp_path / "files.json").write_text(json.dumps([str(path) for path in sources()]))
     compiling = "import json\nfor path in json.load(open('files.json')):\n    compile(open(path).read(), path, 'exec')"
     ended = subprocess.run(
@@ -145,17 +140,6 @@ def test_all_sources_are_compiled_by_another_python_without_a_warning(python: st
     assert ended.returncode == 0, ended.stderr[-2000:]
 
 
-def test_all_sources_have_the_grammar_of_the_oldest_python_and_nothing_that_the_newest_warns_of() -> None:
-    """Python 3.14 warns of a jump out of a ``finally``."""
-    assert len(sources()) > 200
-    for path in sources():
-        tree = ast.parse(path.read_text(), feature_version=(3, 11))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Try):
-                inside = [each for line in node.finalbody for each in ast.walk(line)]
-                assert not [each for each in inside if isinstance(each, _JUMPS)], f"{path}: {node.lineno}"
-
-
 #: Modules of the standard library that are gone in a version up to 3.14, or are to go.
 _GONE = set(
     "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap msilib nis".split()
@@ -163,9 +147,14 @@ _GONE = set(
 )
 
 
-def test_no_source_imports_a_module_that_a_later_python_lacks() -> None:
+def test_sources_fit_the_oldest_and_the_newest_python():
+    """The grammar of 3.11, no jump out of a ``finally``, of which 3.14 warns, and no import of what is gone."""
+    assert len(sources()) > 200
     for path in sources():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(ast.parse(path.read_text(), feature_version=(3, 11))):
+            if isinstance(node, ast.Try):
+                inside = [each for line in node.finalbody for each in ast.walk(line)]
+                assert not [each for each in inside if isinstance(each, _JUMPS)], f"{path}: {node.lineno}"
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
             assert not {name.partition(".")[0] for name in names} & _GONE, path
@@ -174,7 +163,7 @@ def test_no_source_imports_a_module_that_a_later_python_lacks() -> None:
 @pytest.mark.registry
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("python", PYTHONS[1:])
-def test_there_is_a_wheel_of_every_pinned_package_of_the_core(python: str, tmp_path: Path) -> None:
+def test_there_is_a_wheel_of_every_pinned_package_of_the_core(python, tmp_path):
     """As `pip install -c constraints.txt .` with this Python. Nothing is built, and no interpreter is needed."""
     report = tmp_path / "report.json"
     binary = ["--only-binary", ":all:", "--python-version", python, "--target", str(tmp_path / "site")]
@@ -191,7 +180,7 @@ def test_there_is_a_wheel_of_every_pinned_package_of_the_core(python: str, tmp_p
     }
 
 
-def test_make_names_a_python_that_is_too_old_and_leaves_nothing(tmp_path: Path) -> None:
+def test_make_names_a_python_that_is_too_old_and_leaves_nothing(tmp_path):
     """And clears what an attempt has left that did not end."""
     for name in ("Makefile", "pyproject.toml", "setup.py", "constraints.txt"):
         (tmp_path / name).symlink_to(ROOT / name)

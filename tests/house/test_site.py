@@ -1,7 +1,5 @@
 """The site of the documentation has every public name, and its dead links are found. `make docs` makes it."""
 
-from __future__ import annotations
-
 import re
 
 import bicliques as bq

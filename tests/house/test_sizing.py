@@ -1,7 +1,5 @@
 """What graphs of several sizes take is measured, told, and put into one table."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -48,7 +46,7 @@ def test_sizes_are_told_and_taken(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("row", RECORDED, ids=lambda row: f"{row['edges']}-{row['labels']}-{row['device_memory']}")
-def test_no_recorded_peak_is_above_what_was_told(row: dict[str, Any]) -> None:
+def test_no_recorded_peak_is_above_what_was_told(row):
     """Rows of before told no free memory of a device; it follows from the scratch memory, which is a share of it."""
     told = row["told"]
     assert row["host_bytes"] <= max(told["reading"], told["building"], told["mining"])
@@ -89,7 +87,6 @@ def test_a_run_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
     monkeypatch.setattr(sizing, "_GRACE", 0.0)
     program = "import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print(1, flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
         process.stdout.readline()  # the signal is ignored from now on
         sizing._until(process, 0.0)
     assert process.returncode == -signal.SIGKILL

@@ -1,7 +1,5 @@
 """The two targets differ in what is exhaustive alone, and what belongs together stays in one process."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -46,7 +44,7 @@ def meetings(some: list[Any], n: int) -> set[Any]:
     }
 
 
-def test_any_two_values_meet_in_one_target_and_any_three_in_the_other() -> None:
+def test_any_two_values_meet_in_one_target_and_any_three_in_the_other():
     every = cases("test_product", VALUES | {"mode": ["list", "count"]}, "pairs")
     beyond = spread_products(every)
     in_test = [one for one in every if "exhaustive" not in one.marks]
@@ -58,13 +56,13 @@ def test_any_two_values_meet_in_one_target_and_any_three_in_the_other() -> None:
     assert not [one for one in in_test if one in beyond]
 
 
-def test_a_product_of_three_is_whole() -> None:
+def test_a_product_of_three_is_whole():
     every = cases("test_product", {name: VALUES[name] for name in ("shape", "limit", "side")}, "pairs")
     assert spread_products(every) == []
     assert 12 <= sum("exhaustive" not in one.marks for one in every) <= 16 < len(every) == 24
 
 
-def test_any_value_occurs_in_one_target_and_any_two_meet_in_the_other() -> None:
+def test_any_value_occurs_in_one_target_and_any_two_meet_in_the_other():
     every = cases("test_product", VALUES, "values")
     beyond = spread_products(every)
     in_test = [one for one in every if "exhaustive" not in one.marks]
@@ -75,7 +73,7 @@ def test_any_value_occurs_in_one_target_and_any_two_meet_in_the_other() -> None:
     assert not [one for one in in_test if one in beyond]
 
 
-def test_the_mark_for_fewer_cases_goes_before_the_other() -> None:
+def test_the_mark_for_fewer_cases_goes_before_the_other():
     """A class of tests with many cases is marked ``pairs``; where these are slow, its subclass is marked ``values``."""
     kept = {}
     for marks in (("values",), ("pairs", "values")):
@@ -85,14 +83,14 @@ def test_the_mark_for_fewer_cases_goes_before_the_other() -> None:
     assert kept["pairs", "values"] == kept[("values",)]
 
 
-def test_a_mark_may_say_how_many_values_meet() -> None:
+def test_a_mark_may_say_how_many_values_meet():
     every = cases("test_product", VALUES | {"mode": ["list", "count"]}, "pairs", "values 3")
     beyond = spread_products(every)
     assert sum("exhaustive" not in one.marks for one in every) == 4
     assert meetings([one for one in every if one not in beyond], 3) == meetings(every, 3)
 
 
-def test_what_is_no_product_is_kept() -> None:
+def test_what_is_no_product_is_kept():
     one_axis = cases("test_one", {"shape": VALUES["shape"]}, "pairs")
     two_axes = cases("test_two", {"shape": VALUES["shape"], "side": VALUES["side"]}, "pairs")
     not_marked = cases("test_other", VALUES)
@@ -101,7 +99,7 @@ def test_what_is_no_product_is_kept() -> None:
     assert not [one for one in (*one_axis, *two_axes, *not_marked) if "exhaustive" in one.marks]
 
 
-def test_what_is_started_once_stays_together() -> None:
+def test_what_is_started_once_stays_together():
     assert home_of("tests/flows/test_mine.py::test_a") == home_of("tests/flows/test_notify.py::test_b[x::y]")
     assert home_of("tests/pipeline/workers/test_dask_pool.py::test_a") == home_of(
         "tests/pipeline/workers/test_dask_pool.py::test_b[1]"
@@ -115,17 +113,16 @@ def test_what_is_started_once_stays_together() -> None:
 
 
 @pytest.mark.parametrize(("target", "left_out"), [("test", "exhaustive"), ("test-all", None)])
-def test_the_targets_differ_in_that_alone(target: str, left_out: str | None) -> None:
+def test_the_targets_differ_in_that_alone(target, left_out):
     recipe = re.search(rf"(?m)^{target}:.*\n\t\$\(PYTEST\)(.*)$", (ROOT / "Makefile").read_text())
-    assert recipe is not None
     assert recipe[1] == (f' -m "not {left_out}"' if left_out else "")
 
 
-def test_every_change_has_to_pass_the_whole_suite() -> None:
+def test_every_change_has_to_pass_the_whole_suite():
     assert re.findall(r"(?m)^ +step (test\S*)$", (ROOT / ".ci/run").read_text()) == ["test-all"]
 
 
-def test_processes_of_make_keep_the_modules_that_they_have_compiled() -> None:
+def test_processes_of_make_keep_the_modules_that_they_have_compiled():
     """Tests start thousands of processes, and with the variable each would take three times as long to begin."""
     told = subprocess.run(
         ["make", "--silent", "--eval=told: ; @env", "told"],

@@ -1,9 +1,6 @@
 """The benchmark of runs in a store counts the requests of each beside the same run on a disk."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +8,7 @@ from benchmarks import store
 
 
 @pytest.mark.exhaustive
-def test_requests_of_a_store_are_counted_beside_a_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_requests_of_a_store_are_counted_beside_a_disk(tmp_path, capsys):
     file = tmp_path / "store.json"
     store.main(["unicode_languages", "--repeats", "1", "--output", str(file)])
     [(kind, result)] = json.loads(file.read_text()).items()

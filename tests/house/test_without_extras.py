@@ -1,7 +1,5 @@
 """The core mines, counts and shows where no extra is installed; what needs an extra says which."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import json
 import re
@@ -44,7 +42,7 @@ def closure(requirements: list[str]) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def hidden() -> list[str]:
+def hidden():
     """The names of all modules that are installed here and belong to no package of the core."""
     core = closure(PROJECT["dependencies"]) | {PROJECT["name"]}
     owners = importlib.metadata.packages_distributions()
@@ -78,7 +76,7 @@ def without(hidden: list[str], program: str, folder: Path) -> list[str]:
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 1))
 
 
@@ -152,7 +150,7 @@ except Exception as error:
     assert without(["cupy", "dask_cuda", "pylibcudf"], program, tmp_path) == [
         f"CuPy is not installed {remedy}",
         f"None pylibcudf cannot be imported {remedy}",
-        f"workers on GPUs need dask-cuda, but dask_cuda is not installed {remedy}; --workers 0 uses one GPU without it",
+        f"workers on GPUs need dask-cuda, but dask_cuda is not installed {remedy}; workers=0 uses one GPU without it",
     ]
 
 
@@ -182,7 +180,7 @@ def test_all_is_every_extra_for_a_machine_without_a_gpu():
     extras = PROJECT["optional-dependencies"]
     [line] = extras["all"]
     assert Requirement(line).extras == extras.keys() - {"all", "dev", "docs", "gpu", "nvrtc"}
-    # Bokeh alone is not in the environment of `make demo`, where nobody looks at the pages of Dask
+    # Bokeh alone is not in the environment of `make test`, where nobody looks at the pages of Dask
     own = [Requirement(line).extras for line in extras["dev"] if Requirement(line).name == PROJECT["name"]]
     assert set().union(*own) >= Requirement(line).extras - {"dashboard"}
 

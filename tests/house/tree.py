@@ -1,7 +1,5 @@
 """The repository as the house tests see it: its root, its packages, the files that belong to it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -3,8 +3,6 @@
 A subclass sets ``subject``. On an emulated device graphs are small.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable
 from itertools import pairwise

@@ -4,8 +4,6 @@ The truth are all bicliques, filtered and sorted: those of `tests.support.oracle
 `truth_of`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +15,7 @@ from bicliques.schemas.emit import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions
-from bicliques.schemas.search import MEASURES, By, Limits, Search
+from bicliques.schemas.search import MEASURES, Limits, Search
 from bicliques.schemas.totals import Best, Total
 from bicliques.schemas.work import Engine, Subtrees
 from tests.kernels.suite import ORDERS, SIDES, Subject, edges_of, truth_of
@@ -40,7 +38,7 @@ def random_question(rng: np.random.Generator) -> Question:
     most = [None if rng.random() < 0.5 else int(rng.integers(least, 14)) for least in (left, right)]
     k, by = int(rng.choice([1, 2, 3, 10, 1000])), MEASURES[rng.integers(len(MEASURES))]
     search = Search(min_left=left, min_right=right, max_left=most[0], max_right=most[1], largest=k, by=by)
-    options = BuildOptions(root_side=str(rng.choice(SIDES)), order=str(rng.choice(ORDERS)))  # type: ignore[arg-type]
+    options = BuildOptions(root_side=str(rng.choice(SIDES)), order=str(rng.choice(ORDERS)))
     core = (left, right) if rng.random() < 0.5 else (1, 1)
     return Question(graph_of(edges, options, *core), search, first_of(all_pairs(edges), search))
 
@@ -127,8 +125,8 @@ class LargestSuite:
     @pytest.mark.parametrize("by", MEASURES)
     @pytest.mark.parametrize("limit", ["whole", "short"])
     @pytest.mark.parametrize("shape", ["wide hubs", "dense hubs", "many roots", "words", "nested"])
-    def test_the_largest_of_hubs(self, shape: str, limit: str, by: By, side: str) -> None:
-        graph = graph_of(edges_of(shape, self.subject.small), BuildOptions(root_side=side))  # type: ignore[arg-type]
+    def test_the_largest_of_hubs(self, shape, limit, by, side):
+        graph = graph_of(edges_of(shape, self.subject.small), BuildOptions(root_side=side))
         search = Search(largest=5, by=by, min_left=2)
         question = Question(graph, search, first_of(truth_of(shape, self.subject.small).rows, search))
         limits = Limits() if limit == "whole" else Limits(seconds=max(self.subject.short_s, 0.001))

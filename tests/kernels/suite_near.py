@@ -1,7 +1,5 @@
 """Tests of the search for near-bicliques. An engine that can do it inherits them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +16,7 @@ from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import SIDES, Subject
 from tests.support.emulated import everything
 from tests.support.near import missing_of, near_graph, near_pairs
-from tests.support.oracles import deal, random_edges, run
+from tests.support.oracles import Pairs, deal, random_edges, run
 
 ORDERS: tuple[Order, ...] = ("degree", "id", "two-hop")
 LIMITS = (Limits(), Limits(seconds=0.0), Limits(rows=1), Limits(seconds=0.0))
@@ -34,7 +32,6 @@ def questions(k: int, other: int) -> list[Search]:
     found = []
     for one in asked:
         near = Search(**one).near
-        assert near is not None
         found.append(Search("list", min_left=near.least("left"), min_right=near.least("right"), **one))
     return found
 
@@ -88,7 +85,6 @@ class NearSuite:
             emit = emit_to(lambda batch: rows.append(batch.pick(np.arange(len(batch)))))  # noqa: B023
             self.subject.ample().mine(graph, everything(graph), search, Limits(), emit)
             batch = Bicliques.concat(rows)
-            assert batch.missing is not None
             assert batch.missing.tolist() == [missing_of(edges, pair) for pair in batch.to_pairs()]
             assert batch.missing.max() > 0
 
@@ -127,7 +123,8 @@ class LargestNearSuite:
             k, by = int(rng.choice([1, 3, 50])), MEASURES[rng.integers(len(MEASURES))]
             search = replace(asked, largest=k, by=by, **({"max_left": 5, "max_right": 6} if case % 4 == 0 else {}))
             edges = random_edges(rng, *rng.integers(3, self.most_vertices, 2).tolist(), rng.uniform(0.5, 0.97))
-            expected = largest_of(edges, search)
+            pairs = near_pairs(edges, search)
+            expected = largest_of(edges, search, pairs)
             graph = near_graph(edges, search, BuildOptions(root_side=SIDES[case // 3 % 2], order=ORDERS[case % 3]))
             job, work, bound = job_of(search), everything(graph), None
             engine, total = (self.subject.ample, *self.subject.tight)[case % 3](), job.zero
@@ -136,7 +133,7 @@ class LargestNearSuite:
                 limits = Limits(LIMITS[case % 4].seconds, LIMITS[case % 4].rows, bound)
                 found = engine.mine(graph, work, search, limits, nowhere)
                 total, work = total + found.total, found.left_over
-            fewer += total.seen < len(near_pairs(edges, search))
+            fewer += total.seen < len(pairs)
             total = Best.from_json(total.to_json(), k, by)
             assert total.rows.to_pairs() == expected.rows.to_pairs(), (case, search)
             assert total.rows.missing.tolist() == expected.rows.missing.tolist()
@@ -156,9 +153,9 @@ class LargestNearSuite:
             assert found.rows.to_pairs() == best.rows.to_pairs()[: int((pairs - keys >= bound).sum())]
 
 
-def largest_of(edges: np.ndarray, search: Search) -> Best:
-    """The largest by definition."""
-    pairs = sorted(near_pairs(edges, search))
+def largest_of(edges: np.ndarray, search: Search, pairs: Pairs | None = None) -> Best:
+    """The largest by definition, of all near-bicliques if these are known."""
+    pairs = sorted(pairs or near_pairs(edges, search))
     rows, missing = Bicliques.from_pairs(pairs), np.array([missing_of(edges, pair) for pair in pairs], np.int32)
     assert search.largest is not None
     return Best.of(search.largest, search.by, Bicliques(**rows.arrays, missing=missing))

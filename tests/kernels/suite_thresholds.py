@@ -3,8 +3,6 @@
 The truth are all bicliques, filtered: those of `tests.support.oracles.all_pairs`, and of larger graphs `truth_of`.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -47,8 +45,8 @@ def random_case(rng: np.random.Generator, mode: str = "list") -> Case:
     edges = random_edges(rng, *(int(n) for n in rng.integers(1, 13, 2)), float(rng.uniform(0.2, 0.9)))
     edges = with_twins(rng, edges)
     left, right = (int(n) for n in rng.integers(1, 9, 2))
-    options = BuildOptions(root_side=str(rng.choice(SIDES)), order=str(rng.choice(ORDERS)))  # type: ignore[arg-type]
-    search = Search(mode, min_left=left, min_right=right)  # type: ignore[arg-type]
+    options = BuildOptions(root_side=str(rng.choice(SIDES)), order=str(rng.choice(ORDERS)))
+    search = Search(mode, min_left=left, min_right=right)
     # sometimes without the core, so that the search itself has to leave everything out
     core = (left, right) if rng.random() < 0.5 else (1, 1)
     return Case(graph_of(edges, options, *core), search, large_enough(all_pairs(edges), left, right))

@@ -1,7 +1,5 @@
 """What a bound leaves of a graph has the same large bicliques, compared with a full enumeration."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from bicliques.kernels.graph.greedy import Found
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.schemas.measures import measure
 from bicliques.schemas.options import BuildOptions
-from bicliques.schemas.search import MEASURES, By, Search
+from bicliques.schemas.search import MEASURES, Search
 from tests.kernels.suite_thresholds import with_twins
 from tests.support.oracles import all_pairs, graph_of, random_edges
 
@@ -31,7 +29,7 @@ def of_size(rows: Rows, search: Search, bound: int) -> Rows:
 @pytest.mark.values
 @pytest.mark.parametrize("by", MEASURES)
 @pytest.mark.parametrize("seed", range(4))
-def test_no_large_biclique_is_lost_and_none_appears(by: By, seed: int) -> None:
+def test_no_large_biclique_is_lost_and_none_appears(by, seed):
     rng, removed = np.random.default_rng([MEASURES.index(by), seed]), 0
     for _ in range(40):
         shape = (int(n) for n in rng.integers(2, 13, 2))
@@ -61,7 +59,7 @@ def skewed(n: int, m: int, planted: tuple[int, int], seed: int = 1) -> np.ndarra
     return np.unique(np.concatenate([drawn, both]), axis=0)
 
 
-def test_a_planted_biclique_of_vertices_of_low_degree_is_what_is_left() -> None:
+def test_a_planted_biclique_of_vertices_of_low_degree_is_what_is_left():
     """Also on threads. A greedy search of the whole graph begins with its hubs, and does not find it as soon."""
     n, search = 40_000, Search(min_left=3, min_right=3, largest=1, by="edges")
     edges = skewed(n, 300_000, (30, 20))
@@ -75,7 +73,7 @@ def test_a_planted_biclique_of_vertices_of_low_degree_is_what_is_left() -> None:
     assert Found(search).look(prepare(*columns, n, n, BuildOptions(), 3, 3)[0], 0, wedges) < 600
 
 
-def test_levels() -> None:
+def test_levels():
     levels = _levels(2**31 - 1)
     assert 200 < len(levels) <= 256, "a level is a byte"
     assert (np.diff(levels) > 0).all()
@@ -87,7 +85,7 @@ def test_levels() -> None:
 
 
 @pytest.mark.parametrize("size", range(49, 60))
-def test_degrees_between_two_levels_count_as_the_higher_one(size: int) -> None:
+def test_degrees_between_two_levels_count_as_the_higher_one(size):
     hub = [(u, 0) for u in range(1000)]
     edges = np.array(sorted({*hub, *((u, v) for u in range(size) for v in range(50))}), np.int32)
     by_ceiling = EdgesByCeiling(*np.ascontiguousarray(edges.T), 1000, 50, Search(min_right=2, largest=1, by="edges"))
@@ -95,7 +93,7 @@ def test_degrees_between_two_levels_count_as_the_higher_one(size: int) -> None:
     assert len(by_ceiling.reaching(50 * size)[0]) == 50 * size
 
 
-def test_a_biclique_that_is_not_maximal_in_the_whole_graph_does_not_count_twice() -> None:
+def test_a_biclique_that_is_not_maximal_in_the_whole_graph_does_not_count_twice():
     """Two cores of one graph may hold it with different members. It is smaller than what the first core is for."""
     graph = graph_of(np.array([(u, v) for u in range(4) for v in range(5)] + [(4, v) for v in range(3)]))
     found = Found(Search(largest=2, by="edges"))

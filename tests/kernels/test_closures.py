@@ -1,7 +1,5 @@
 """`closures_of` finds the closures of many lists at once; the tests compare it with intersections of sets."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -15,7 +13,7 @@ from tests.support.runs import random_edges
 
 @pytest.mark.parametrize("density", [0.15, 0.6, 0.95])
 @pytest.mark.parametrize("n_lists", [0, 1, 200])
-def test_closures_are_the_intersections_of_the_neighbours(density: float, n_lists: int) -> None:
+def test_closures_are_the_intersections_of_the_neighbours(density, n_lists):
     graph = graph_of(random_edges(40, 25, density, 3), BuildOptions())
     rng = np.random.default_rng(n_lists)
     lists = [rng.choice(graph.n_base, rng.integers(1, 6), replace=False).astype(np.int32) for _ in range(n_lists)]

@@ -1,7 +1,5 @@
 """Machine code is kept in a folder named after the sources, and loaded without the compiler."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
@@ -35,7 +33,7 @@ def folder_of(root: Path, **environment: str) -> Path:
     return Path(said("from bicliques.kernels.compiled import jit; print(jit.code_folder())", root, **environment))
 
 
-def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path: Path) -> None:
+def test_the_folder_of_machine_code_depends_on_place_and_sources(tmp_path):
     for name in ("kernels", "schemas", "pipeline", "bicliques"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     here, there = folder_of(ROOT), folder_of(tmp_path)
@@ -69,7 +67,7 @@ print(n)
 """
 
 
-def test_every_file_with_compiled_functions_is_among_the_sources(tmp_path: Path) -> None:
+def test_every_file_with_compiled_functions_is_among_the_sources(tmp_path):
     for name in ("kernels", "schemas", "pipeline", "bicliques"):
         shutil.copytree(ROOT / name, tmp_path / name, symlinks=True)
     *unnoticed, n = said(CHANGE_EACH, tmp_path).splitlines()
@@ -77,7 +75,7 @@ def test_every_file_with_compiled_functions_is_among_the_sources(tmp_path: Path)
     assert int(n) > 20
 
 
-def test_the_folder_of_machine_code_can_be_chosen(tmp_path: Path) -> None:
+def test_the_folder_of_machine_code_can_be_chosen(tmp_path):
     assert folder_of(ROOT, NUMBA_CACHE_DIR=str(tmp_path / "a")).parent == tmp_path / "a"
     assert (
         folder_of(ROOT, NUMBA_CACHE_DIR="", XDG_CACHE_HOME=str(tmp_path / "b")).parent == tmp_path / "b" / "bicliques"
@@ -101,7 +99,7 @@ find_texts(text, offsets, text, offsets, np.zeros(1, np.int32))
 """
 
 
-def test_what_is_kept_is_loaded_without_the_compiler(tmp_path: Path) -> None:
+def test_what_is_kept_is_loaded_without_the_compiler(tmp_path):
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "True 1"
     assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["bicliques.kernels.compiled.lists.sum_lists"]
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
@@ -149,7 +147,7 @@ for folder in folders:
 """
 
 
-def test_machine_code_that_is_damaged_is_compiled_again(tmp_path: Path) -> None:
+def test_machine_code_that_is_damaged_is_compiled_again(tmp_path):
     for program in (ADD_ONCE, FIND_ONCE):
         said(program, NUMBA_CACHE_DIR=str(tmp_path / "kept"))
     folders, files = [], []
@@ -167,7 +165,7 @@ def test_machine_code_that_is_damaged_is_compiled_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("empty")
-def test_machine_code_has_its_name_after_it_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_machine_code_has_its_name_after_it_is_on_the_disk(tmp_path, monkeypatch):
     """After a loss of power a name may be there, and what was not flushed is not."""
     flushed = []
     monkeypatch.setattr(os, "fsync", lambda file: flushed.append((os.fstat(file).st_ino, list(tmp_path.glob("*/*.o")))))
@@ -177,7 +175,7 @@ def test_machine_code_has_its_name_after_it_is_on_the_disk(tmp_path: Path, monke
 
 
 @pytest.mark.usefixtures("empty")
-def test_a_folder_in_the_place_of_machine_code_is_named(tmp_path: Path) -> None:
+def test_a_folder_in_the_place_of_machine_code_is_named(tmp_path):
     assert found(np.array([1, 3, 3, 5]), 3) == 1
     [file] = tmp_path.glob("*/*.o")
     file.unlink()
@@ -188,7 +186,7 @@ def test_a_folder_in_the_place_of_machine_code_is_named(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def empty(tmp_path, monkeypatch):
     """Nothing is kept. Functions of tests are not among the sources that name the folder."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     for own in (found, every_kind):
@@ -196,7 +194,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("empty")
-def test_functions_for_compiled_code_cannot_be_called_from_python() -> None:
+def test_functions_for_compiled_code_cannot_be_called_from_python():
     for _ in range(2):
         with pytest.raises(TypeError, match="first_at_least can be called from compiled code only"):
             first_at_least(np.zeros(1), 0, 1, 2)
@@ -221,7 +219,7 @@ def every_kind(numbers, pair, scale):
 @pytest.mark.parametrize(
     "call", ["pathlib.Path.mkdir", "pathlib.Path.open", "bicliques.kernels.compiled.sealed.read_regular"]
 )
-def test_a_folder_that_cannot_keep_machine_code_is_one_sentence(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_keep_machine_code_is_one_sentence(call, monkeypatch):
     def refuse(path: Path, *_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
 
@@ -235,9 +233,7 @@ def test_a_folder_that_cannot_keep_machine_code_is_one_sentence(call: str, monke
 
 @pytest.mark.usefixtures("empty")
 @pytest.mark.parametrize("call", ["pathlib.Path.mkdir", "tempfile.TemporaryFile"])
-def test_a_folder_that_cannot_be_written_is_noticed_before_compiling(
-    call: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_written_is_noticed_before_compiling(call, monkeypatch):
     def refuse(*_: object, **__: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -251,7 +247,7 @@ def test_a_folder_that_cannot_be_written_is_noticed_before_compiling(
 
 
 @pytest.mark.usefixtures("empty")
-def test_arrays_tuples_and_numbers_are_handed_over() -> None:
+def test_arrays_tuples_and_numbers_are_handed_over():
     for dtype in (np.int32, np.int64, np.uint64, np.uint8, np.float64):
         out = np.full(5, 9, dtype)
         assert every_kind(np.arange(5, dtype=np.int32), (out, (np.int32(2),)), True + 2) == 0
@@ -261,7 +257,7 @@ def test_arrays_tuples_and_numbers_are_handed_over() -> None:
     assert flags.tolist() == [False, True, True]
 
 
-def test_numbers_that_are_negative_come_back() -> None:
+def test_numbers_that_are_negative_come_back():
     sums = np.zeros(1, np.uint64)
     assert sum_lists(np.zeros(1, np.int32), np.array([0, 1]), np.ones(1, np.uint64), np.zeros(1, np.int64), sums) == -1
 
@@ -275,12 +271,12 @@ def test_numbers_that_are_negative_come_back() -> None:
         (None, "not NoneType"),
     ],
 )
-def test_what_compiled_code_cannot_take_is_refused(wrong: object, what: str) -> None:
+def test_what_compiled_code_cannot_take_is_refused(wrong, what):
     with pytest.raises(TypeError, match=what):
         found(wrong, 1)
 
 
-def test_compiled_code_that_would_need_more_than_itself_is_refused() -> None:
+def test_compiled_code_that_would_need_more_than_itself_is_refused():
     def allocates(values):
         values[0] = np.empty(values.size)[0]
 
@@ -293,6 +289,6 @@ def test_compiled_code_that_would_need_more_than_itself_is_refused() -> None:
         object_code(counts_halves, "i8")
 
 
-def test_decorated_functions_know_their_place() -> None:
+def test_decorated_functions_know_their_place():
     assert (found.module, found.name) == (__name__, "found")
     assert compiled(said).function is said

@@ -1,7 +1,5 @@
 """Functions of the CPU engine that can be called alone do what their definitions say."""
 
-from __future__ import annotations
-
 from functools import reduce
 from itertools import combinations
 

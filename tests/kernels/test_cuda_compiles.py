@@ -1,7 +1,5 @@
 """Every CUDA kernel compiles for every architecture, and needs no more of it than its budget allows."""
 
-from __future__ import annotations
-
 import json
 import shutil
 

@@ -1,7 +1,5 @@
 """Every CUDA header stands alone: it includes the files whose names it uses, and no others."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path
@@ -9,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from bicliques.kernels.gpu.source import FOLDER, compile_options
-from tests.house.tree import ROOT
 from tests.kernels.resources import compile_source
 
 FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.cu*"))
@@ -79,27 +76,6 @@ def test_hash_constants_are_defined_once():
     numbers = [factor for factor in factors if factor not in masks]
     assert "2654435769u" in numbers
     assert len(numbers) == len(set(numbers))
-
-
-def test_the_reading_order_of_the_page_has_no_forward_references():
-    """A name without a folder is a header of the kernel that the row or the sentence is about."""
-    page = (ROOT / "docs" / "kernels.md").read_text()
-    section = page.partition("## In what order to read the headers")[2].partition("\n## ")[0]
-    of_bitmatrix, of_cumbe = section.split("For `cumbe`, read")
-    read = []
-    for folder, text in (("bitmatrix", of_bitmatrix), ("cumbe", of_cumbe)):
-        words = [word if "/" in word else f"{folder}/{word}" for word in re.findall(r"`([\w/]+)`", text)]
-        read += [f"{word}.cuh" for word in words]
-    assert sorted(read) == HEADERS
-    for name in read:
-        assert {other for other in includes(name) if read.index(other) > read.index(name)} == set()
-
-
-@pytest.mark.parametrize("name", FILES)
-def test_files_named_in_comments_exist(name):
-    beside = (FOLDER / name).parent
-    for word in re.findall(r"[\w/]+\.(?:cuh?|py|md)\b", "".join(re.findall(r"//.*", (FOLDER / name).read_text()))):
-        assert (beside / word).exists() or (ROOT / word).exists(), f"{name} speaks of {word}"
 
 
 def test_a_compiler_without_a_message_leaves_pythons_bytes_alone():

@@ -4,8 +4,6 @@ The host's side is a NumPy dtype or a constant. From these lists come the ``stat
 together with the header.
 """
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mining within a limit of device memory: the emulated device refuses more, as CuPy's pool does with its limit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -47,7 +45,7 @@ class LimitedDevice(EmulatedDevice):
     "search", [Search("list"), Search("fingerprint", min_left=9, min_right=3)], ids=["all", "some"]
 )
 @pytest.mark.parametrize("room", [1.3, 3, 40])
-def test_a_search_takes_no_more_than_its_limit_and_what_was_told(search: Search, room: float) -> None:
+def test_a_search_takes_no_more_than_its_limit_and_what_was_told(search, room):
     """There is room for the graph, the buffers, and so many times the scratch memory of one block."""
     told = memory.device_bytes(GRAPH, search, SIZES)
     form = memory.Form(plain=False, measured=True, sieving=search.has_thresholds)
@@ -62,7 +60,7 @@ def test_a_search_takes_no_more_than_its_limit_and_what_was_told(search: Search,
         assert device.most <= told + scratch + LITTLE
 
 
-def test_a_search_without_room_for_a_block_is_refused_in_a_sentence() -> None:
+def test_a_search_without_room_for_a_block_is_refused_in_a_sentence():
     told = memory.device_bytes(GRAPH, Search("list"), SIZES)
     with pytest.raises(DeviceMemoryError, match=r"one block with .* rows a warp needs"):
         run(BitMatrixEngine(LimitedDevice(told + LITTLE), SIZES), GRAPH, Search("list"))

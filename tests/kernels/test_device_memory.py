@@ -1,7 +1,5 @@
 """The device memory that is told before a run is what an engine takes. The emulated device counts the bytes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -37,11 +35,10 @@ def taken(engine: BitMatrixEngine | CumbeEngine, graph, search: Search) -> Engin
 
 @pytest.mark.parametrize("graph", [HUBS, TWINS], ids=["hubs", "twins"])
 @pytest.mark.parametrize("search", SEARCHES, ids=["count", "list", "sizes"])
-def test_bitmatrix_takes_what_is_told_and_scratch_memory(search: Search, graph) -> None:
+def test_bitmatrix_takes_what_is_told_and_scratch_memory(search, graph):
     device, sizes = EmulatedDevice(), BITMATRIX["usual"]
     engine = BitMatrixEngine(device, sizes)
     stats = taken(engine, graph, search)
-    assert engine._memory is not None
     assert engine._memory.sizes == sizes, "no buffer has grown, so that what is told can be compared"
     scratch = sum(len(launch.scratch) for launch in engine._launches.values())
     told = bitmatrix.device_bytes(graph, search, sizes)
@@ -50,15 +47,14 @@ def test_bitmatrix_takes_what_is_told_and_scratch_memory(search: Search, graph) 
 
 
 @pytest.mark.parametrize("search", SEARCHES, ids=["count", "list", "sizes"])
-def test_cumbe_takes_what_is_told_and_scratch_memory(search: Search) -> None:
+def test_cumbe_takes_what_is_told_and_scratch_memory(search):
     engine = CumbeEngine(EmulatedDevice(n_multiprocessors=2), CUMBE["usual"])
     stats = taken(engine, TWINS, search)
-    assert engine._arenas is not None
     told = search_bytes(TWINS, search, CUMBE["usual"], cumbe.CUMBE_BUFFERS)
     assert told <= stats.device_bytes - len(engine._arenas.arena) < told + LITTLE
 
 
-def test_the_memory_of_a_graph_and_of_its_members_is_told_to_the_byte() -> None:
+def test_the_memory_of_a_graph_and_of_its_members_is_told_to_the_byte():
     device, sizes = EmulatedDevice(), CUMBE["usual"]
     graph = DeviceGraph(device, TWINS)
     assert device.used_bytes() == search_bytes(TWINS, Search("count"), sizes, {})
@@ -67,14 +63,14 @@ def test_the_memory_of_a_graph_and_of_its_members_is_told_to_the_byte() -> None:
     assert len(members.arrays["root_members"]) > TWINS.n_roots, "so the two sides of the sum differ"
 
 
-def test_main_memory_holds_lists_and_bicliques_as_read_and_twice_unpacked() -> None:
+def test_main_memory_holds_lists_and_bicliques_as_read_and_twice_unpacked():
     sizes = CUMBE["usual"]
     lists, all_of_it = (workspace_bytes(sizes, Search(mode)) for mode in ("fingerprint", "list"))
     assert lists == 4 * sizes.pool
     assert all_of_it - lists == 3 * (4 * sizes.values + RECORD.itemsize * sizes.records)
 
 
-def test_the_bit_rows_of_hubs_are_told_if_there_is_room_for_them() -> None:
+def test_the_bit_rows_of_hubs_are_told_if_there_is_room_for_them():
     sizes = BITMATRIX["usual"]
     n_hubs = int(
         (np.diff(HUBS.root_indptr) > 64).sum()
@@ -85,11 +81,11 @@ def test_the_bit_rows_of_hubs_are_told_if_there_is_room_for_them() -> None:
     assert each[0] == each[1] == each[2] - bits
 
 
-def test_engines_with_a_device_tell_its_memory_and_others_tell_none() -> None:
+def test_engines_with_a_device_tell_its_memory_and_others_tell_none():
     told = {kind.name: kind.device_bytes(HUBS, Search()) for kind in engines.kinds()}
     assert told["cpu"] == told["reference"] == 0
     assert min(told["bitmatrix"], told["cumbe"]) > 1 << 28
 
 
-def test_of_several_calls_the_most_is_kept() -> None:
+def test_of_several_calls_the_most_is_kept():
     assert sum((EngineStats(device_bytes=n) for n in (3, 9, 4)), EngineStats()).device_bytes == 9

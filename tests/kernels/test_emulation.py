@@ -1,7 +1,5 @@
 """The emulated device sees each write beside a buffer. A full list at the end of memory is such a place."""
 
-from __future__ import annotations
-
 import ctypes
 import tempfile
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The CPU engine passes the tests that every engine has to pass."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.options import BuildOptions
-from bicliques.schemas.search import MEASURES, By, Limits, Mode, Search
+from bicliques.schemas.search import MEASURES, Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.kernels.suite import EngineSuite, Subject, edges_of, truth_of
 from tests.kernels.suite_largest import LargestSuite
@@ -71,7 +69,7 @@ class TestThresholdsOfTheReferenceEngine(ThresholdSuite):
     cases = 20
 
 
-def test_the_reference_engine_continues_with_closure_members_as_candidates() -> None:
+def test_the_reference_engine_continues_with_closure_members_as_candidates():
     """The candidates are in the order of their ranks, so those that contain L do not come last."""
     graph = graph_of(edges_of("nested", True), BuildOptions(root_side="right", order="id"))
     ranks = np.arange(graph.n_roots, dtype=np.int32)
@@ -84,7 +82,7 @@ def test_the_reference_engine_continues_with_closure_members_as_candidates() -> 
 
 
 @pytest.mark.parametrize("by", MEASURES)
-def test_a_better_biclique_raises_the_bound_of_the_cpu_engine_at_once(by: By) -> None:
+def test_a_better_biclique_raises_the_bound_of_the_cpu_engine_at_once(by):
     """Also while its buffers have room, so as many are looked at as by an engine that hands out each row by itself."""
     graph = graph_of(edges_of("words", False), BuildOptions(root_side="right"))
     seen = []
@@ -94,9 +92,7 @@ def test_a_better_biclique_raises_the_bound_of_the_cpu_engine_at_once(by: By) ->
 
 
 @pytest.mark.parametrize("mode", ["count", "fingerprint"])
-def test_nodes_of_64_base_vertices_at_most_are_put_aside_if_their_stack_is_short(
-    mode: Mode, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_of_64_base_vertices_at_most_are_put_aside_if_their_stack_is_short(mode, monkeypatch):
     graph = graph_of(random_edges(np.random.default_rng(3), 24, 40, 0.7), BuildOptions(root_side="right"))
     expected = CpuEngine().mine(graph, everything(graph), Search("fingerprint"), Limits(), nowhere)
     aside, drain = [], engine.drain_aside
@@ -107,7 +103,7 @@ def test_nodes_of_64_base_vertices_at_most_are_put_aside_if_their_stack_is_short
 
 
 @pytest.mark.parametrize("least", [8, 10])
-def test_children_of_many_words_that_shrink_to_one_lose_nothing(least: int) -> None:
+def test_children_of_many_words_that_shrink_to_one_lose_nothing(least):
     """From the right each root has 200 base vertices, and its children have few. From the left, 20 at most."""
     edges = random_edges(np.random.default_rng(0), 500, 20, 0.4)
     from_right, from_left = (
@@ -119,7 +115,7 @@ def test_children_of_many_words_that_shrink_to_one_lose_nothing(least: int) -> N
 
 
 @pytest.mark.parametrize("least", [1, 2])
-def test_a_slice_of_no_time_explores_a_child_of_a_hub_that_takes_long_to_open(least: int) -> None:
+def test_a_slice_of_no_time_explores_a_child_of_a_hub_that_takes_long_to_open(least):
     """Otherwise it leaves over what it was given, and whoever goes on with that never ends."""
     n_base, n_rows = 12_000, 7_000
     rows = np.random.default_rng(1).integers(1, n_rows, (n_base, 3))
@@ -134,7 +130,7 @@ def test_a_slice_of_no_time_explores_a_child_of_a_hub_that_takes_long_to_open(le
 
 
 @pytest.mark.parametrize("seed", [10, 16, 24, 26])
-def test_hubs_give_exactly_the_bicliques_with_a_marked_edge(seed: int) -> None:
+def test_hubs_give_exactly_the_bicliques_with_a_marked_edge(seed):
     """Each root has more base vertices than a word has bits. From the other side there are only words."""
     rng = np.random.default_rng(seed)
     n_left, n_right, density = int(rng.integers(90, 260)), int(rng.integers(8, 15)), float(rng.uniform(0.4, 0.8))

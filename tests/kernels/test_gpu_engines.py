@@ -1,7 +1,5 @@
 """The GPU engines pass the tests of every engine, on a CPU that runs their kernels thread by thread."""
 
-from __future__ import annotations
-
 import functools
 import threading
 from dataclasses import replace
@@ -184,7 +182,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite
         Whether they do depends on the order in which warps run. With about every third of these seeds they did.
         """
         sizes = BITMATRIX["usual"]._replace(warps=16, poll=1, give_min=0, given=1 << 14)
-        for seed in range(16):
+        for seed in range(8):
             graph = graph_of(random_edges(np.random.default_rng(seed), 200, 12, 0.6), BuildOptions(root_side="right"))
             engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
             found = engine.mine(graph, everything(graph), Search("count"), Limits(), nowhere)
@@ -307,7 +305,7 @@ def test_large_roots_without_common_neighbours_are_not_paired(words, limits, mon
     graph = graph_of(sparse_hubs(160, 5), BuildOptions(root_side="right"))
     assert np.mean(np.diff(graph.root_indptr) > 64) > 0.9
     expected = run(CpuEngine(), graph, Search("fingerprint"))
-    sizes = BITMATRIX["usual"]._replace(window_words=words, list_cap=4096, give_min=0)
+    sizes = BITMATRIX["usual"]._replace(window_words=words, list_cap=8192, give_min=0)
     found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("fingerprint"), limits, np.random.default_rng(1))
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
@@ -417,19 +415,6 @@ class TestCumbeEngine(EngineSuite, ThresholdSuite):
         small.free_bytes = lambda: 1 << 12
         with pytest.raises(DeviceMemoryError, match=r"needs .* MiB for a root with .* edges around it"):
             CumbeEngine(small, CUMBE["usual"]).mine(graph, everything(graph), Search("count"), Limits(), nowhere)
-
-
-def test_gpu_engines_continue_each_other():
-    graph = graph_of(edges_of("dense hubs", True))
-    expected = truth_of("dense hubs", True)
-    engines = (bitmatrix("tightest")(), cumbe("tightest")(), CpuEngine())
-    work, count, total, turn = everything(graph), 0, 0, 0
-    while len(work):
-        result = engines[turn % 3].mine(graph, work, Search("fingerprint"), Limits(rows=20), nowhere)
-        count, total = count + result.count, (total + result.fingerprint) % 2**64
-        work, turn = result.left_over, turn + 1
-    assert (count, total) == (expected.count, expected.fingerprint)
-    assert turn > 6
 
 
 def test_the_host_watches_a_launch_and_stops_it():

@@ -1,7 +1,5 @@
 """When memory is too short, a GPU engine makes buffers longer, then uses fewer warps, and at last the CPU engine."""
 
-from __future__ import annotations
-
 import functools
 import sys
 import weakref
@@ -249,7 +247,7 @@ def test_a_graph_that_thresholds_make_empty_has_no_bicliques(name, search):
     assert (found.total.sizes is not None) == search.sizes
 
 
-def test_a_cumbe_run_without_room_halves_its_blocks_until_there_is_one() -> None:
+def test_a_cumbe_run_without_room_halves_its_blocks_until_there_is_one():
     run = object.__new__(cumbe_engine._Run)
     run.arenas = Arenas(4, None, None, None, None, {})
     assert [run._take_fewer_blocks() for _ in range(3)] == [True, True, False]

@@ -1,7 +1,5 @@
 """A graph is reduced to its core, twins are merged, roots are ranked, and a root side is chosen."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

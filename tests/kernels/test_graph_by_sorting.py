@@ -1,7 +1,5 @@
 """A graph that is prepared on a device equals the host's, array for array. NumPy stands for the device."""
 
-from __future__ import annotations
-
 import tracemalloc
 from dataclasses import fields
 from typing import Any
@@ -43,16 +41,14 @@ def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1
     min_right=st.integers(1, 3),
     part=st.sampled_from([1, 2, 7, 1 << 25]),
 )
-def test_any_graph_is_prepared_as_on_the_host(
-    pairs: list[tuple[int, int]], side: Any, order: Any, min_left: int, min_right: int, part: int
-) -> None:
+def test_any_graph_is_prepared_as_on_the_host(pairs, side, order, min_left, min_right, part):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(by_sorting, "PART", part)
         check(pairs, BuildOptions(root_side=side, order=order), min_left, min_right)
 
 
 @pytest.mark.parametrize("steps", [10, 1000])
-def test_the_core_of_a_long_chain_is_found(steps: int) -> None:
+def test_the_core_of_a_long_chain_is_found(steps):
     """Each round takes two vertices off its ends; what the rounds leave is for the queue of `kernels.graph.core`."""
     corner = [(0, 0), (0, 1), (1, 0), (1, 1)]
     chain = np.array(
@@ -65,16 +61,14 @@ def test_the_core_of_a_long_chain_is_found(steps: int) -> None:
     assert facts == prepare(left, right, steps + 2, steps + 2, BuildOptions(), 2, 2)[1]
 
 
-def test_different_rows_with_equal_hashes_are_left_to_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_different_rows_with_equal_hashes_are_left_to_the_host(monkeypatch):
     monkeypatch.setattr(by_sorting, "splitmix64", lambda x: x * np.uint64(0))
     csr = by_sorting.from_sorted(np, np.array([0, 1, 1, 2]), np.array([0, 0, 1, 1]), 3)
     assert by_sorting.twins_of(np, csr) is None
     check([(0, 0), (1, 0), (1, 1), (2, 1)], BuildOptions())
 
 
-def test_different_rows_of_the_other_side_with_equal_hashes_are_left_to_the_host(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_different_rows_of_the_other_side_with_equal_hashes_are_left_to_the_host(monkeypatch):
     grouped, told = by_sorting.twins_of, []
 
     def once(xp: Any, csr: by_sorting.Csr) -> by_sorting.Twins | None:
@@ -91,9 +85,7 @@ def test_different_rows_of_the_other_side_with_equal_hashes_are_left_to_the_host
     ("n", "least", "twice"), [(4000, 1, False), (20_000, 15, False), (2000, 1, True), (150_000, 2, False)]
 )
 @pytest.mark.parametrize("part", [1 << 12, 1 << 25])
-def test_memory_is_what_is_reckoned_with(
-    monkeypatch: pytest.MonkeyPatch, n: int, least: int, twice: bool, part: int
-) -> None:
+def test_memory_is_what_is_reckoned_with(monkeypatch, n, least, twice, part):
     """A fifth of what is reckoned with per edge is for blocks of CuPy's pool that are larger than what is in them, and
     another one for sorting, which NumPy does in place. In one part, what is made on the way counts, too.
     """
@@ -117,7 +109,7 @@ def test_memory_is_what_is_reckoned_with(
     assert peak <= most + by_sorting.VERTEX_BYTES * max(sizes)
 
 
-def test_the_edges_of_a_whole_follow_from_free_memory() -> None:
+def test_the_edges_of_a_whole_follow_from_free_memory():
     vertices, in_one = by_sorting.VERTEX_BYTES * 30, by_sorting.EDGE_BYTES + by_sorting.PART_BYTES
     assert by_sorting.edges_of_a_whole(vertices + 7 * in_one, 20, 30) == 7
     assert by_sorting.edges_of_a_whole(0, 20, 30) < 0

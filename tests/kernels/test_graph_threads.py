@@ -1,7 +1,5 @@
 """A graph is prepared on threads, array for array as on one thread."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
@@ -42,9 +40,7 @@ def table(pairs: Any) -> tuple[np.ndarray, np.ndarray]:
     min_right=st.integers(1, 3),
     root_side=st.sampled_from(["left", "right", "auto"]),
 )
-def test_a_graph_is_the_same_on_any_number_of_threads(
-    seed: int, density: float, least: int, min_left: int, min_right: int, root_side: Any
-) -> None:
+def test_a_graph_is_the_same_on_any_number_of_threads(seed, density, least, min_left, min_right, root_side):
     """Dense graphs, too: columns are counted on no more threads than a column has edges on average."""
     left, right = np.ascontiguousarray(random_edges(np.random.default_rng(seed), 12, 9, density).T)
     left.flags.writeable = right.flags.writeable = False
@@ -61,7 +57,7 @@ def test_a_graph_is_the_same_on_any_number_of_threads(
             assert getattr(expected, "dtype", None) == getattr(found, "dtype", None), field.name
 
 
-def test_rows_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_shared_by_threads(monkeypatch):
     """Each slice waits for the others, in every pass over the rows."""
     monkeypatch.setattr(threads, "LEAST", 1)
     n_slices = []
@@ -89,7 +85,7 @@ def test_rows_are_shared_by_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(n_slices) > 6
 
 
-def test_the_counts_of_all_threads_take_no_more_memory_than_the_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_counts_of_all_threads_take_no_more_memory_than_the_edges(monkeypatch):
     monkeypatch.setattr(threads, "LEAST", 1)
     shapes = []
     zeros = np.zeros
@@ -102,7 +98,7 @@ def test_the_counts_of_all_threads_take_no_more_memory_than_the_edges(monkeypatc
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_rows_with_equal_hashes_are_compared(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_with_equal_hashes_are_compared(n, monkeypatch):
     monkeypatch.setattr(threads, "LEAST", 1)
     monkeypatch.setattr(twins, "splitmix64", lambda x: np.full_like(x, 1 << 63))
     graph = from_sorted_pairs(*table([(0, 0), (1, 1), (2, 0), (3, 1), (4, 0), (5, 0), (5, 1)]), 6)
@@ -113,7 +109,7 @@ def test_rows_with_equal_hashes_are_compared(n: int, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("order", ["up", "down", "random", "few values"])
-def test_words_are_parted_near_their_middle(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_are_parted_near_their_middle(order, monkeypatch):
     monkeypatch.setattr(threads, "LEAST", 50)
     words = np.random.default_rng(5).permutation(10_000) % (5 if order == "few values" else 10_000)
     words = {"up": np.sort(words), "down": np.sort(words)[::-1].copy()}.get(order, words)
@@ -127,7 +123,7 @@ def test_words_are_parted_near_their_middle(order: str, monkeypatch: pytest.Monk
     assert np.array_equal(words, expected)
 
 
-def test_no_slice_is_too_small_to_be_worth_a_thread() -> None:
+def test_no_slice_is_too_small_to_be_worth_a_thread():
     indptr = np.arange(0, 10 * threads.LEAST, 100)
     assert len(threads.borders(indptr, 16)) - 1 == 9
     assert threads.borders(np.array([0, 5, 9]), 16).tolist() == [0, 2]

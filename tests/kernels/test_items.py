@@ -1,7 +1,5 @@
 """Items of a GPU's queue become subtrees again, and these are all of the work, each part once."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -34,11 +32,9 @@ def mined(graph: MiningGraph, work: Subtrees) -> tuple[int, int]:
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("pieces", [1, 300, 5000])
-def test_any_part_of_the_ranges_and_the_rest_make_the_whole(
-    monkeypatch: pytest.MonkeyPatch, order: str, pieces: int
-) -> None:
+def test_any_part_of_the_ranges_and_the_rest_make_the_whole(monkeypatch, order, pieces):
     monkeypatch.setattr(module, "FEW_ITEMS", 64)  # ranges of a dozen candidates
-    graph = graph_of(intervals(100), BuildOptions(root_side="right", order=order))  # type: ignore[arg-type]
+    graph = graph_of(intervals(100), BuildOptions(root_side="right", order=order))
     whole = Subtrees.of_roots(np.arange(graph.n_roots))
     count, total = mined(graph, whole)
     items, pool = items_of(graph, whole, sieving=False)
@@ -51,7 +47,7 @@ def test_any_part_of_the_ranges_and_the_rest_make_the_whole(
         assert sum(half[1] for half in halves) % 2**64 == total
 
 
-def test_parts_of_a_node_that_were_given_away_together_become_one_node() -> None:
+def test_parts_of_a_node_that_were_given_away_together_become_one_node():
     """Not with parts of another node, and not where one of them is missing because a warp took it."""
     graph = graph_of(intervals(100), BuildOptions(root_side="right"))
     pool = np.concatenate([graph.root_indices[:40], np.arange(60, 100, dtype=np.int32)])
@@ -68,7 +64,7 @@ def test_parts_of_a_node_that_were_given_away_together_become_one_node() -> None
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_compacted_pool_has_the_lists_of_the_items_and_nothing_else(seed: int) -> None:
+def test_a_compacted_pool_has_the_lists_of_the_items_and_nothing_else(seed):
     """Items share lists, or parts of them; some lists are empty, and some items have none."""
     rng = np.random.default_rng(seed)
     n, pool = (60, 3, 200, 1, 0)[seed], rng.integers(0, 1 << 20, 2000).astype(np.int32)
@@ -92,7 +88,7 @@ def test_a_compacted_pool_has_the_lists_of_the_items_and_nothing_else(seed: int)
                 assert before.tolist() == after.tolist()
 
 
-def test_items_are_joined_in_order() -> None:
+def test_items_are_joined_in_order():
     parts = [np.zeros(n, ITEM) for n in (2, 0, 3)]
     for number, part in enumerate(parts):
         part["bound"], part["end"] = number, np.arange(len(part))

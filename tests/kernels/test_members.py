@@ -3,8 +3,6 @@
 The truth is a full enumeration, filtered: by subsets on small graphs, and by the reference engine on larger ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -63,7 +61,7 @@ def case_of(rng: np.random.Generator) -> Case:
         edges=np.argwhere(adjacent).astype(np.int32),
         n_left=int(n_left),
         n_right=int(n_right),
-        given=given,  # type: ignore[arg-type]
+        given=given,
         search=Search("list", min_left=int(least[0]), min_right=int(least[1]), max_left=most[0], max_right=most[1]),
         options=BuildOptions(
             root_side=("left", "right", "auto")[rng.integers(3)], order=("degree", "two-hop", "id")[rng.integers(3)]
@@ -113,7 +111,7 @@ def all_rows(case: Case) -> Rows:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 6))])
-def test_they_are_those_of_all_that_contain_the_members(engine: str, seed: int) -> None:
+def test_they_are_those_of_all_that_contain_the_members(engine, seed):
     """250 small graphs each, by an enumeration of all subsets."""
     rng, subject, found = np.random.default_rng([seed, *engine.encode()]), ENGINES[engine](), 0
     for _ in range(250):
@@ -128,7 +126,7 @@ def test_they_are_those_of_all_that_contain_the_members(engine: str, seed: int) 
 
 @pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 @pytest.mark.parametrize("engine", EMULATED)
-def test_the_engines_of_gpus_find_them_too(engine: str) -> None:
+def test_the_engines_of_gpus_find_them_too(engine):
     rng, subject = np.random.default_rng([7, *engine.encode()]), EMULATED[engine]()
     for _ in range(60):
         case = case_of(rng)
@@ -137,7 +135,7 @@ def test_the_engines_of_gpus_find_them_too(engine: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_on_larger_graphs_they_are_those_of_the_reference_engine(seed: int) -> None:
+def test_on_larger_graphs_they_are_those_of_the_reference_engine(seed):
     rng = np.random.default_rng(seed)
     edges = random_edges(rng, 40, 30, 0.3)
     n_left, n_right = (int(side.max()) + 1 for side in columns(edges))
@@ -146,14 +144,14 @@ def test_on_larger_graphs_they_are_those_of_the_reference_engine(seed: int) -> N
         left, right = list(whole)[rng.integers(len(whole))]  # members that have a biclique
         given = tuple(rng.permutation(side)[: rng.integers(0, 3)].astype(np.int32) for side in (left, right))
         search = Search("list", min_left=int(rng.integers(1, 4)), min_right=int(rng.integers(1, 4)))
-        case = Case(edges, n_left, n_right, given, search, BuildOptions(), Limits())  # type: ignore[arg-type]
+        case = Case(edges, n_left, n_right, given, search, BuildOptions(), Limits())
         truth = filtered(whole, case.given, search)
         assert truth or k, "the first case has thresholds that leave some"
         check(CpuEngine(), case, rng, truth)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_the_pairs_that_are_no_edges_are_counted_and_the_first_is_one(seed: int) -> None:
+def test_the_pairs_that_are_no_edges_are_counted_and_the_first_is_one(seed):
     rng = np.random.default_rng(seed)
     some = 0
     for _ in range(1000):
@@ -167,7 +165,7 @@ def test_the_pairs_that_are_no_edges_are_counted_and_the_first_is_one(seed: int)
     assert some > 50
 
 
-def test_without_members_nothing_changes() -> None:
+def test_without_members_nothing_changes():
     left, right = columns(random_edges(np.random.default_rng(1), 9, 7, 0.5))
     none = np.empty(0, np.int32)
     kept = restrict(left, right, 9, 7, none, none)

@@ -1,7 +1,5 @@
 """A launch ends before its output is full, and warps take room for records in chunks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

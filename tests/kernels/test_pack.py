@@ -1,7 +1,5 @@
 """Records become bicliques on a device as they do on the host. The device is emulated."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -60,9 +58,7 @@ def with_twins(edges: np.ndarray, twins: int, share: float, seed: int) -> np.nda
     twins=st.sampled_from([1, 2, 8, 12]),
     share=st.sampled_from([0.02, 1.0]),
 )
-def test_records_with_holes_and_twins_are_packed_as_on_the_host(
-    seed: int, n: int, side: str, shape: tuple[int, int], twins: int, share: float
-) -> None:
+def test_records_with_holes_and_twins_are_packed_as_on_the_host(seed, n, side, shape, twins, share):
     graph, records, values = drawn(seed, n, side, shape, twins, share)
     assert_same(packed(graph, records, values), unpack(graph, records, values))
 
@@ -76,9 +72,7 @@ def test_records_with_holes_and_twins_are_packed_as_on_the_host(
     block=st.sampled_from([1, 7, 100, 1000]),
     fields=st.sampled_from([{}, {"key_step": 0}]),
 )
-def test_rows_in_blocks_are_the_same_rows_with_the_largest_first(
-    seed: int, n: int, side: str, twins: int, block: int, fields: dict[str, int]
-) -> None:
+def test_rows_in_blocks_are_the_same_rows_with_the_largest_first(seed, n, side, twins, block, fields):
     graph, records, values = drawn(seed, n, side, (14, 9), twins, 0.3)
     given = unpack(graph, records, values)
     with pytest.MonkeyPatch.context() as patch:
@@ -105,7 +99,7 @@ def drawn(
     """Records with holes and gaps, of a graph with twins."""
     edges = with_twins(random_edges(*shape, 0.4, seed % 50), twins, share, seed)
     left, right = (np.ascontiguousarray(column.astype(np.int32)) for column in edges.T)
-    graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(root_side=side))  # type: ignore[arg-type]
+    graph, _ = prepare(left, right, int(left.max()) + 1, int(right.max()) + 1, BuildOptions(root_side=side))
     rng = np.random.default_rng(seed)
     records, values = np.zeros(n, RECORD), []
     for record in records:
@@ -124,7 +118,7 @@ def assert_same(found: Bicliques, expected: Bicliques) -> None:
         assert getattr(found, name).dtype == getattr(expected, name).dtype, name
 
 
-def test_many_records_are_packed_as_on_the_host() -> None:
+def test_many_records_are_packed_as_on_the_host():
     """There are more members than 16 bits can count."""
     edges = random_edges(30, 20, 0.5, 1)
     graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 30, 20, BuildOptions())
@@ -140,7 +134,7 @@ def test_many_records_are_packed_as_on_the_host() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 3])
-def test_records_of_only_holes_give_no_biclique(n: int) -> None:
+def test_records_of_only_holes_give_no_biclique(n):
     edges = random_edges(5, 4, 0.5, 1)
     graph, _ = prepare(*(np.ascontiguousarray(c) for c in edges.T), 5, 4, BuildOptions())
     found = packed(graph, np.zeros(n, RECORD), np.empty(0, np.int32))
@@ -150,7 +144,7 @@ def test_records_of_only_holes_give_no_biclique(n: int) -> None:
 
 @pytest.mark.parametrize("n", [31, 32, 33, 64, 127, 128, 129, 255, 256, 257, 1000])
 @pytest.mark.parametrize("twins", [False, True])
-def test_lists_of_every_length_ascend(n: int, twins: bool) -> None:
+def test_lists_of_every_length_ascend(n, twins):
     """Short lists are sorted several at a time, others in registers, and those of more than 128 members in memory."""
     edges = np.argwhere(np.eye(1100, dtype=bool)[:, :1000] | (np.arange(1000) == 0)).astype(np.int32)
     if twins:
@@ -173,7 +167,7 @@ def test_lists_of_every_length_ascend(n: int, twins: bool) -> None:
 
 
 @pytest.mark.parametrize(("n", "step"), [(2**16 - 2, 2**16 - 1), (2**16 - 1, 0)])
-def test_keys_of_32_bits_sort_rows_only_of_graphs_whose_sizes_fit(n: int, step: int) -> None:
+def test_keys_of_32_bits_sort_rows_only_of_graphs_whose_sizes_fit(n, step):
     graph, _ = prepare(*(np.ascontiguousarray(c) for c in random_edges(5, 4, 0.5, 1).T), 5, 4, BuildOptions())
     graph = replace(graph, n_left=n, n_right=n)
     assert Members.of(DEVICE, graph, {"base": None, "root": None}).key_step == step

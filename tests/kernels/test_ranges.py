@@ -1,7 +1,5 @@
 """Ranges of candidates become lists; the tests compare these with lists that sets of neighbours give."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -15,9 +13,7 @@ from tests.support.runs import random_edges
 
 
 @pytest.mark.parametrize(("density", "least", "most"), [(0.03, 50, 199), (0.6, 0, 20)])
-def test_a_range_becomes_the_neighbours_of_its_node_if_these_are_fewer_than_its_ranks(
-    density: float, least: int, most: int
-) -> None:
+def test_a_range_becomes_the_neighbours_of_its_node_if_these_are_fewer_than_its_ranks(density, least, most):
     """In the sparse graph many nodes have fewer wedges than there are ranks, and in the dense one few nodes have."""
     graph = graph_of(random_edges(90, 70, density, 3), BuildOptions())
     rng = np.random.default_rng(1)
@@ -39,7 +35,7 @@ def test_a_range_becomes_the_neighbours_of_its_node_if_these_are_fewer_than_its_
     assert (indptr.dtype, candidates.dtype, todo.dtype) == (np.int64, np.int32, np.int32)
 
 
-def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost() -> None:
+def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost():
     graph = graph_of(random_edges(90, 70, 0.2, 3), BuildOptions())
     path, begin = np.array([0, 1, 2, 3, 4], np.int32), np.array([1, 30, 3, 4, 5])
     ranges = Subtrees.of_ranges(np.arange(6), path, begin, np.array([2, 1, 5, 0, 9]), np.ones(5, bool))
@@ -62,7 +58,7 @@ def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost() -> None:
     assert sorted(root for root, _, _ in seen) == [0, 1, 2, 3, 4, 7, 8]
 
 
-def test_ranges_wait_while_there_are_enough_lists() -> None:
+def test_ranges_wait_while_there_are_enough_lists():
     """Otherwise slices that finish few of their nodes would write out more and more, until all nodes are lists."""
     graph = graph_of(random_edges(90, 70, 0.2, 3), BuildOptions())
     roots = np.arange(graph.n_roots - 1)
@@ -81,7 +77,7 @@ def test_ranges_wait_while_there_are_enough_lists() -> None:
     assert n_ranged == 0
 
 
-def test_a_hub_with_more_neighbours_than_the_limit_comes_alone() -> None:
+def test_a_hub_with_more_neighbours_than_the_limit_comes_alone():
     """The common neighbours of the hub are found again for each of its ranges, however few candidates these have."""
     graph = graph_of(random_edges(90, 70, 0.5, 3), BuildOptions())
     last = graph.n_roots - 2

@@ -1,7 +1,5 @@
 """Rows are hashed on a device as on the host, and columns that contradict each other are refused. It is emulated."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

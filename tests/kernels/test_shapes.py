@@ -1,7 +1,5 @@
 """The bit-matrix kernel has few shapes, and those of a graph have room for all of its problems."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

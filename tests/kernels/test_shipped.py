@@ -1,7 +1,5 @@
 """The machine code of the package is that of the kernels that engines ask for, and a device gets what it can run."""
 
-from __future__ import annotations
-
 import ctypes
 import logging
 import os
@@ -96,11 +94,7 @@ def graphs():
     triples = np.unique(triples, axis=0)
     many = np.column_stack([np.repeat(np.arange(len(triples)), 3), triples.ravel()]).astype(np.int32)
     left = BuildOptions(root_side="left")
-    return [
-        graph_of(random_edges(rng, 40, 200, 0.6), left),
-        graph_of(many[: 3 * 2_500], left),
-        graph_of(many, left),
-    ]
+    return [graph_of(random_edges(rng, 40, 200, 0.6), left), graph_of(many[: 3 * 2_500], left), graph_of(many, left)]
 
 
 @pytest.mark.exhaustive
@@ -154,12 +148,9 @@ LOADED = {
     (8, 0): "sm_80",
     (8, 6): "sm_80",
     (8, 7): "nvrtc",
-    (8, 9): "sm_80",
     (9, 0): "sm_90",
-    (10, 0): "sm_100",
     (10, 3): "sm_100",
     (11, 0): "nvrtc",
-    (12, 0): "sm_120",
     (12, 1): "sm_120",
     (13, 0): "compute_120",
     (21, 4): "compute_120",
@@ -167,7 +158,7 @@ LOADED = {
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path):
     """A folder with a file for each of the architectures, and of each variant that is asked for below."""
     for architecture in shipped.TARGETS:
         name = file_name(PLAIN, architecture)
@@ -216,12 +207,7 @@ def test_a_device_gets_what_it_can_run(folder, capability, monkeypatch, caplog):
         assert wanted in record.getMessage()
     kind = {"nvrtc": "nvrtc", "compute_120": "ptx"}.get(wanted, "cubin")
     assert record.event == "kernel"
-    assert record.facts == {
-        "kernel": "bitmatrix",
-        "code": kind,
-        "capability": digits,
-        "device": 3,
-    }
+    assert record.facts == {"kernel": "bitmatrix", "code": kind, "capability": digits, "device": 3}
 
 
 @pytest.mark.parametrize(

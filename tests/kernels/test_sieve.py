@@ -1,7 +1,5 @@
 """The sieve of the CUDA engine where the suites do not go: filters in parts, rows of two words, ties with a bound."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -63,7 +61,7 @@ def test_what_just_reaches_the_bound_is_found(by, seed):
     rng, engine = np.random.default_rng([len(by), seed]), BitMatrixEngine(EmulatedDevice(3), BITMATRIX["usual"])
     for _ in range(20):
         edges = random_edges(rng, *(int(n) for n in rng.integers(6, 14, 2)), float(rng.uniform(0.3, 0.8)))
-        graph = graph_of(edges, BuildOptions(root_side=str(rng.choice(["left", "right"]))))  # type: ignore[arg-type]
+        graph = graph_of(edges, BuildOptions(root_side=str(rng.choice(["left", "right"]))))
         rows = run(CpuEngine(), graph, Search("list")).rows
         search = Search(largest=len(rows), by=by)
         bound = first_of(rows, Search(largest=1 + int(rng.integers(min(3, len(rows)))), by=by)).least

@@ -1,7 +1,5 @@
 """Counts by size equal those of the listed bicliques, in every mode, also in pieces, and with twins."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

@@ -67,14 +67,14 @@ class OnToy:
 
 
 @pytest.fixture(autouse=True)
-def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short(monkeypatch):
     monkeypatch.setattr(staging, "_BYTES", 80)
 
 
 @pytest.mark.parametrize("n", [0, 1, 10, 11, 20, 21, 55])
-def test_an_array_comes_back_as_it_was(n: int) -> None:
+def test_an_array_comes_back_as_it_was(n):
     toy = Toy()
-    through = Staging(toy)  # type: ignore[arg-type]
+    through = Staging(toy)
     for k in range(2):  # the second time the buffers are used already
         values = np.random.default_rng(k).integers(0, 1 << 60, n)
         assert through.download(OnToy(values, toy)).tolist() == values.tolist()
@@ -86,6 +86,6 @@ def test_an_array_comes_back_as_it_was(n: int) -> None:
         assert device.values.tobytes() == values.tobytes()
 
 
-def test_every_second_entry_is_copied() -> None:
+def test_every_second_entry_is_copied():
     toy, values = Toy(), np.arange(60)
-    assert Staging(toy).download(OnToy(values[::2], toy)).tolist() == values[::2].tolist()  # type: ignore[arg-type]
+    assert Staging(toy).download(OnToy(values[::2], toy)).tolist() == values[::2].tolist()

@@ -1,7 +1,5 @@
 """The CUDA driver starts on a thread, and a process makes a context only where it will use it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys
@@ -64,16 +62,16 @@ def woken(monkeypatch: pytest.MonkeyPatch, driver: Driver, only_first: bool = Fa
 
 
 @pytest.mark.parametrize("devices", [1, 2])
-def test_the_context_of_the_first_device_is_made(monkeypatch: pytest.MonkeyPatch, devices: int) -> None:
+def test_the_context_of_the_first_device_is_made(monkeypatch, devices):
     assert woken(monkeypatch, Driver(devices)) == ["start", "context 0"]
 
 
-def test_without_a_device_no_context_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_device_no_context_is_made(monkeypatch):
     assert woken(monkeypatch, Driver(0)) == ["start"]
     assert woken(monkeypatch, Driver(1, error=100)) == ["start"]
 
 
-def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_driver_nothing_happens(monkeypatch):
     def missing(name: str) -> None:
         raise OSError(f"{name}: cannot open shared object file")
 
@@ -95,9 +93,7 @@ def test_without_a_driver_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> No
         (None, None, None),
     ],
 )
-def test_a_command_starts_the_first_device_only_and_leaves_the_variable_as_it_was(
-    monkeypatch: pytest.MonkeyPatch, named: str | None, there: tuple[str, ...] | None, seen: bytes | None
-) -> None:
+def test_a_command_starts_the_first_device_only_and_leaves_the_variable_as_it_was(monkeypatch, named, there, seen):
     if named is None:
         monkeypatch.delenv(VARIABLE, raising=False)
     else:
@@ -136,9 +132,7 @@ class Nvml:
     ("devices", "known"),
     [("....", ["0", "1", "2", "3"]), ("..n", ["0", "1", "2"]), ("", []), (".x", None), (".m", None)],
 )
-def test_nvml_tells_the_number_of_devices_unless_cuda_may_show_others(
-    monkeypatch: pytest.MonkeyPatch, devices: str, known: list[str] | None
-) -> None:
+def test_nvml_tells_the_number_of_devices_unless_cuda_may_show_others(monkeypatch, devices, known):
     asked: list[str] = []
     runtime = types.SimpleNamespace(getDeviceCount=lambda: asked.append("CUDA") or 1, CUDARuntimeError=RuntimeError)
     cupy = types.ModuleType("cupy")
@@ -175,9 +169,7 @@ def refuse(scheduler: str, platform: Platform) -> None:
         (["--scheduler", "tcp://localhost:1"], False),
     ],
 )
-def test_a_command_wakes_the_device_that_it_may_use(
-    monkeypatch: pytest.MonkeyPatch, words: list[str], wakes: bool
-) -> None:
+def test_a_command_wakes_the_device_that_it_may_use(monkeypatch, words, wakes):
     called: list[bool] = []  # with whether this process uses the first device only
     monkeypatch.setattr("bicliques.kernels.gpu.wake.wake", called.append)
     monkeypatch.setattr("bicliques.pipeline.workers.opening._connect", refuse)  # a scheduler has a minute to answer

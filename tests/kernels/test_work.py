@@ -1,7 +1,5 @@
 """When work is cut into parts, no node is lost and none is there twice. Each bound leaves bicliques out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

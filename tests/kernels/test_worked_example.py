@@ -1,7 +1,5 @@
 """The worked example of docs/kernels.md: its numbers are those of the reference engine and of the kernel."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

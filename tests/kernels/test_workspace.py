@@ -1,7 +1,5 @@
 """The workspace of the CPU engine is no longer than a graph can fill, and long enough for it."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import numpy as np
@@ -46,17 +44,17 @@ def put_aside(edges: np.ndarray, search: Search, sizes: Sizes, monkeypatch: pyte
 
 @pytest.mark.parametrize("search", SEARCHES)
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_no_node_of_a_small_graph_is_put_aside(graph: str, search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_node_of_a_small_graph_is_put_aside(graph, search, monkeypatch):
     assert put_aside(GRAPHS[graph], SEARCHES[search], Sizes(), monkeypatch) == 0
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_nodes_are_put_aside_where_there_is_no_room(search: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nodes_are_put_aside_where_there_is_no_room(search, monkeypatch):
     sizes = Sizes(hub_bits=64, hub_list=16, hub_frame_bits=16, word_stack=16)
     assert put_aside(GRAPHS["many base vertices"], SEARCHES[search], sizes, monkeypatch) > 0
 
 
-def test_a_small_graph_has_a_small_workspace() -> None:
+def test_a_small_graph_has_a_small_workspace():
     for search in SEARCHES.values():
         assert (
             workspace_bytes(graph_of(GRAPHS["dense"], BuildOptions()), Search("count", min_left=search.min_left))
@@ -64,7 +62,7 @@ def test_a_small_graph_has_a_small_workspace() -> None:
         )
 
 
-def test_a_search_with_time_enough_leaves_nothing_over() -> None:
+def test_a_search_with_time_enough_leaves_nothing_over():
     """It takes more than one call of the compiled search, and the clock is looked at after each."""
     graph = graph_of(random_edges(100, 70, 0.4, 1), BuildOptions())
     work = Subtrees.of_roots(np.arange(graph.n_roots))
@@ -73,7 +71,7 @@ def test_a_search_with_time_enough_leaves_nothing_over() -> None:
     assert len(found.left_over) == 0
 
 
-def test_the_reference_takes_no_more_than_its_bound() -> None:
+def test_the_reference_takes_no_more_than_its_bound():
     graph = graph_of(np.array([[0, 0], [1, 1]], np.int32), BuildOptions())
     work = Subtrees.of_roots(np.arange(graph.n_roots))
     tracemalloc.start()

@@ -16,8 +16,6 @@ The first of these makes a map of which tests run which lines. The others draw m
 the lines that differ from a commit, and run the tests that the map has for their lines.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re

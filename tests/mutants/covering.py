@@ -6,8 +6,6 @@ takes the arguments of pytest, and about twice its time. Lines are noted in this
 that end by themselves. Of compiled functions, whose lines nobody sees, it is noted who called them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -62,7 +60,7 @@ class Noting:
             self._of(os.environ[_TEST])["compiled"][f"{entry.module}.{entry.name}"] = True
             return called(entry, *arguments)
 
-        Entry.__call__ = noted  # type: ignore[method-assign]
+        Entry.__call__ = noted
 
     def _of(self, test: str) -> dict[str, Any]:
         return self.tests.setdefault(test, {"seconds": 0.0, "shared": [], "compiled": {}})

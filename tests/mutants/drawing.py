@@ -1,7 +1,5 @@
 """Draws small errors: operators, conditions, constants, arguments and calls, in every room by its size."""
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import itertools

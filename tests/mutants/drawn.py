@@ -1,7 +1,5 @@
 """Judge errors that a tool draws, by the tests that run their lines; see CONTRIBUTING."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The map of which tests run a line, made from the notes of `tests.mutants.covering`, and asked by a line of today."""
 
-from __future__ import annotations
-
 import ast
 import difflib
 import gzip
@@ -15,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from tests.mutants.drawing import Drawn
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "mutants"
@@ -148,7 +144,7 @@ class Map:
         self._there = there
         self._before: dict[str, dict[int, int]] = {}
 
-    def tests_of(self, drawn: Drawn, text: str, most_s: float) -> tuple[str, ...]:
+    def tests_of(self, drawn, text, most_s):
         """The tests that run the line, else its statement, else some of its file, for so many seconds at most."""
         if drawn.file not in self.files:
             return ()

@@ -1,7 +1,5 @@
 """Small errors that tests should notice, from the TOML files beside this one."""
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bands cover every size that can reach a bound, and measures are inverted exactly."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +12,7 @@ from bicliques.schemas.totals import measured
 
 
 @pytest.mark.parametrize("by", MEASURES)
-def test_the_fewest_that_reach_a_measure(by: By) -> None:
+def test_the_fewest_that_reach_a_measure(by):
     for least in range(30):
         for other in range(12):
             left, right = fewest_left(by, least, other), fewest_right(by, least, other)
@@ -25,7 +23,7 @@ def test_the_fewest_that_reach_a_measure(by: By) -> None:
 
 
 @pytest.mark.parametrize("by", MEASURES)
-def test_the_measure_of_arrays(by: By) -> None:
+def test_the_measure_of_arrays(by):
     left, right = np.array([1, 5, 7]), np.array([9, 5, 2])
     assert measured(left, right, by).tolist() == [
         measure(by, one, other) for one, other in zip(left.tolist(), right.tolist(), strict=True)
@@ -33,7 +31,7 @@ def test_the_measure_of_arrays(by: By) -> None:
 
 
 @pytest.mark.parametrize("by", MEASURES)
-def test_every_size_that_can_reach_the_bound_is_in_one_band(by: By) -> None:
+def test_every_size_that_can_reach_the_bound_is_in_one_band(by):
     rng = np.random.default_rng(MEASURES.index(by))
     for _ in range(300):
         search, bound, reach = random_search(rng, by)
@@ -46,7 +44,7 @@ def test_every_size_that_can_reach_the_bound_is_in_one_band(by: By) -> None:
 
 
 @pytest.mark.parametrize("by", MEASURES)
-def test_a_gap_is_seen(by: By) -> None:
+def test_a_gap_is_seen(by):
     """Every band that is needed and taken away, cut shorter or begun too high leaves a gap."""
     rng, seen = np.random.default_rng([MEASURES.index(by), 1]), 0
     for _ in range(200):
@@ -68,7 +66,7 @@ def test_a_gap_is_seen(by: By) -> None:
 
 
 @pytest.mark.parametrize("by", MEASURES)
-def test_corners_hold_what_reaches_the_bound_and_nothing_else(by: By) -> None:
+def test_corners_hold_what_reaches_the_bound_and_nothing_else(by):
     rng = np.random.default_rng([MEASURES.index(by), 2])
     for _ in range(300):
         search, bound, reach = random_search(rng, by)
@@ -79,7 +77,7 @@ def test_corners_hold_what_reaches_the_bound_and_nothing_else(by: By) -> None:
                 assert within == (measure(by, left, right) >= bound)
 
 
-def test_bands_that_need_the_same_are_one() -> None:
+def test_bands_that_need_the_same_are_one():
     assert bands_of(Search(by="balance", largest=1, min_left=2), 4, Reach(100, 9)) == (Band(4, 100, 4),)
     assert bands_of(Search(by="edges", largest=1), 0, Reach(100, 9)) == (Band(1, 100, 1),)
     assert bands_of(Search(by="edges", largest=1), 101, Reach(10, 10)) == ()

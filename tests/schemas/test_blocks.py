@@ -1,7 +1,5 @@
 """Rows are put into blocks with the largest first, and chunks begin with blocks."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +16,7 @@ from bicliques.schemas import blocks
     block=st.integers(1, 70),
     dtype=st.sampled_from([np.uint32, np.uint64, np.int64]),
 )
-def test_no_block_has_a_larger_row_than_the_one_before(keys: list[int], holes: int, block: int, dtype: type) -> None:
+def test_no_block_has_a_larger_row_than_the_one_before(keys, holes, block, dtype):
     all_keys = np.random.default_rng(len(keys)).permutation([*(key + 1 for key in keys), *[0] * holes]).astype(dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "BLOCK_ROWS", block)
@@ -39,6 +37,6 @@ def test_no_block_has_a_larger_row_than_the_one_before(keys: list[int], holes: i
         ([20, 99, 100, 101], [20, 99, 100, 101]),
     ],
 )
-def test_chunks_begin_with_blocks(monkeypatch: pytest.MonkeyPatch, rows: list[int], cuts: list[int]) -> None:
+def test_chunks_begin_with_blocks(monkeypatch, rows, cuts):
     monkeypatch.setattr(blocks, "BLOCK_ROWS", 100)
     assert blocks.cuts_between_blocks(rows) == cuts

@@ -1,7 +1,5 @@
 """The sentence of an error is one line that can be printed and sent, whatever the names in it are."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest
@@ -22,7 +20,7 @@ from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError,
     ],
     ids=ascii,
 )
-def test_a_sentence_is_one_line_of_text(kind: type[BicliqueError], name: str, said: str) -> None:
+def test_a_sentence_is_one_line_of_text(kind, name, said):
     error = kind(f"{name} is empty")
     for each in (error, pickle.loads(pickle.dumps(error))):
         assert str(each) == f"{said} is empty"

@@ -1,9 +1,6 @@
 """What `MiningGraph.validate` refuses, in whatever piece it is."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -33,18 +30,18 @@ def changed(name: str, at: int, value: int) -> MiningGraph:
 
 
 @pytest.fixture(autouse=True, params=[3, 4, 1 << 18])
-def _piece(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def _piece(request, monkeypatch):
     monkeypatch.setattr(module, "_PIECE", request.param)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_sound_graph_passes(threads: int) -> None:
+def test_a_sound_graph_passes(threads):
     made().validate(threads)
 
 
 @pytest.mark.parametrize("at", [*range(1, 10), 20, 30, 44])
 @pytest.mark.parametrize("side", ["root", "base"])
-def test_every_step_down_inside_a_row_is_found(side: str, at: int) -> None:
+def test_every_step_down_inside_a_row_is_found(side, at):
     graph = made()
     indices, begins = getattr(graph, f"{side}_indices"), getattr(graph, f"{side}_indptr")[:-1]
     wrong = changed(f"{side}_indices", at, int(indices[at - 1]))
@@ -58,23 +55,23 @@ def test_every_step_down_inside_a_row_is_found(side: str, at: int) -> None:
 
 
 @pytest.mark.parametrize(("at", "value"), [(0, -1), (44, 9), (7, 9), (6, -1)])
-def test_an_id_out_of_range_is_found(at: int, value: int) -> None:
+def test_an_id_out_of_range_is_found(at, value):
     with pytest.raises(IncompleteError, match=r"root_indices holds an id outside 0\.\.8"):
         changed("root_indices", at, value).validate()
 
 
 @pytest.mark.parametrize(("at", "value"), [(0, 1), (9, 44), (4, 3), (3, 10), (8, 45)])
-def test_offsets_that_do_not_partition_the_entries_are_found(at: int, value: int) -> None:
+def test_offsets_that_do_not_partition_the_entries_are_found(at, value):
     with pytest.raises(IncompleteError, match="the offsets of root_indices do not partition its 45 entries"):
         changed("root_indptr", at, value).validate()
 
 
-def test_members_out_of_range_are_found() -> None:
+def test_members_out_of_range_are_found():
     with pytest.raises(IncompleteError, match=r"root_members holds an id outside 0\.\.8"):
         changed("root_members", 8, 9).validate()
 
 
-def test_both_directions_have_the_same_edges() -> None:
+def test_both_directions_have_the_same_edges():
     """Also where all degrees are the same. Whoever follows both would write behind the end of a row otherwise."""
     made().validate_directions()
     each, roots = (np.arange(5), np.arange(4, dtype=np.int32)), csr([[0, 1], [1, 2], [2, 3], [0, 3]])
@@ -91,7 +88,7 @@ def test_both_directions_have_the_same_edges() -> None:
 
 
 @pytest.mark.parametrize("piece", [1, 2, 7, 45, 1 << 20])
-def test_directions_are_compared_in_pieces(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+def test_directions_are_compared_in_pieces(monkeypatch, piece):
     monkeypatch.setattr(module, "_PIECE", piece)
     made().validate_directions(3)
     other = np.r_[1, made().root_indices[1:]].astype(np.int32)  # in a row of its own, so it stays valid
@@ -100,6 +97,6 @@ def test_directions_are_compared_in_pieces(monkeypatch: pytest.MonkeyPatch, piec
 
 
 @pytest.mark.parametrize(("name", "kind"), [("root_indices", np.int64), ("base_indptr", np.int32)])
-def test_arrays_of_another_type_are_refused(name: str, kind: type) -> None:
+def test_arrays_of_another_type_are_refused(name, kind):
     with pytest.raises(IncompleteError, match="must be int32 with int64 offsets"):
         replace(made(), **{name: getattr(made(), name).astype(kind)}).validate()

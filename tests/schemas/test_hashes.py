@@ -1,7 +1,5 @@
 """The hash of a vertex follows from its label as the definition says, which is written down here a second time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -28,10 +26,7 @@ GOLDEN = {
         4310388387046480638,
         1103217285942723080,
     ],
-    "ids": [
-        -5430229527399994678,
-        -8768451033980117948,
-    ],
+    "ids": [-5430229527399994678, -8768451033980117948],
 }
 MASK = 2**64 - 1
 SALTS = {"left": int.from_bytes(b"left\0\0\0\0", "big"), "right": int.from_bytes(b"right\0\0\0", "big")}
@@ -56,7 +51,7 @@ def by_definition(label: int | str, side: str) -> int:
     return mix(folded ^ SALTS[side])
 
 
-def test_golden_numbers() -> None:
+def test_golden_numbers():
     """Of the definition. They change with the schema version only, because ids are compared from run to run."""
     numbers, words = pa.array([0, 1, -1, 2**62, -(2**63)]), pa.array(["", "a", "user 1", "12345678", "ünïcødé 🎬 film"])
     assert vertex_hashes(numbers, "left").tolist() == GOLDEN["numbers left"]
@@ -76,9 +71,7 @@ def test_golden_numbers() -> None:
     most=st.sampled_from([1, 20, 1 << 23]),
     side=st.sampled_from(["left", "right"]),
 )
-def test_text_is_hashed_by_definition(
-    labels: list[str], large: bool, start: int, chunk: int, few: int, most: int, side: hashes.Side
-) -> None:
+def test_text_is_hashed_by_definition(labels, large, start, chunk, few, most, side):
     """Whatever is hashed together, in slices of arrays, with offsets of 32 and of 64 bits."""
     labels = [label.encode(errors="ignore").decode() for label in labels]
     array = pa.array(labels, pa.large_string() if large else pa.string())[start:]
@@ -92,23 +85,23 @@ def test_text_is_hashed_by_definition(
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.sampled_from(["left", "right"]))
-def test_integers_are_hashed_by_definition(labels: list[int], side: hashes.Side) -> None:
+def test_integers_are_hashed_by_definition(labels, side):
     assert vertex_hashes(pa.array(labels, pa.int64()), side).tolist() == [by_definition(x, side) for x in labels]
 
 
-def test_narrow_integers_have_the_hashes_of_wide_ones() -> None:
+def test_narrow_integers_have_the_hashes_of_wide_ones():
     labels = [-(2**31), -1, 0, 5, 2**31 - 1]
     for side in ("left", "right"):
         narrow, wide = (vertex_hashes(pa.array(labels, kind), side) for kind in (pa.int32(), pa.int64()))
         assert narrow.tolist() == wide.tolist()
 
 
-def test_dense_ids_are_labels_where_there_are_no_others() -> None:
+def test_dense_ids_are_labels_where_there_are_no_others():
     for side, own in zip(("left", "right"), hashes_of_ids(7, 4), strict=True):
         assert own.tolist() == [by_definition(k, side) for k in range(len(own))]
 
 
-def test_text_that_looks_alike_has_other_hashes() -> None:
+def test_text_that_looks_alike_has_other_hashes():
     """Zeros fill the last word, so the length is a part of the hash. A number is not its text."""
     labels = ["", "\0", "\0\0", "a", "a\0", "a" * 8, "a" * 8 + "\0", "1", "ab", "ba"]
     found = vertex_hashes(pa.array(labels), "left").tolist() + vertex_hashes(pa.array([1, 0]), "left").tolist()
@@ -116,6 +109,6 @@ def test_text_that_looks_alike_has_other_hashes() -> None:
     assert not set(vertex_hashes(pa.array(labels), "right").tolist()) & set(found)
 
 
-def test_a_very_long_label() -> None:
+def test_a_very_long_label():
     labels = ["x" * 100_003, "y", "x" * 100_003]
     assert vertex_hashes(pa.array(labels), "left").tolist() == [by_definition(label, "left") for label in labels]

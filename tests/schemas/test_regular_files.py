@@ -1,12 +1,9 @@
 """What is no regular file is neither waited for nor read, and errors of the system stay what they are."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
 import socket
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +11,7 @@ import pytest
 from bicliques.schemas.regular_files import open_regular, read_regular, regular
 
 
-def test_a_file_and_a_link_to_it_are_read(tmp_path: Path) -> None:
+def test_a_file_and_a_link_to_it_are_read(tmp_path):
     (tmp_path / "file").write_bytes(b"text\n")
     (tmp_path / "link").symlink_to("file")
     for name in ("file", "link"):
@@ -31,9 +28,7 @@ def listen(path: Path) -> None:
 
 @pytest.mark.parametrize("make", [os.mkfifo, listen, lambda path: path.symlink_to("/dev/null")])
 @pytest.mark.parametrize("call", [open_regular, read_regular, regular])
-def test_a_pipe_a_socket_and_a_device_are_refused(
-    tmp_path: Path, call: Callable[[Path], object], make: Callable[[Path], None]
-) -> None:
+def test_a_pipe_a_socket_and_a_device_are_refused(tmp_path, call, make):
     make(tmp_path / "odd")
     before = set(Path("/proc/self/fd").iterdir())
     with pytest.raises(OSError, match=re.escape(f"It is not a regular file: '{tmp_path / 'odd'}'")):
@@ -42,7 +37,7 @@ def test_a_pipe_a_socket_and_a_device_are_refused(
 
 
 @pytest.mark.parametrize("call", [open_regular, read_regular, regular])
-def test_other_errors_stay_what_they_are(tmp_path: Path, call: Callable[[Path], object]) -> None:
+def test_other_errors_stay_what_they_are(tmp_path, call):
     with pytest.raises(FileNotFoundError):
         call(tmp_path / "none")
     with pytest.raises(IsADirectoryError):

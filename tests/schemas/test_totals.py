@@ -1,7 +1,5 @@
 """Totals of slices add up to the same, however they are grouped; so do statistics; and jobs say what they are."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import reduce
@@ -23,7 +21,7 @@ from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, LargestNear, Marked, NearMaximal, job_of
 from bicliques.schemas.measures import measure
 from bicliques.schemas.options import BuildOptions, RunOptions
-from bicliques.schemas.search import MEASURES, By, Limits, Search
+from bicliques.schemas.search import MEASURES, Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
 from bicliques.schemas.totals import Best, Found, keys_of
@@ -41,21 +39,21 @@ def found(rows: list[Any]) -> Found:
 
 
 @given(ROWS, ROWS, ROWS)
-def test_found_adds_up_in_any_grouping(a: list[Any], b: list[Any], c: list[Any]) -> None:
+def test_found_adds_up_in_any_grouping(a, b, c):
     x, y, z = (found(rows) for rows in (a, b, c))
     whole = found(a + b + c)
     assert (x + y) + z == x + (y + z) == z + y + x == whole
     assert Found.from_json(json.loads(json.dumps(whole.to_json()))) == whole
 
 
-def test_what_was_not_counted_has_no_sum() -> None:
+def test_what_was_not_counted_has_no_sum():
     assert (Found(1, 5) + Found(2)).fingerprint is None
     assert (Found(1, 5, SizeCounts.empty()) + Found(2, 6)).sizes is None
     assert Found(1, 2**64 - 1) + Found(1, 3) == Found(2, 2)
 
 
 @given(ROWS, ROWS, ROWS, st.integers(1, 6), st.sampled_from(MEASURES))
-def test_the_largest_add_up_in_any_grouping(a: Any, b: Any, c: Any, k: int, by: By) -> None:
+def test_the_largest_add_up_in_any_grouping(a, b, c, k, by):
     x, y, z = (Best.of(k, by, Bicliques.from_pairs(rows)) for rows in (a, b, c))
     whole = Best.of(k, by, Bicliques.from_pairs(a + b + c))
     assert (x + y) + z == x + (y + z) == z + y + x == whole
@@ -64,13 +62,13 @@ def test_the_largest_add_up_in_any_grouping(a: Any, b: Any, c: Any, k: int, by: 
 
 
 @given(ROWS, st.integers(1, 6), st.sampled_from(MEASURES))
-def test_what_is_below_a_bound_does_not_change_the_largest(rows: Any, k: int, by: By) -> None:
+def test_what_is_below_a_bound_does_not_change_the_largest(rows, k, by):
     whole = Best.of(k, by, Bicliques.from_pairs(rows))
     assert Best.of(k, by, Bicliques.from_pairs(rows), whole.least) == whole
 
 
 @given(ROWS, st.integers(1, 6), st.sampled_from(MEASURES))
-def test_the_largest_are_in_order(rows: Any, k: int, by: By) -> None:
+def test_the_largest_are_in_order(rows, k, by):
     best = Best.of(k, by, Bicliques.from_pairs(rows))
     keys = [tuple(key) for key in keys_of(best.rows, by).T.tolist()]
     others = [tuple(key) for key in keys_of(Bicliques.from_pairs(rows), by).T.tolist()]
@@ -78,30 +76,28 @@ def test_the_largest_are_in_order(rows: Any, k: int, by: By) -> None:
 
 
 @given(ROWS, st.integers(1, 6), st.sampled_from(MEASURES))
-def test_the_most_is_the_measure_of_the_largest(rows: Any, k: int, by: By) -> None:
+def test_the_most_is_the_measure_of_the_largest(rows, k, by):
     most = max((measure(by, len(left), len(right)) for left, right in rows), default=None)
     assert Best.of(k, by, Bicliques.from_pairs(rows)).most == most
 
 
-def test_the_largest_by_another_measure_have_no_sum() -> None:
+def test_the_largest_by_another_measure_have_no_sum():
     none = Best.of(3, "edges", Bicliques.from_pairs([]))
     with pytest.raises(ValueError, match="have no sum"):
         none + replace(none, by="left")
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [{"count": 1}, {"fingerprint": "3"}, {"rows": "AAAA"}, {"seen": -1}, {"rows": None}],
-    ids=str,
+    "damage", [{"count": 1}, {"fingerprint": "3"}, {"rows": "AAAA"}, {"seen": -1}, {"rows": None}], ids=str
 )
-def test_damaged_largest_are_refused(damage: dict[str, Any]) -> None:
+def test_damaged_largest_are_refused(damage):
     data = Best.of(3, "edges", Bicliques.from_pairs([([0], [1]), ([0, 2], [1])])).to_json() | damage
     with pytest.raises((IncompleteError, TypeError, ValueError)):
         Best.from_json(data, 3, "edges")
 
 
 @given(st.lists(st.tuples(st.floats(0.01, 9), st.floats(0, 1), st.integers(0, 9)), min_size=1, max_size=6))
-def test_statistics_add_up_and_ratios_stay_ratios(calls: list[tuple[float, float, int]]) -> None:
+def test_statistics_add_up_and_ratios_stay_ratios(calls):
     each = [EngineStats(kernel_s=s, busy_kernel_s=s * r, launches=n, counters={"tests": n}) for s, r, n in calls]
     total = reduce(add, each)
     assert 0 <= total.busy_ratio <= 1 + 1e-9
@@ -110,7 +106,7 @@ def test_statistics_add_up_and_ratios_stay_ratios(calls: list[tuple[float, float
     assert EngineStats().busy_ratio == 1.0
 
 
-def test_the_job_of_a_search() -> None:
+def test_the_job_of_a_search():
     names = ("all", "vertices", "largest", "near-largest", "marked", "near", "pq")
     assert {name: job.name for name, job in JOBS.items()} == {name: name for name in names}
     assert isinstance(job_of(Search()), AllMaximal)
@@ -123,15 +119,15 @@ def test_the_job_of_a_search() -> None:
     with pytest.raises(InputError, match="leave one of both out"):
         job_of(Search(largest=3, per_vertex=True))
     assert [job_of(Search(mode)).rows for mode in ("count", "fingerprint", "list")] == ["none", "none", "slices"]
-    with pytest.raises(InputError, match="leave --count-only and --sizes out"):
+    with pytest.raises(InputError, match="leave count_only and sizes out"):
         job_of(Search("count", largest=3))
     with pytest.raises(InputError, match="top must be at least 1"):
         RunOptions(source="x", search=Search(largest=0))
     with pytest.raises(InputError, match="the largest go by edges, vertices, balance, left, right, not by 'size'"):
-        RunOptions(source="x", search=Search(largest=1, by="size"))  # type: ignore[arg-type]
+        RunOptions(source="x", search=Search(largest=1, by="size"))
 
 
-def test_engines_say_which_jobs_they_can_do() -> None:
+def test_engines_say_which_jobs_they_can_do():
     able = {kind.name for kind in engines.kinds() if kind.lacks(Search(largest=3)) is None}
     assert able == {"bitmatrix", "cpu", "reference"}
     assert engines.kind("cumbe").lacks(Search(largest=3)) == "it cannot do the job 'largest'"
@@ -145,7 +141,7 @@ def test_engines_say_which_jobs_they_can_do() -> None:
 
 @pytest.mark.parametrize("engine", [ReferenceEngine, CpuEngine])
 @pytest.mark.parametrize("by", MEASURES)
-def test_the_largest_of_an_enumeration_by_definition(engine: Any, by: By) -> None:
+def test_the_largest_of_an_enumeration_by_definition(engine, by):
     rng = np.random.default_rng(5)
     for k in (1, 3, 8):
         edges = random_edges(rng, 11, 9, 0.45)
@@ -166,7 +162,7 @@ def refuse(batch: Bicliques) -> None:
 
 
 @pytest.mark.parametrize("reductions", [(), ("core",), ("twins",)], ids=str)
-def test_a_graph_that_is_not_reduced_has_the_same_bicliques(reductions: tuple[Any, ...]) -> None:
+def test_a_graph_that_is_not_reduced_has_the_same_bicliques(reductions):
     rng = np.random.default_rng(3)
     for _ in range(20):
         edges = random_edges(rng, 9, 8, 0.5)

@@ -13,8 +13,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.compare import in_run
-
-QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
+from tests.support.runs import QUIET
 
 Edges = set[tuple[Any, Any]]
 Biclique = tuple[tuple[Any, ...], tuple[Any, ...]]

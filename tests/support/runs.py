@@ -34,6 +34,10 @@ from bicliques.schemas.totals import Found
 from bicliques.schemas.work import Subtrees
 
 ROOT = Path(__file__).parents[2]
+#: What most calls of tests ask for: no other processes, and nothing on stderr.
+OWN: dict[str, Any] = {"workers": 0, "progress": False}
+#: And no page, at which nobody looks.
+QUIET = OWN | {"report": False}
 
 
 def random_edges(n_left: int, n_right: int, density: float, seed: int) -> np.ndarray:

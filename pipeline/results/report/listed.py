@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from bicliques.pipeline.process.returned import give_back_memory
 from bicliques.pipeline.proof.selection import Place, places_of, rows_at
 from bicliques.pipeline.proof.summary import LARGEST, Summary
 from bicliques.pipeline.results.binning import Grid, cells_of
@@ -311,6 +312,8 @@ RANKINGS: tuple[By, ...] = ("edges", "balance")
 #: What scoring for surprise may take, in units of one pair (4 ns on a core): for all, for each biclique and for each
 #: member. It is about a tenth of what mining takes, which grows with both. A biclique takes `_SCORED` and its pairs.
 MAY_TAKE, _SCORED = (10_000_000, 40, 3), 100
+#: Threads that score. They take less memory than a writer does, with which the driver's bound is made.
+_MOST_THREADS = 4
 #: Members of those behind the largest, all together, that are read to find distinct ones.
 MOST_BEHIND = 500_000
 #: Parts and row groups whose sizes are looked at for examples, and row groups of which examples are read.
@@ -337,7 +340,8 @@ def chosen(run: Run, results: Results, summary: Summary) -> Listed:
     if run.options.search.near is None and run.options.search.largest is None:  # surprise is about edges, and about all
         from bicliques.pipeline.results.surprise import Surprise  # only here, because it imports compiled code
 
-        best, scored = best_rows(parts, Surprise(run), LARGEST, hold=False), parts.n_rows
+        give_back_memory()
+        best, scored = best_rows(parts, Surprise(run), LARGEST, hold=False, threads=_MOST_THREADS), parts.n_rows
         ranks = {"surprise": _not_too_long(best.ranks), **ranks}
     others = examples(Parts(run, results.files), cells_of(summary.sizes), [own[:TOP] for own in ranks.values()])
     places = list(dict.fromkeys([*(place for own in ranks.values() for place in places_of(own)), *others]))
@@ -352,6 +356,8 @@ class Sampled(Parts):
     n_rows : int
         Rows in the row groups that were chosen last.
     """
+
+    at_once = 1 << 15  # a driver that has searched has little memory left
 
     def __init__(self, run: Run, files: Sequence[Path], sizes: SizeCounts):
         super().__init__(run, files)

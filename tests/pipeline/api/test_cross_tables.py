@@ -1,7 +1,5 @@
 """`from_table` makes an edge of every cell that says so, and refuses a table that may be read in two ways."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -52,7 +50,7 @@ MAKERS: dict[str, Callable[[dict[str, list]], Any]] = {
 
 
 @pytest.mark.parametrize("maker", MAKERS)
-def test_every_kind_of_table_gives_the_same_edges(maker: str) -> None:
+def test_every_kind_of_table_gives_the_same_edges(maker):
     numbered = {"bee": 1, "fly": 2} if maker == "array" else {}
     wanted = {(left, numbered.get(right, right)) for left, right in EDGES}
     assert edges(bq.from_table(MAKERS[maker](VISITS))) == wanted
@@ -76,31 +74,31 @@ def test_every_kind_of_table_gives_the_same_edges(maker: str) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table, lambda columns: pd.DataFrame(columns).convert_dtypes()])
-def test_marks_and_numbers_say_whether_there_is_an_edge(cells: list, make: Any) -> None:
+def test_marks_and_numbers_say_whether_there_is_an_edge(cells, make):
     frame = make({"who": ["ann", "bob", "cy"], "tea": cells, "rice": cells[::-1]})
     assert edges(bq.from_table(frame)) == {("ann", "tea"), ("cy", "rice")}
 
 
-def test_a_categorical_column_has_marks() -> None:
+def test_a_categorical_column_has_marks():
     frame = pd.DataFrame({"who": ["ann", "bob"], "tea": pd.Categorical(["yes", "no"])})
     assert edges(bq.from_table(frame)) == {("ann", "tea")}
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pa.table, lambda columns: pd.DataFrame(columns).convert_dtypes()])
-def test_numbers_up_to_the_limit_are_no_edges_and_true_is_one(make: Any) -> None:
+def test_numbers_up_to_the_limit_are_no_edges_and_true_is_one(make):
     columns = {"who": ["ann", "bob"], "tea": [1, 2], "rice": [True, False], "milk": [None, 1.5], "salt": ["1", "x"]}
     wanted = {("bob", "tea"), ("ann", "rice"), ("bob", "milk"), ("bob", "salt")}
     assert edges(bq.from_table(make(columns), above=1)) == wanted
     assert edges(bq.from_table(make(columns), above=np.int64(1))) == wanted
 
 
-def test_large_integers_are_compared_exactly() -> None:
+def test_large_integers_are_compared_exactly():
     frame = pd.DataFrame({"who": ["ann", "bob"], "tea": pd.array([2**53 + 1, None], "Int64")})
     assert edges(bq.from_table(frame, above=2**53)) == {("ann", "tea")}
     assert edges(bq.from_table(np.array([[2**64 - 1], [2**63]], np.uint64), above=2**63)) == {(0, 0)}
 
 
-def test_names_that_are_integers_stay_integers() -> None:
+def test_names_that_are_integers_stay_integers():
     table = bq.from_table(pd.DataFrame({2019: [1, 0], 2020: [2, 1]}, index=["ann", "bob"]))
     assert edges(table) == {("ann", 2019), ("ann", 2020), ("bob", 2020)}
     assert table.schema.field("right").type == pa.int64()
@@ -111,11 +109,11 @@ CELLS = {(int(u), int(v)) for u, v in np.argwhere(COUNTS)}
 
 
 @pytest.mark.parametrize("dtype", [int, float, np.uint8, bool, object, str])
-def test_an_array_has_cells_only(dtype: type) -> None:
+def test_an_array_has_cells_only(dtype):
     assert edges(bq.from_table(COUNTS.astype(dtype))) == CELLS
 
 
-def test_labels_are_in_the_column_or_the_level_that_is_named() -> None:
+def test_labels_are_in_the_column_or_the_level_that_is_named():
     frame = pd.DataFrame({"n": [7, 8], "tea": [1, 0], "who": ["ann", "bob"]})
     named = {"ann": {("ann", "n"), ("bob", "n"), ("ann", "tea")}}
     assert edges(bq.from_table(frame, labels="who")) == named["ann"]
@@ -127,7 +125,7 @@ def test_labels_are_in_the_column_or_the_level_that_is_named() -> None:
     assert edges(bq.from_table(frame[["n", "tea"]].set_axis([1, 0], axis=1), labels=1)) == {(7, 0)}, "a name"
 
 
-def test_rows_are_numbered_if_no_column_can_have_labels() -> None:
+def test_rows_are_numbered_if_no_column_can_have_labels():
     """Labels are all different, and integers from 0 on or text."""
     for first in ([1, 1, 0], [1, None, 2], [0.5, 1.5, 2.5], [-1, 0, 1], [True, False, True], ["x", "", "x"]):
         found = edges(bq.from_table(pl.DataFrame({"tea": first, "rice": [2, 0, 1]})))
@@ -148,7 +146,7 @@ def test_rows_are_numbered_if_no_column_can_have_labels() -> None:
     ],
 )
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_a_first_column_of_labels_or_cells_is_refused(first: list, others: list, make: Any) -> None:
+def test_a_first_column_of_labels_or_cells_is_refused(first, others, make):
     frame = make({"a": first, "b": others})
     with pytest.raises(
         InputError, match=r"column 'a' may have the labels of the rows or cells, .*; say labels='a', or"
@@ -158,7 +156,7 @@ def test_a_first_column_of_labels_or_cells_is_refused(first: list, others: list,
     assert {left for left, _ in edges(bq.from_table(frame, labels=False))} <= set(range(len(first)))
 
 
-def test_ascending_numbers_beside_flags_number_the_rows() -> None:
+def test_ascending_numbers_beside_flags_number_the_rows():
     assert edges(bq.from_table(pd.DataFrame({"who": [5, 7, 8], "tea": [1, 0, 1]}))) == {(5, "tea"), (8, "tea")}
 
 
@@ -194,28 +192,28 @@ FRAME = pd.DataFrame({"who": ["ann", "bob"], "tea": [1, 0]})
         ("x.csv", {}, "builtins.str is no table"),
     ],
 )
-def test_what_is_no_such_table_is_refused(frame: Any, given: dict[str, Any], said: str) -> None:
+def test_what_is_no_such_table_is_refused(frame, given, said):
     with pytest.raises(InputError, match=said) as refused:
         bq.from_table(frame, **given)
     assert len(str(refused.value).splitlines()) == 1
 
 
-def test_columns_may_be_called_like_methods() -> None:
+def test_columns_may_be_called_like_methods():
     frame = pd.DataFrame({"who": ["ann", "bob"], "compute": [1, 0], "collect": [0, 1]})
     assert edges(bq.from_table(frame)) == {("ann", "compute"), ("bob", "collect")}
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame(), pl.DataFrame(), np.zeros((0, 3)), np.zeros((3, 3)), FRAME[:0]])
-def test_a_table_without_edges_gives_none(frame: Any) -> None:
+def test_a_table_without_edges_gives_none(frame):
     assert edges(bq.from_table(frame)) == set()
 
 
-def test_the_edges_are_a_source() -> None:
+def test_the_edges_are_a_source():
     assert bq.count(bq.from_table(COUNTS), progress=False).count == 6
     assert bq.look(bq.from_table(COUNTS)).reading.doubts == ()
 
 
-def test_cells_of_numbers_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cells_of_numbers_are_not_looked_at_one_by_one(monkeypatch):
     """Ten million cells take a second so, and not ten."""
     from bicliques.pipeline.api import cross_tables
 

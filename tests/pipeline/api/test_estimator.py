@@ -3,14 +3,10 @@
 The tests import scikit-learn, and not the module, because every process imports all modules of tests.
 """
 
-from __future__ import annotations
-
-import inspect
 import pickle
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +17,7 @@ import scipy.sparse as sp
 import bicliques as bq
 from bicliques.schemas.errors import InputError
 from tests.support.oracles import Pairs, cliques
-from tests.support.runs import ROOT, environment
+from tests.support.runs import QUIET, ROOT, environment
 
 TABLE = (np.random.default_rng(7).random((13, 9)) < 0.45).astype(np.int64)
 FORMS = {
@@ -46,7 +42,7 @@ def pairs(model: Any) -> Pairs:
 
 
 @pytest.mark.exhaustive
-def test_it_is_an_estimator() -> None:
+def test_it_is_an_estimator():
     """With a smallest weight, because these checks fit numbers of any size. None is expected to fail."""
     from sklearn.utils.estimator_checks import check_estimator
 
@@ -58,7 +54,7 @@ def test_it_is_an_estimator() -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_table_gives_the_bicliques_of_the_definition(form: str) -> None:
+def test_every_form_of_a_table_gives_the_bicliques_of_the_definition(form):
     model = bq.MaximalBicliques(workers=0).fit(FORMS[form](TABLE))
     assert pairs(model) == cliques(np.argwhere(TABLE))
     assert model.complete_
@@ -67,7 +63,7 @@ def test_every_form_of_a_table_gives_the_bicliques_of_the_definition(form: str) 
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame])
-def test_rows_are_in_the_biclusters_of_whose_columns_they_have_all(form: Any) -> None:
+def test_rows_are_in_the_biclusters_of_whose_columns_they_have_all(form):
     model = bq.MaximalBicliques(min_left=2, workers=0).fit(TABLE)
     other = (np.random.default_rng(1).random((30, 9)) < 0.7).astype(np.int64)
     expected = [[bool(row[columns].all()) for columns in model.columns_] for row in other]
@@ -82,14 +78,14 @@ def test_rows_are_in_the_biclusters_of_whose_columns_they_have_all(form: Any) ->
     assert not weighed.transform(other * 2).any()
 
 
-def test_the_label_of_a_row_is_its_best_bicluster() -> None:
+def test_the_label_of_a_row_is_its_best_bicluster():
     table = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0], [0, 0, 1]])
     assert bq.MaximalBicliques(workers=0).fit(table).labels_.tolist() == [0, 0, -1, 1]
     assert bq.MaximalBicliques(min_left=3, workers=0).fit(table).labels_.tolist() == [-1] * 4
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_thresholds_and_empty_rows_leave_the_numbers_of_rows_and_columns_as_they_are(seed: int) -> None:
+def test_thresholds_and_empty_rows_leave_the_numbers_of_rows_and_columns_as_they_are(seed):
     table = np.random.default_rng(seed).random((14, 12)) < 0.4
     table[[0, 5]] = table[:, [3, 11]] = False
     every = cliques(np.argwhere(table))
@@ -100,10 +96,10 @@ def test_thresholds_and_empty_rows_leave_the_numbers_of_rows_and_columns_as_they
 
 
 @pytest.mark.parametrize("by", ["edges", "vertices", "balance", "left", "right"])
-def test_the_best_come_first_and_top_takes_these(by: Any, tmp_path: Path) -> None:
+def test_the_best_come_first_and_top_takes_these(by, tmp_path):
     every = bq.MaximalBicliques(by=by, workers=0).fit(TABLE)
     source = [tuple(edge) for edge in np.argwhere(TABLE).tolist()]
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", **QUIET)
     rows = results.top(len(results), by=by).to_pylist()
     listed = [every.get_indices(k) for k in range(len(rows))]
     assert [(left.tolist(), right.tolist()) for left, right in listed] == [(row["left"], row["right"]) for row in rows]
@@ -112,7 +108,7 @@ def test_the_best_come_first_and_top_takes_these(by: Any, tmp_path: Path) -> Non
     assert np.array_equal(best.columns_, every.columns_[:4])
 
 
-def test_shapes_and_parts_of_the_table_are_those_of_a_bicluster_of_ones() -> None:
+def test_shapes_and_parts_of_the_table_are_those_of_a_bicluster_of_ones():
     model = bq.MaximalBicliques(min_left=2, min_right=2, workers=0).fit(TABLE)
     assert len(model.rows_) > 5
     for k in range(len(model.rows_)):
@@ -124,7 +120,7 @@ def test_shapes_and_parts_of_the_table_are_those_of_a_bicluster_of_ones() -> Non
     assert model.biclusters_[1] is model.columns_
 
 
-def test_planted_bicliques_are_found() -> None:
+def test_planted_bicliques_are_found():
     from sklearn.metrics import consensus_score
 
     table, rows, columns = np.zeros((60, 40), bool), np.zeros((4, 60), bool), np.zeros((4, 40), bool)
@@ -137,7 +133,7 @@ def test_planted_bicliques_are_found() -> None:
     assert consensus_score(bq.MaximalBicliques(top=4, workers=0).fit(noisy).biclusters_, (rows, columns)) > 0.8
 
 
-def test_it_can_be_cloned_pickled_set_and_put_behind_a_step() -> None:
+def test_it_can_be_cloned_pickled_set_and_put_behind_a_step():
     from sklearn.base import clone
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import Binarizer
@@ -153,14 +149,14 @@ def test_it_can_be_cloned_pickled_set_and_put_behind_a_step() -> None:
     assert pairs(line[-1]) == cliques(np.argwhere(TABLE))
 
 
-def test_names_of_columns_are_kept() -> None:
+def test_names_of_columns_are_kept():
     model = bq.MaximalBicliques(workers=0).fit(pd.DataFrame(TABLE, columns=list("abcdefghi")))
     assert model.feature_names_in_.tolist() == list("abcdefghi")
     names = model.feature_names_in_[model.get_indices(0)[1]]
     assert names.tolist() == ["abcdefghi"[k] for k in np.flatnonzero(model.columns_[0])]
 
 
-def test_a_table_without_ones_has_no_biclusters() -> None:
+def test_a_table_without_ones_has_no_biclusters():
     for table in (np.zeros((3, 4)), sp.csr_array((3, 4))):
         model = bq.MaximalBicliques().fit(table)
         assert (model.rows_.shape, model.columns_.shape, model.complete_) == ((0, 3), (0, 4), True)
@@ -170,7 +166,7 @@ def test_a_table_without_ones_has_no_biclusters() -> None:
     assert bq.MaximalBicliques(min_left=13, workers=0).fit(TABLE).rows_.shape == (0, 13)
 
 
-def test_numbers_count_from_the_smallest_weight_on() -> None:
+def test_numbers_count_from_the_smallest_weight_on():
     ratings = TABLE * np.arange(1, 10)
     for form in (np.asarray, sp.csr_array):
         model = bq.MaximalBicliques(min_weight=4, workers=0).fit(form(ratings))
@@ -184,13 +180,13 @@ def test_numbers_count_from_the_smallest_weight_on() -> None:
         bq.MaximalBicliques().fit(twice)
 
 
-def test_a_limit_ends_the_search_and_is_told() -> None:
+def test_a_limit_ends_the_search_and_is_told():
     model = bq.MaximalBicliques(max_results=5, workers=0).fit(TABLE)
     assert (len(model.rows_), model.complete_) == (5, False)
     assert pairs(model) < cliques(np.argwhere(TABLE))
 
 
-def test_masks_that_do_not_fit_are_refused_before_all_bicliques_are_found() -> None:
+def test_masks_that_do_not_fit_are_refused_before_all_bicliques_are_found():
     """This table has 2**60 - 2 bicliques, so the search has to end by itself."""
     table = ~np.eye(60, dtype=bool)
     sentence = re.escape(
@@ -222,13 +218,13 @@ def test_masks_that_do_not_fit_are_refused_before_all_bicliques_are_found() -> N
         ({"engine": "gpu"}, "gpu"),
     ],
 )
-def test_a_wrong_parameter_is_refused_when_it_is_used(wrong: dict[str, Any], sentence: str) -> None:
+def test_a_wrong_parameter_is_refused_when_it_is_used(wrong, sentence):
     with pytest.raises(InputError, match=sentence) as ended:
         bq.MaximalBicliques(**wrong).fit(TABLE)
     assert "--" not in str(ended.value)
 
 
-def test_masks_are_filled_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masks_are_filled_in_pieces(monkeypatch):
     from bicliques.pipeline.api import estimator
     from bicliques.pipeline.rows import tabular
 
@@ -237,7 +233,7 @@ def test_masks_are_filled_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     assert pairs(bq.MaximalBicliques(workers=0).fit(TABLE)) == cliques(np.argwhere(TABLE))
 
 
-def test_scikit_learn_is_imported_when_the_estimator_is_asked_for() -> None:
+def test_scikit_learn_is_imported_when_the_estimator_is_asked_for():
     program = (
         "import sys, bicliques as bq; from bicliques import *; assert 'MaximalBicliques' in dir(bq)\n"
         "print('sklearn' in sys.modules, bq.MaximalBicliques.__name__, 'sklearn' in sys.modules)"
@@ -249,7 +245,7 @@ def test_scikit_learn_is_imported_when_the_estimator_is_asked_for() -> None:
     assert bq.MaximalBicliques is bq.MaximalBicliques
 
 
-def test_the_programs_of_the_document_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_programs_of_the_document_run(monkeypatch, capsys):
     text = (ROOT / "docs" / "scikit-learn.md").read_text()
     programs = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(programs) == 2
@@ -257,11 +253,3 @@ def test_the_programs_of_the_document_run(monkeypatch: pytest.MonkeyPatch, capsy
     for program in programs:
         exec(program, {})
     assert capsys.readouterr().out.splitlines() == re.findall(r"# prints (.*)$", text, flags=re.MULTILINE)
-
-
-def test_all_parameters_are_told() -> None:
-    told = (
-        inspect.getdoc(bq.MaximalBicliques) or ""
-    )  # without indentation, which newer versions of Python cut off themselves
-    for name in bq.MaximalBicliques().get_params():
-        assert re.search(rf"(?m)^(\w+, )*{name}(, \w+)* :", told), name

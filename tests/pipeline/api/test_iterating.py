@@ -1,10 +1,7 @@
 """`maximal_bicliques` gives what `mine` lists, keeps nothing, and says at once what is wrong."""
 
-from __future__ import annotations
-
 import gc
 import inspect
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,30 +10,30 @@ import bicliques as bq
 from bicliques.pipeline.api.iterating import _NOT_TAKEN
 from bicliques.pipeline.api.table import entries_of
 from bicliques.schemas.errors import InputError
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 EDGES = random_edges(15, 12, 0.4, 1)
 
 
 def pairs(found: object) -> set[tuple[frozenset[int], frozenset[int]]]:
-    return {(frozenset(left), frozenset(right)) for left, right in found}  # type: ignore[attr-defined]
+    return {(frozenset(left), frozenset(right)) for left, right in found}
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
-def test_they_are_those_that_mine_lists(source: Path, tmp_path: Path) -> None:
+def test_they_are_those_that_mine_lists(source, tmp_path):
     found = list(bq.maximal_bicliques(source, folder=tmp_path, workers=0))
     assert len(found) == len(pairs(found)) > 50
-    listed = bq.mine(source, tmp_path / "run", workers=0, progress=False, report=False)
+    listed = bq.mine(source, tmp_path / "run", **QUIET)
     assert pairs(found) == pairs(listed)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "run"]
 
 
 @pytest.mark.parametrize("names", [np.arange(40) + 7, np.array([f"v{k}" for k in range(40)])], ids=["integers", "text"])
-def test_arrays_in_give_the_same_as_arrays_out(names: np.ndarray, tmp_path: Path) -> None:
+def test_arrays_in_give_the_same_as_arrays_out(names, tmp_path):
     left, right = names[EDGES[:, 0]], names[EDGES[:, 1]]
     found = bq.arrays(left, right, min_left=2, folder=tmp_path, workers=0)
     members = [
@@ -49,20 +46,20 @@ def test_arrays_in_give_the_same_as_arrays_out(names: np.ndarray, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_arrays_of_which_none_is_large_enough_are_empty() -> None:
+def test_arrays_of_which_none_is_large_enough_are_empty():
     found = bq.arrays([1, 2], [3, 4], min_left=2, workers=0)
     assert [each.tolist() for each in found] == [[0], [], [0], []]
 
 
 @pytest.mark.parametrize("ends", [([1, 2], [3]), (5, [3]), ([[1]], [[2]])])
-def test_arrays_that_are_no_ends_of_edges_are_refused(ends: tuple[object, object]) -> None:
+def test_arrays_that_are_no_ends_of_edges_are_refused(ends):
     with pytest.raises(InputError, match="of one dimension and one length, not of the shapes"):
         bq.arrays(*ends)
     with pytest.raises(TypeError, match="min_lft"):
         bq.arrays([1], [2], min_lft=2)
 
 
-def test_thresholds_and_objects_in_memory_are_taken(tmp_path: Path) -> None:
+def test_thresholds_and_objects_in_memory_are_taken(tmp_path):
     edges = [(f"l{left}", right) for left, right in EDGES.tolist()]
     found = pairs(bq.maximal_bicliques(edges, min_left=3, min_right=2, folder=tmp_path, workers=0))
     every = pairs(bq.maximal_bicliques(edges, folder=tmp_path, workers=0))
@@ -72,7 +69,7 @@ def test_thresholds_and_objects_in_memory_are_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", ["close", "forget", "exception"])
-def test_the_folder_goes_however_the_iteration_ends(source: Path, tmp_path: Path, end: str) -> None:
+def test_the_folder_goes_however_the_iteration_ends(source, tmp_path, end):
     place = tmp_path / "place"
     place.mkdir()
     rows = bq.maximal_bicliques(source, folder=place, workers=0)
@@ -80,22 +77,22 @@ def test_the_folder_goes_however_the_iteration_ends(source: Path, tmp_path: Path
     next(rows)
     assert len(list(place.iterdir())) == 1
     if end == "close":
-        rows.close()  # type: ignore[attr-defined]
+        rows.close()
     elif end == "exception":
         with pytest.raises(RuntimeError):
-            rows.throw(RuntimeError("from the loop"))  # type: ignore[attr-defined]
+            rows.throw(RuntimeError("from the loop"))
     del rows
     gc.collect()
     assert list(place.iterdir()) == []
 
 
-def test_wrong_options_are_refused_at_once(source: Path) -> None:
+def test_wrong_options_are_refused_at_once(source):
     with pytest.raises(InputError, match="min_left must be at least 1, not 0"):
         bq.maximal_bicliques(source, min_left=0)
     with pytest.raises(InputError, match="there is no engine 'quick'; choose one of auto"):
         bq.maximal_bicliques(source, engine="quick")
     with pytest.raises(InputError, match="progress must be True, False, None or a function, not 'loud'"):
-        bq.maximal_bicliques(source, progress="loud")  # type: ignore[arg-type]
+        bq.maximal_bicliques(source, progress="loud")
     for name in ("min_lfet", *_NOT_TAKEN):
         with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
             bq.maximal_bicliques(source, **{name: 1})
@@ -103,20 +100,20 @@ def test_wrong_options_are_refused_at_once(source: Path) -> None:
         next(bq.maximal_bicliques("nothing.csv"))
 
 
-def test_nothing_is_shown_unless_it_is_asked_for(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_shown_unless_it_is_asked_for(source, capsys):
     list(bq.maximal_bicliques(source, workers=0))
     assert capsys.readouterr().err == ""
     list(bq.maximal_bicliques(source, workers=0, progress=True))
     assert "mining" in capsys.readouterr().err
 
 
-def test_ctrl_c_is_one_and_leaves_nothing(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_is_one_and_leaves_nothing(source, tmp_path, monkeypatch):
     from bicliques.pipeline.api import steps
 
     complete = steps.complete_run
 
     def pressed(*given: object) -> object:
-        session = complete(*given)  # type: ignore[arg-type]
+        session = complete(*given)
         object.__setattr__(session, "ctrl_c", True)
         return session
 
@@ -128,6 +125,6 @@ def test_ctrl_c_is_one_and_leaves_nothing(source: Path, tmp_path: Path, monkeypa
     assert list(place.iterdir()) == []
 
 
-def test_what_is_not_taken_is_an_option_of_mine() -> None:
+def test_what_is_not_taken_is_an_option_of_mine():
     assert {entry.name for entry in entries_of("mine")} >= _NOT_TAKEN
     assert inspect.isgeneratorfunction(bq.maximal_bicliques) is False

@@ -1,9 +1,6 @@
 """A look at an input: what it is read as, its first edges, its fullest vertices and every doubt. Nothing is written."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -13,7 +10,7 @@ from bicliques.pipeline.api import looking
 from bicliques.pipeline.cli import cards
 from bicliques.schemas.errors import InputError
 from tests.support.commands import run
-from tests.support.runs import bicliques, random_edges, rewrite_record
+from tests.support.runs import OWN, QUIET, bicliques, random_edges, rewrite_record
 
 TEXT = "user,item,year,rating\nann,milk,2001,3\nbob,milk,2002,4\nAnn,tea,2001,5\nann,milk,2003,1\n"
 READ_AS = "CSV with a header, left = user (text), right = item (text); not read: year, rating"
@@ -21,15 +18,13 @@ DOUBT = "1 user label differs from another one only in blanks or capitals, such 
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "x.csv").write_text(TEXT)
     return tmp_path / "in" / "x.csv"
 
 
-def test_the_command_shows_the_reading_edges_vertices_and_doubts(
-    capsys: pytest.CaptureFixture[str], source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_shows_the_reading_edges_vertices_and_doubts(capsys, source, monkeypatch):
     monkeypatch.chdir(source.parent)
     code, output, error = run(capsys, "look", "x.csv")
     assert (code, error) == (0, "")
@@ -55,7 +50,7 @@ def test_the_command_shows_the_reading_edges_vertices_and_doubts(
     assert [path.name for path in source.parent.iterdir()] == ["x.csv"]
 
 
-def test_json_has_the_same(capsys: pytest.CaptureFixture[str], source: Path) -> None:
+def test_json_has_the_same(capsys, source):
     found = json.loads(run(capsys, "look", source, "--json")[1])
     assert found["reading"]["columns"] == ["user", "item"]
     assert found["reading"]["doubts"] == [{"kind": "variants", "text": DOUBT}]
@@ -64,9 +59,7 @@ def test_json_has_the_same(capsys: pytest.CaptureFixture[str], source: Path) -> 
     assert (found["n_rows"], found["is_all"], found["n_edges"]) == (4, True, 3)
 
 
-def test_a_large_input_is_looked_at_in_part(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_input_is_looked_at_in_part(capsys, tmp_path, monkeypatch):
     """By whole batches: what is looked at is said."""
     monkeypatch.setattr(looking, "_SAMPLE", 2)
     for k in range(3):
@@ -80,7 +73,7 @@ def test_a_large_input_is_looked_at_in_part(
     assert bq.look(tmp_path).is_all
 
 
-def test_what_a_part_looks_like_is_no_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_part_looks_like_is_no_refusal(tmp_path, monkeypatch):
     """Cells of 0 and 1 in the first file. The others have more."""
     monkeypatch.setattr(looking, "_SAMPLE", 2)
     (tmp_path / "0.csv").write_text("name,milk,tea\na,1,0\nb,0,1\n")
@@ -90,11 +83,11 @@ def test_what_a_part_looks_like_is_no_refusal(tmp_path: Path, monkeypatch: pytes
     assert bq.look(tmp_path, all=True, left="name", right="milk").n_rows == 5
 
 
-def test_a_look_agrees_with_what_is_read(tmp_path: Path) -> None:
+def test_a_look_agrees_with_what_is_read(tmp_path):
     edges = [(f"u{a}", f"i{b}") for a, b in random_edges(30, 20, 0.3, 5)]
     path = tmp_path / "x.csv"
     path.write_text("".join(f"{a},{b}\n" for a, b in [("user", "item"), *edges]))
-    seen, counted = bq.look(path), bq.count(path, workers=0, progress=False)
+    seen, counted = bq.look(path), bq.count(path, **OWN)
     told = tuple(counted.input[f"n_{what}"] for what in ("left", "right", "edges"))
     assert (seen.n_left, seen.n_right, seen.n_edges) == told
     degrees = pd.Series([b for _, b in edges]).value_counts()
@@ -102,9 +95,7 @@ def test_a_look_agrees_with_what_is_read(tmp_path: Path) -> None:
     assert all(degrees[label] == n for label, n in seen.fullest[1])
 
 
-def test_of_a_refused_file_the_first_lines_are_shown(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_refused_file_the_first_lines_are_shown(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     path = tmp_path / "x.csv"
     path.write_text("a,b\n\x1b[31mx,y\n" + "long" * 100 + ",z\n" + "u,v\n" * 20)
@@ -119,12 +110,12 @@ def test_of_a_refused_file_the_first_lines_are_shown(
     assert raised.value.__notes__[0] == " 1  a,b"
 
 
-def test_lines_of_standard_input_are_shown_too() -> None:
+def test_lines_of_standard_input_are_shown_too():
     ended = bicliques("look", "-", "--format", "csv", input="ab\nx,y\n")
     assert (ended.returncode, ended.stdout.splitlines()[1]) == (2, " 1  ab")
 
 
-def test_a_binary_file_has_no_lines_to_show(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_binary_file_has_no_lines_to_show(capsys, tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1\0\0\x1b[31m")
     code, output, _ = run(capsys, "look", tmp_path / "x.parquet")
     assert (code, output) == (2, "")
@@ -132,16 +123,14 @@ def test_a_binary_file_has_no_lines_to_show(capsys: pytest.CaptureFixture[str], 
     assert (code, output, error.count("\n")) == (2, "", 1)
 
 
-def test_the_folder_of_a_run_is_no_input_to_look_at(source: Path, tmp_path: Path) -> None:
-    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+def test_the_folder_of_a_run_is_no_input_to_look_at(source, tmp_path):
+    bq.mine(source, tmp_path / "out", **QUIET)
     with pytest.raises(InputError, match="is a run, which has read its input already; see: bicliques status"):
         bq.look(tmp_path / "out")
 
 
 @pytest.mark.parametrize("command", ["look", "count", "largest", "mine", "mine --dry-run"])
-def test_strict_makes_doubts_an_error_and_nothing_is_written(
-    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path, command: str
-) -> None:
+def test_strict_makes_doubts_an_error_and_nothing_is_written(capsys, source, tmp_path, command):
     output = ["-o", tmp_path / "out"] if command in ("largest", "mine") else []
     code, text, error = run(capsys, *command.split(), source, *output, "--strict")
     assert (code, text) == (2, "")
@@ -152,16 +141,16 @@ def test_strict_makes_doubts_an_error_and_nothing_is_written(
     assert run(capsys, *command.split(), source, *output, "--strict")[0] == 0
 
 
-def test_strict_is_no_part_of_the_identity_of_a_run(source: Path, tmp_path: Path) -> None:
+def test_strict_is_no_part_of_the_identity_of_a_run(source, tmp_path):
     """Without it a run with doubts is made, with it refused, and it stays as it is."""
-    out, given = tmp_path / "out", {"workers": 0, "progress": False, "report": False}
+    out, given = tmp_path / "out", QUIET
     made = bq.mine(source, out, **given)
     manifest = (out / "manifest.json").read_bytes()
     with pytest.raises(InputError, match="they are not merged; mend it, or leave strict out if it is"):
         bq.mine(source, out, strict=True, **given)
     assert (out / "manifest.json").read_bytes() == manifest
     with pytest.raises(InputError, match="is doubtful"):
-        bq.count(out, strict=True, workers=0, progress=False)
+        bq.count(out, strict=True, **OWN)
     source.write_text(TEXT.replace("Ann", "cy"))
     strict = bq.mine(source, tmp_path / "strict", strict=True, **given)
     again = bq.mine(source, tmp_path / "strict", **given)
@@ -169,8 +158,8 @@ def test_strict_is_no_part_of_the_identity_of_a_run(source: Path, tmp_path: Path
     assert len(made) == 2
 
 
-def test_strict_also_holds_for_a_run_that_had_not_read_its_input(source: Path, tmp_path: Path) -> None:
-    out, given = tmp_path / "out", {"workers": 0, "progress": False, "report": False}
+def test_strict_also_holds_for_a_run_that_had_not_read_its_input(source, tmp_path):
+    out, given = tmp_path / "out", QUIET
     bq.mine(source, out, **given)
     for path in (out / "manifest.json", *(out / "steps").iterdir()):
         path.unlink()
@@ -180,9 +169,7 @@ def test_strict_also_holds_for_a_run_that_had_not_read_its_input(source: Path, t
     assert bq.mine(source, out, **given).complete
 
 
-def test_cards_and_the_page_say_what_the_input_was_read_as(
-    capsys: pytest.CaptureFixture[str], source: Path, tmp_path: Path
-) -> None:
+def test_cards_and_the_page_say_what_the_input_was_read_as(capsys, source, tmp_path):
     line = f"read as: {READ_AS}"
     for words in (["mine", source, "-o", tmp_path / "out"], ["count", source], ["mine", source, "--dry-run"]):
         code, output, _ = run(capsys, *words, "--quiet")
@@ -192,8 +179,8 @@ def test_cards_and_the_page_say_what_the_input_was_read_as(
     assert READ_AS in (tmp_path / "out" / "report.html").read_text()
 
 
-def test_a_run_of_an_earlier_version_has_no_reading_and_is_shown(source: Path, tmp_path: Path) -> None:
-    made = bq.mine(source, tmp_path / "out", workers=0, progress=False)
+def test_a_run_of_an_earlier_version_has_no_reading_and_is_shown(source, tmp_path):
+    made = bq.mine(source, tmp_path / "out", **OWN)
     facts = {key: value for key, value in made.manifest.input.items() if key != "reading"}
     rewrite_record(made.path / "manifest.json", input=facts)
     card = cards.run_card(bq.open_run(made.path))
@@ -201,7 +188,7 @@ def test_a_run_of_an_earlier_version_has_no_reading_and_is_shown(source: Path, t
     assert "read as" not in card
 
 
-def test_an_input_without_edges_is_refused(tmp_path: Path) -> None:
+def test_an_input_without_edges_is_refused(tmp_path):
     (tmp_path / "x.csv").write_text("user,item,year\n")
     with pytest.raises(InputError, match=r"there are no edges in \S+x.csv; check the input and its format"):
         bq.look(tmp_path / "x.csv")

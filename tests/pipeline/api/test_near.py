@@ -1,7 +1,5 @@
 """Near-bicliques of a run: rows, counts, resuming, verification, and what does not know of missing pairs."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -19,10 +17,9 @@ from bicliques.schemas.search import Search
 from tests.support.emulated import runnable
 from tests.support.near import missing_of, near_pairs
 from tests.support.oracles import random_edges
-from tests.support.runs import rewrite_record, write_edges
+from tests.support.runs import OWN, rewrite_record, write_edges
 
 EDGES = random_edges(np.random.default_rng(42), 10, 10, 0.75)
-OWN: dict[str, Any] = {"workers": 0, "progress": False}
 QUESTIONS: list[dict[str, int]] = [
     {"missing_pairs": 1, "min_left": 3, "min_right": 2},
     {"missing_pairs": 2, "min_left": 3, "min_right": 4, "max_left": 6},
@@ -32,22 +29,22 @@ QUESTIONS: list[dict[str, int]] = [
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     return write_edges(tmp_path_factory.mktemp("near") / "g.parquet", EDGES, strings=False)
 
 
 @pytest.fixture(scope="module")
-def mined(source: Path) -> Path:
+def mined(source):
     one_slice = {"slice_seconds": 3600.0}  # and one part, however busy the machine is
     bq.mine(source, source.parent / "out", missing_pairs=2, min_left=4, min_right=3, **one_slice, **OWN)
     return source.parent / "out"
 
 
-@pytest.mark.parametrize("asked", QUESTIONS, ids=str)
-@pytest.mark.parametrize("engine", ["cpu", "reference", "bitmatrix"])
-def test_a_run_has_all_near_bicliques_and_what_they_miss(
-    asked: dict[str, int], engine: str, source: Path, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("asked", "engine"),
+    [*((asked, "cpu") for asked in QUESTIONS), (QUESTIONS[0], "reference"), (QUESTIONS[2], "bitmatrix")],
+)
+def test_a_run_has_all_near_bicliques_and_what_they_miss(asked, engine, source, tmp_path):
     with runnable(engine):
         results = bq.mine(source, tmp_path / "out", engine=engine, ids="dense", **asked, **OWN)
         counted = bq.count(source, fingerprint=True, sizes=True, engine=engine, **asked, **OWN)
@@ -62,7 +59,7 @@ def test_a_run_has_all_near_bicliques_and_what_they_miss(
 
 
 @pytest.mark.parametrize("zero", [{"missing_pairs": 0}, {"missing_each": 0}, {"missing_left": 0, "missing_right": 0}])
-def test_no_missing_pairs_is_the_search_for_bicliques(zero: dict[str, int], source: Path, tmp_path: Path) -> None:
+def test_no_missing_pairs_is_the_search_for_bicliques(zero, source, tmp_path):
     plain = bq.mine(source, tmp_path / "out", **OWN)
     again = bq.mine(source, tmp_path / "out", **zero, **OWN)  # the same run, which is left as it is
     assert again.manifest == plain.manifest
@@ -71,9 +68,7 @@ def test_no_missing_pairs_is_the_search_for_bicliques(zero: dict[str, int], sour
 
 
 @pytest.mark.parametrize("zero", [{"missing_left": 2, "missing_right": 0}, {"missing_left": 0, "missing_right": 3}])
-def test_a_side_that_may_miss_nothing_means_that_no_pair_may_be_missing(
-    zero: dict[str, int], source: Path, tmp_path: Path
-) -> None:
+def test_a_side_that_may_miss_nothing_means_that_no_pair_may_be_missing(zero, source, tmp_path):
     plain = bq.count(source, fingerprint=True, **OWN)
     results = bq.mine(source, tmp_path / "out", **zero, **OWN)
     assert (results.has_holes, results.manifest.count) == (False, plain.count)
@@ -85,7 +80,7 @@ def test_a_side_that_may_miss_nothing_means_that_no_pair_may_be_missing(
         bq.count(source, **wrong, **OWN)
 
 
-def test_a_run_that_was_stopped_goes_on_to_the_same_rows(source: Path, mined: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_goes_on_to_the_same_rows(source, mined, tmp_path):
     asked = {"missing_pairs": 2, "min_left": 4, "min_right": 3}
     results = bq.mine(source, tmp_path / "out", max_results=3, **asked, **OWN)
     for most in (4, 9, None):
@@ -110,7 +105,7 @@ def changed(mined: Path, out: Path, change: Callable[[list[dict[str, Any]]], Non
     return out
 
 
-def test_a_wrong_number_of_missing_pairs_is_refused(mined: Path, tmp_path: Path) -> None:
+def test_a_wrong_number_of_missing_pairs_is_refused(mined, tmp_path):
     def one_more(rows: list[dict[str, Any]]) -> None:
         rows[2]["missing"] += 1
 
@@ -119,9 +114,7 @@ def test_a_wrong_number_of_missing_pairs_is_refused(mined: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(("asked", "says"), [({"missing_pairs": 1}, "more than its run allows")])
-def test_more_missing_pairs_than_were_allowed_are_refused(
-    asked: dict[str, int], says: str, mined: Path, tmp_path: Path
-) -> None:
+def test_more_missing_pairs_than_were_allowed_are_refused(asked, says, mined, tmp_path):
     shutil.copytree(mined, tmp_path / "out")
     options = json.loads((tmp_path / "out" / "options.json").read_text())
     options["options"]["search"] |= asked
@@ -130,7 +123,7 @@ def test_more_missing_pairs_than_were_allowed_are_refused(
         bq.verify(tmp_path / "out")
 
 
-def test_rows_without_the_number_of_missing_pairs_are_refused(source: Path, mined: Path, tmp_path: Path) -> None:
+def test_rows_without_the_number_of_missing_pairs_are_refused(source, mined, tmp_path):
     def without(rows: list[dict[str, Any]]) -> None:
         pass
 
@@ -148,9 +141,9 @@ def test_rows_without_the_number_of_missing_pairs_are_refused(source: Path, mine
 
 
 @pytest.mark.parametrize("asked", QUESTIONS, ids=str)
-def test_exactly_the_groups_that_cannot_grow_have_no_objection(asked: dict[str, int]) -> None:
+def test_exactly_the_groups_that_cannot_grow_have_no_objection(asked):
     """Every group that is allowed is looked at: it is maximal, or the sentence says that a vertex can be added."""
-    search = Search(**asked | {"max_left": None})  # type: ignore[arg-type]
+    search = Search(**asked | {"max_left": None})
     n_left, n_right = (EDGES.max(axis=0) + 1).tolist()
     adjacency, seen = Adjacency(*np.ascontiguousarray(EDGES.T), n_left, n_right), set()
     for pair in near_pairs(EDGES, search):
@@ -160,21 +153,19 @@ def test_exactly_the_groups_that_cannot_grow_have_no_objection(asked: dict[str, 
             smaller = [left, right]
             smaller[k] = smaller[k][1:]
             reason = adjacency.objection(*smaller, search.near)
-            assert reason is not None
             seen.add(reason.partition(":")[2][3:])
     assert seen >= {"left vertex can be added", "right vertex can be added"}
 
 
 @pytest.mark.parametrize("asked", [QUESTIONS[0], QUESTIONS[2]], ids=str)
-def test_what_is_gone_and_new_between_near_runs_is_the_difference_of_their_sets(
-    asked: dict[str, int], tmp_path: Path
-) -> None:
+def test_what_is_gone_and_new_between_near_runs_is_the_difference_of_their_sets(asked, tmp_path):
     fewer = np.delete(EDGES, [3, 17, 40], axis=0)
     found = []
     for name, edges in (("old", EDGES), ("new", fewer)):
         bq.mine(edges, tmp_path / name, report=False, **asked, **OWN)
         found.append(near_pairs(edges, Search(**asked)))
     changes = bq.diff(tmp_path / "old", tmp_path / "new", tmp_path / "changes", progress=False)
+    assert repr(changes.new).startswith(f"<{len(changes.new):,} maximal near-bicliques in ")
     for rows, edges, expected in (
         (changes.gone, EDGES, found[0] - found[1]),
         (changes.new, fewer, found[1] - found[0]),
@@ -186,7 +177,7 @@ def test_what_is_gone_and_new_between_near_runs_is_the_difference_of_their_sets(
     assert changes.unchanged == len(found[0] & found[1]) > 0
 
 
-def test_runs_that_allow_other_missing_pairs_are_not_compared(mined: Path, source: Path, tmp_path: Path) -> None:
+def test_runs_that_allow_other_missing_pairs_are_not_compared(mined, source, tmp_path):
     sizes = {"min_left": 4, "min_right": 3}
     for name, asked in (("plain", {}), ("fewer", {"missing_pairs": 1}), ("each", {"missing_each": 1})):
         bq.mine(source, tmp_path / name, report=False, **sizes, **asked, **OWN)
@@ -198,7 +189,7 @@ def test_runs_that_allow_other_missing_pairs_are_not_compared(mined: Path, sourc
     assert not (tmp_path / "changes").exists()
 
 
-def test_what_reads_rows_knows_of_missing_pairs(mined: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_reads_rows_knows_of_missing_pairs(mined, capsys):
     from bicliques.pipeline.cli.main import main
 
     results = bq.open_run(mined)

@@ -1,19 +1,12 @@
 """Thresholds that leave nothing: with every engine an empty, sealed result, and a sentence that says why."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli.cards import run_card
 from tests.support.emulated import runnable
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import OWN, random_edges, write_edges
 
-QUIET: dict[str, Any] = {"workers": 0, "progress": False}
 #: What is said of an empty result, by what was asked for.
 NONE = {
     "core": "no item has 39 neighbours; the most is",
@@ -23,12 +16,12 @@ NONE = {
 
 
 @pytest.fixture(params=["cpu", "reference", "bitmatrix", "cumbe"])
-def engine(request: pytest.FixtureRequest) -> Iterator[str]:
+def engine(request):
     with runnable(request.param):
         yield request.param
 
 
-def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(tmp_path: Path, engine: str) -> None:
+def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(tmp_path, engine):
     words = write_edges(tmp_path / "words.parquet", random_edges(40, 30, 0.35, 8), True)
     for name, asked in (
         ("core", {"min_left": 39}),
@@ -36,9 +29,9 @@ def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(tmp_path: Pat
         ("with members", {"min_left": 20, "containing_right": ["thing 1"]}),
     ):
         out = tmp_path / name
-        found = bq.mine(words, out, engine=engine, **asked, **QUIET)  # type: ignore[arg-type]
+        found = bq.mine(words, out, engine=engine, **asked, **OWN)
         assert (found.complete, len(found), found.manifest.fingerprint) == (True, 0, 0)
         assert bq.verify(out).count == 0
         assert f"bicliques: none: {NONE[name]}" in run_card(found)
         assert found.to_arrow().num_rows == 0
-        assert bq.dry_run(words, engine=engine, sample_time=0.1, **asked, **QUIET).graph["merged_edges"] >= 0
+        assert bq.dry_run(words, engine=engine, sample_time=0.1, **asked, **OWN).graph["merged_edges"] >= 0

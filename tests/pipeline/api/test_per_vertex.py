@@ -1,7 +1,5 @@
 """For every vertex the number of bicliques with it and the largest of them: from lists, from counts, after anything."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -32,10 +30,8 @@ from bicliques.schemas.totals import PerVertex
 from bicliques.schemas.work import Slice, Subtrees
 from tests.support.emulated import runnable
 from tests.support.oracles import graph_of, run
-from tests.support.runs import labels_of, random_edges, write_edges
+from tests.support.runs import OWN, QUIET, labels_of, random_edges, write_edges
 
-QUIET: dict[str, Any] = {"workers": 0, "progress": False}
-MINE = QUIET | {"report": False}
 COLUMNS = (
     *("label", "degree", "bicliques"),
     *("edges_left", "edges_right", "edges_id", "balance_left", "balance_right", "balance_id"),
@@ -91,15 +87,13 @@ def tables(folder: Path) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
     ],
     ids=str,
 )
-def test_lists_and_counts_say_what_all_bicliques_say(
-    tmp_path: Path, engine: str, side: Any, thresholds: dict[str, int]
-) -> None:
+def test_lists_and_counts_say_what_all_bicliques_say(tmp_path, engine, side, thresholds):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     truth, asked = expected(EDGES, **thresholds), {"engine": engine, "root_side": side} | thresholds
-    results = bq.mine(source, tmp_path / "out", per_vertex=True, **MINE, **asked)  # type: ignore[arg-type]
+    results = bq.mine(source, tmp_path / "out", per_vertex=True, **QUIET, **asked)
     assert tables(tmp_path / "out" / "vertices") == truth
     assert bq.verify(tmp_path / "out").count == len(results)
-    counted = bq.count(source, per_vertex=tmp_path / "new" / "counted", **QUIET, **asked)  # type: ignore[arg-type]
+    counted = bq.count(source, per_vertex=tmp_path / "new" / "counted", **OWN, **asked)
     assert counted.count == len(results)
     assert tables(tmp_path / "new" / "counted") == truth
 
@@ -112,7 +106,7 @@ class OneNode(ReferenceEngine):
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.exhaustive) for k in range(4, 12))])
-def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
+def test_many_random_graphs_cut_into_slices_of_no_time(seed):
     """Seven workers with two engines take turns, and each leaves work over. Their totals come from ledger entries."""
     rng = np.random.default_rng(seed)
     workers = [OneNode() if k % 3 else engines.kind("cpu").make(0) for k in range(7)]
@@ -129,7 +123,7 @@ def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
             one.all_of(work, 0)
             totals.append(job.read_total(json.loads(json.dumps(one.total.to_json()))))
             work = Subtrees.concat(one.left_over)
-        whole = sum((totals[k] for k in rng.permutation(len(totals))), job.zero)  # type: ignore[arg-type]
+        whole = sum((totals[k] for k in rng.permutation(len(totals))), job.zero)
         assert isinstance(whole, PerVertex)
         truth = expected(edges, True, min_left=least[0], min_right=least[1])
         for own, rows in zip((whole.left, whole.right), truth, strict=True):
@@ -139,17 +133,17 @@ def test_many_random_graphs_cut_into_slices_of_no_time(seed: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
-def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path: Path, workers: int) -> None:
+def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path, workers):
     edges = random_edges(60, 40, 0.25, 5)
     source = write_edges(tmp_path / "g.parquet", edges)
-    whole = bq.mine(source, tmp_path / "whole", per_vertex=True, **MINE)
+    whole = bq.mine(source, tmp_path / "whole", per_vertex=True, **QUIET)
     out = tmp_path / "out"
-    first = bq.mine(source, out, per_vertex=True, max_results=100, **MINE)
+    first = bq.mine(source, out, per_vertex=True, max_results=100, **QUIET)
     assert not first.complete
     assert not (out / "vertices").exists()
     limit = 300
-    while not (found := bq.resume(out, max_results=limit, **MINE)).complete:
-        limit = None if limit is None or limit > 1000 else 2 * limit  # type: ignore[assignment]
+    while not (found := bq.resume(out, max_results=limit, **QUIET)).complete:
+        limit = None if limit is None or limit > 1000 else 2 * limit
         if limit is None:
             found = bq.resume(out, max_results=None, progress=False, report=False, workers=workers)
             break
@@ -158,36 +152,36 @@ def test_any_number_of_workers_and_a_run_that_was_stopped(tmp_path: Path, worker
 
 
 @pytest.mark.parametrize("name", ["bitmatrix", "cumbe"])
-def test_engines_of_a_gpu(tmp_path: Path, name: str) -> None:
+def test_engines_of_a_gpu(tmp_path, name):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     with runnable(name):
-        bq.mine(source, tmp_path / "out", engine=name, per_vertex=True, **MINE)
-        bq.count(source, engine=name, per_vertex=tmp_path / "counted", fingerprint=True, **QUIET)
+        bq.mine(source, tmp_path / "out", engine=name, per_vertex=True, **QUIET)
+        bq.count(source, engine=name, per_vertex=tmp_path / "counted", fingerprint=True, **OWN)
     assert tables(tmp_path / "out" / "vertices") == tables(tmp_path / "counted") == expected(EDGES)
 
 
-def test_with_given_members_and_dense_ids(tmp_path: Path) -> None:
+def test_with_given_members_and_dense_ids(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    bq.mine(source, tmp_path / "out", per_vertex=True, containing_left=[5], ids="dense", **MINE)
+    bq.mine(source, tmp_path / "out", per_vertex=True, containing_left=[5], ids="dense", **QUIET)
     rows = bq.open_run(tmp_path / "out").to_arrow().to_pylist()
     left, right = tables(tmp_path / "out" / "vertices")
     assert (left[0][0], left[0][2]) == (5, len(rows))
     assert [row[2] for row in right] == [sum(v in row["right"] for row in rows) for v in range(len(right))]
 
 
-def test_damaged_tables_are_made_anew(tmp_path: Path) -> None:
+def test_damaged_tables_are_made_anew(tmp_path):
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    bq.mine(source, out, per_vertex=True, count_only=True, **MINE)
+    bq.mine(source, out, per_vertex=True, count_only=True, **QUIET)
     for damage in (lambda file: file.unlink(), lambda file: file.write_bytes(b"nothing")):
         damage(out / "vertices" / "right.parquet")
         assert vertices.why_damaged(Run.at(out)) is not None
-        bq.resume(out, **MINE)
+        bq.resume(out, **QUIET)
         assert tables(out / "vertices") == expected(EDGES)
 
 
-def test_tables_of_other_rows_are_refused_by_verify(tmp_path: Path) -> None:
+def test_tables_of_other_rows_are_refused_by_verify(tmp_path):
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    bq.mine(source, out, per_vertex=True, **MINE)
+    bq.mine(source, out, per_vertex=True, **QUIET)
     assert "the tables of vertices count the rows with each vertex" in bq.verify(out).proven
     file = out / "vertices" / "left.parquet"
     table = pq.read_table(file)
@@ -197,11 +191,11 @@ def test_tables_of_other_rows_are_refused_by_verify(tmp_path: Path) -> None:
     file.unlink()
     with pytest.raises(IncompleteError, match=r"left\.parquet cannot be read"):
         bq.verify(out)
-    bq.resume(out, **MINE)
+    bq.resume(out, **QUIET)
     assert bq.verify(out).count == len(bq.open_run(out))
 
 
-def test_rows_that_disagree_with_the_slices_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_disagree_with_the_slices_are_refused(tmp_path, monkeypatch):
     write = vertices.write
 
     def with_one_more(opened: Run, total: Any, summary: Any = None) -> None:
@@ -210,26 +204,26 @@ def test_rows_that_disagree_with_the_slices_are_refused(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(vertices, "write", with_one_more)
     with pytest.raises(IncompleteError, match="have other left members than the slices have counted; mine it again"):
-        bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", per_vertex=True, **MINE)
+        bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", per_vertex=True, **QUIET)
     assert not (tmp_path / "out" / "manifest.json").exists()
     assert not (tmp_path / "out" / "vertices").exists()
 
 
-def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_written(tmp_path: Path) -> None:
+def test_what_cannot_be_asked_for_is_one_sentence_and_nothing_is_written(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
     for folder, said in ((tmp_path / "full", "is not empty"), (source, "is no folder"), ("s3://a/b", "is a URL")):
         with pytest.raises(InputError, match=said):
-            bq.count(source, per_vertex=folder, **QUIET)
+            bq.count(source, per_vertex=folder, **OWN)
     with pytest.raises(InputError, match="leave one out"):
-        bq.mine(source, tmp_path / "out", per_vertex=True, write_on="gpu", **MINE)
+        bq.mine(source, tmp_path / "out", per_vertex=True, write_on="gpu", **QUIET)
     with pytest.raises(InputError, match="leave one of both out"):  # as the flow may be asked to
         job_of(Search(largest=3, per_vertex=True))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["full", "g.parquet"]
 
 
-def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line(tmp_path, capsys):
     source, counted = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "counted"
     assert main(["mine", str(source), "-o", str(tmp_path / "out"), "--per-vertex", "--quiet", "--workers", "0"]) == 0
     assert f"vertices: {tmp_path / 'out' / 'vertices'}\n" in capsys.readouterr().out
@@ -242,7 +236,7 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert not (tmp_path / "no").exists()
 
 
-def test_workers_keep_the_sums_of_all_their_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_keep_the_sums_of_all_their_calls(monkeypatch):
     """A slice times some roots alone, so it calls its engine several times."""
     graph, search = graph_of(EDGES), Search("fingerprint", per_vertex=True)
     one = SliceSearch(engines.kind("cpu").make(0), graph, search, Limits(), nowhere)

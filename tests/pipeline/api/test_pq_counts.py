@@ -1,11 +1,8 @@
 """Counts of p x q bicliques from Python and on the command line."""
 
-from __future__ import annotations
-
 import json
 import threading
 from math import comb
-from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq_file
@@ -26,12 +23,12 @@ EXPECTED = bicliques_by_size(EDGES)
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
 @pytest.mark.parametrize(("engine", "workers"), [("reference", 0), ("cpu", 0), ("cpu", 2)])
-def test_every_pair_of_sizes_has_its_number(source: Path, engine: str, workers: int) -> None:
+def test_every_pair_of_sizes_has_its_number(source, engine, workers):
     counts = bq.pq_counts(source, engine=engine, workers=workers, slice_seconds=0.01)
     assert all(counts[p, q] == EXPECTED[p, q] for p in range(1, 11) for q in range(1, 14))
     assert all(type(counts[p, 2]) is int for p in (1, 2, 9))
@@ -41,16 +38,16 @@ def test_every_pair_of_sizes_has_its_number(source: Path, engine: str, workers: 
     assert counts.shape == tuple(max(side) for side in zip(*EXPECTED, strict=True))
 
 
-def test_sizes_up_to_a_bound_are_all_that_is_told(source: Path) -> None:
+def test_sizes_up_to_a_bound_are_all_that_is_told(source):
     some = bq.pq_counts(source, (2, 3), workers=0)
     assert some.table() == [[EXPECTED[p, q] for q in (1, 2, 3)] for p in (1, 2)]
     assert some.total == sum(map(sum, some.table()))
     for wrong, why in (((3, 1), "3x1 bicliques were not counted"), ((0, 1), "at least 1"), (2, "must be two sizes")):
         with pytest.raises(InputError, match=why):
-            some[wrong]  # type: ignore[index]
+            some[wrong]
 
 
-def test_the_command_prints_the_table(source: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_table(source, capsys):
     code, text, _ = run(capsys, "count", source, "--pq", "2x3", "--quiet")
     assert code == 0
     assert [f"{EXPECTED[2, q]:,}" for q in (1, 2, 3)] == text.splitlines()[-1].split()[1:]
@@ -72,9 +69,7 @@ def test_the_command_prints_the_table(source: Path, capsys: pytest.CaptureFixtur
         (("--pq", "2x2", "--sizes"), "leave --sizes and --fingerprint out"),
     ],
 )
-def test_what_does_not_go_together_is_refused(
-    source: Path, options: tuple[str, ...], why: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_does_not_go_together_is_refused(source, options, why, capsys):
     code, text, errors = run(capsys, "count", source, *options, "--quiet")
     assert (code, text) == (2, "")
     assert why in errors
@@ -82,30 +77,30 @@ def test_what_does_not_go_together_is_refused(
 
 
 @pytest.mark.parametrize("engine", ["bitmatrix", "cumbe"])
-def test_engines_of_a_gpu_say_that_they_do_not_count_them(engine: str) -> None:
+def test_engines_of_a_gpu_say_that_they_do_not_count_them(engine):
     assert engines.kind(engine).lacks(Search("count", pq="all")) == "it cannot do the job 'pq'"
 
 
 @pytest.mark.parametrize("wrong", [(2,), (0, 2), 4, (2, 2, 2), ("a", 2), "2x2"])
-def test_sizes_that_are_none_are_refused(source: Path, wrong: object) -> None:
+def test_sizes_that_are_none_are_refused(source, wrong):
     with pytest.raises(InputError):
-        bq.pq_counts(source, wrong)  # type: ignore[arg-type]
+        bq.pq_counts(source, wrong)
 
 
-def test_a_count_that_was_stopped_has_no_numbers(source: Path) -> None:
+def test_a_count_that_was_stopped_has_no_numbers(source):
     stop = threading.Event()
     stop.set()
     with pytest.raises(IncompleteError, match="count again, with a later time_limit if it had one"):
         bq.pq_counts(source, workers=0, stop=stop)
 
 
-def test_numbers_that_contradict_the_wedges_are_refused(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_that_contradict_the_wedges_are_refused(source, monkeypatch):
     monkeypatch.setattr(pq, "count_common", lambda *arrays: arrays[-1].__setitem__(2, 1))
     with pytest.raises(IncompleteError, match="butterflies, and the input has 1; count again"):
         bq.pq_counts(source, workers=0)
 
 
-def test_the_bicliques_of_every_vertex(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bicliques_of_every_vertex(source, tmp_path, capsys):
     code, text, _ = run(capsys, "count", source, "--pq-per-vertex", "2x3", tmp_path / "V", "--quiet")
     assert code == 0
     assert f"vertices: {tmp_path / 'V'}" in text
@@ -117,7 +112,7 @@ def test_the_bicliques_of_every_vertex(source: Path, tmp_path: Path, capsys: pyt
             assert (len(EDGES) - len(own), number) == (degree, EXPECTED[2, 3] - bicliques_by_size(own)[2, 3])
 
 
-def test_too_many_for_a_vertex_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_many_for_a_vertex_are_refused(tmp_path, capsys):
     complete = write_edges(tmp_path / "k.parquet", np.argwhere(np.ones((70, 80), bool)).astype(np.int32))
     code, _, errors = run(capsys, "count", complete, "--pq-per-vertex", "30x30", tmp_path / "V", "--quiet")
     assert (code, errors.count("\n"), (tmp_path / "V").exists()) == (2, 1, False)
@@ -128,7 +123,7 @@ def test_too_many_for_a_vertex_are_refused(tmp_path: Path, capsys: pytest.Captur
     assert number == comb(69, 2) * comb(80, 3)
 
 
-def test_shares_that_do_not_add_up_are_refused(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_that_do_not_add_up_are_refused(source, tmp_path, monkeypatch):
     monkeypatch.setattr(
         pq.LeafCounter, "shares", lambda self, *_: [np.ones(len(at), np.uint64) for at in self._local[:2]]
     )
@@ -137,7 +132,7 @@ def test_shares_that_do_not_add_up_are_refused(source: Path, tmp_path: Path, mon
     assert not (tmp_path / "V").exists()
 
 
-def test_numbers_of_any_length_become_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_numbers_of_any_length_become_text(tmp_path, capsys):
     n = 7 * 10**9000 + 12
     assert digits(n) == "7" + "0" * 8998 + "12"
     assert [digits(k) for k in (0, 5, 10**4000 - 1)] == ["0", "5", "9" * 4000]

@@ -1,9 +1,10 @@
-"""Errors that a caller of `bicliques` sees name keywords and calls, and leave labels and paths as they are."""
+"""Sentences that Python says name keywords and calls, and leave labels and paths as they are."""
 
 from __future__ import annotations
 
 import ast
 import doctest
+import pickle
 import re
 import shlex
 from pathlib import Path
@@ -12,10 +13,13 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.api import python_words
-from bicliques.pipeline.api.python_words import in_python, speaking_python
+from bicliques.pipeline.api.python_words import in_python
+from bicliques.pipeline.api.table import TABLE
+from bicliques.pipeline.cli.main import main
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.pipeline.run.session import how_it_ended
+from bicliques.schemas.errors import IncompleteError, InputError, UnknownIdError, speaking
 from tests.support.runs import ROOT, random_edges, write_edges
 
 SENTENCES = {
@@ -55,7 +59,7 @@ def test_options_become_keywords(sentence: str) -> None:
 )
 @pytest.mark.parametrize("outcome", ["", "max_results"])
 def test_how_to_go_on_becomes_a_call(path: str, outcome: str) -> None:
-    said = in_python(f"not complete; go on with: {how_to_resume(path, outcome)}; or not", "bicliques")
+    said = in_python(f"not complete; go on with: {how_to_resume(path, outcome)}; or not")
     found = re.fullmatch(r"not complete; go on with: bicliques\.(resume\(.*\)); or not", said)
     assert found is not None, said
     call = ast.parse(found[1], mode="eval").body
@@ -80,12 +84,22 @@ def test_calls_of_bicliques_raise_the_same_errors_in_these_words(tmp_path: Path)
 
 
 def test_an_interruption_keeps_what_there_is() -> None:
-    def stopped() -> None:
-        raise Interrupted("stopped; go on with: bicliques resume OUT", 7)
+    stopped = Interrupted("stopped; go on with: bicliques resume OUT", 7)
+    assert str(stopped) == "stopped; go on with: bicliques.resume('OUT')"
+    assert stopped.so_far == 7
 
-    with pytest.raises(Interrupted, match=r"go on with: bicliques\.resume\('OUT'\)$") as raised:
-        speaking_python(stopped)()
-    assert raised.value.so_far == 7
+
+@pytest.mark.parametrize("kind", [InputError, UnknownIdError])
+def test_the_process_that_shows_an_error_says_it(kind: type[InputError], tmp_path: Path) -> None:
+    error = pickle.loads(pickle.dumps(kind("leave --strict out")))
+    assert (str(error), error.written) == ("leave strict out", "leave --strict out")
+    assert repr(error) == f"{kind.__name__}('leave strict out')"
+    with speaking("shell"):
+        assert str(error) == "leave --strict out"
+        assert str(pickle.loads(pickle.dumps(kind("leave --strict out")))) == "leave --strict out"
+    assert main(["verify", str(tmp_path)]) == 2
+    assert str(error) == "leave strict out", "after a command in this process"
+    assert how_it_ended(error) == ("failed", "leave --strict out"), "records have the words of the shell"
 
 
 def test_an_iterator_can_be_closed_and_forgotten(tmp_path: Path) -> None:
@@ -109,6 +123,22 @@ def test_every_option_that_a_sentence_of_ours_names_is_known_or_of_the_command_l
                     for text in (text for text in texts if isinstance(text, str)):
                         left |= set(re.findall(r"(?<![\w'\"-])--[a-z][a-z-]*", in_python(text)))
     assert left <= {"--help"}
+
+
+def test_no_sentence_of_an_error_in_the_code_names_a_keyword() -> None:
+    """Rooms write options, which become keywords for those who call from Python. The estimator has no other callers."""
+    odd = "|".join(entry.name for entry in TABLE if "_" in entry.name)
+    found = []
+    for place in ("pipeline", "schemas", "kernels"):
+        for path in (ROOT / place).rglob("*.py"):
+            if path.name in ("estimator.py", "python_words.py"):
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Raise) and node.exc is not None:
+                    texts = [each.value for each in ast.walk(node.exc) if isinstance(each, ast.Constant)]
+                    told = [text for text in texts if isinstance(text, str) and " " in text]
+                    found += [(path.name, text) for text in told if re.search(rf"\b({odd})\b", text)]
+    assert found == []
 
 
 def test_the_examples_of_the_words_are_right() -> None:

@@ -1,7 +1,5 @@
 """A quick look: counts by size without listing, uniform samples, and places of rows in many files."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial
@@ -25,25 +23,25 @@ from bicliques.schemas.bicliques import biclique_schema
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.hashes import splitmix64
 from bicliques.schemas.measures import measure
-from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.search import MEASURES
 from bicliques.schemas.sizes import SizeCounts, SizedRows
 from tests.support.engines import registered, unable
 from tests.support.examples import examples
-from tests.support.runs import random_edges, rewrite_record, write_edges
+from tests.support.runs import OWN, QUIET, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
-QUIET = ("--workers", "0", "--quiet")
+ALONE = ("--workers", "0", "--quiet")
 SIDES = ("left", "right")
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory):
     return write_edges(tmp_path_factory.mktemp("source") / "g.parquet", EDGES)
 
 
 @pytest.fixture(scope="module")
-def results(source: Path, tmp_path_factory: pytest.TempPathFactory) -> bq.Results:
-    return bq.mine(source, tmp_path_factory.mktemp("run") / "out", workers=0, progress=False, report=False)
+def results(source, tmp_path_factory):
+    return bq.mine(source, tmp_path_factory.mktemp("run") / "out", **QUIET)
 
 
 def expected(results: bq.Results) -> SizeCounts:
@@ -51,41 +49,31 @@ def expected(results: bq.Results) -> SizeCounts:
     return SizeCounts.of(frame.n_left.to_numpy(), frame.n_right.to_numpy())
 
 
-def test_counts_by_size(source: Path, results: bq.Results) -> None:
+def test_counts_by_size(source, results):
     assert results.sizes() == expected(results)
-    counted = bq.count(source, sizes=True, workers=0, progress=False)
+    counted = bq.count(source, sizes=True, **OWN)
     assert counted.sizes == expected(results)
     assert counted.fingerprint is None
-    assert bq.count(source, workers=0, progress=False).sizes is None
+    assert bq.count(source, **OWN).sizes is None
 
 
-def test_counts_by_size_survive_a_stop_and_a_resume(source: Path, results: bq.Results, tmp_path: Path) -> None:
+def test_counts_by_size_survive_a_stop_and_a_resume(source, results, tmp_path):
     out = tmp_path / "out"
-    stopped = bq.mine(
-        source,
-        out,
-        count_only=True,
-        sizes=True,
-        max_results=1000,
-        workers=0,
-        progress=False,
-        report=False,
-        slice_seconds=0.001,
-    )
+    stopped = bq.mine(source, out, count_only=True, sizes=True, max_results=1000, **QUIET, slice_seconds=0.001)
     assert stopped.sizes().total == 1000
     for wanted in (2000, 3000):
-        assert bq.resume(out, max_results=wanted, workers=0, progress=False, report=False).sizes().total == wanted
+        assert bq.resume(out, max_results=wanted, **QUIET).sizes().total == wanted
     newest = max((out / "ledger").iterdir(), key=lambda file: int(file.stem))
     newest.unlink()  # as if it had been lost
-    resumed = bq.resume(out, max_results=None, workers=0, progress=False, report=False)
+    resumed = bq.resume(out, max_results=None, **QUIET)
     assert resumed.sizes() == expected(results)
     assert resumed.manifest.fingerprint == results.manifest.fingerprint
     assert status(out).slices > 1
 
 
-def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: Path, tmp_path: Path) -> None:
+def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source, tmp_path):
     out = tmp_path / "out"
-    before = bq.mine(source, out, count_only=True, sizes=True, workers=0, progress=False, report=False).sizes()
+    before = bq.mine(source, out, count_only=True, sizes=True, **QUIET).sizes()
     (out / "manifest.json").unlink()
     file = out / "ledger" / "0.json"
     sizes = json.loads(file.read_text())["sizes"]
@@ -93,11 +81,11 @@ def test_counts_by_size_that_are_not_all_are_not_sealed_and_mined_again(source: 
     rewrite_record(file, sizes=sizes)
     with pytest.raises(IncompleteError, match=r"cannot be used \(it found \d+ bicliques, and \d+ by size\); delete"):
         steps.prove(out, progress=False)
-    assert bq.resume(out, workers=0, progress=False, report=False).sizes() == before
+    assert bq.resume(out, **QUIET).sizes() == before
 
 
-def test_a_run_that_did_not_count_sizes_says_so(source: Path, tmp_path: Path) -> None:
-    counted = bq.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
+def test_a_run_that_did_not_count_sizes_says_so(source, tmp_path):
+    counted = bq.mine(source, tmp_path / "out", count_only=True, **QUIET)
     with pytest.raises(InputError, match="only counted, and not by size; mine it again"):
         counted.sizes()
     with pytest.raises(InputError, match="has them in its files"):
@@ -105,24 +93,24 @@ def test_a_run_that_did_not_count_sizes_says_so(source: Path, tmp_path: Path) ->
     assert not (tmp_path / "other").exists()
 
 
-def test_an_engine_that_cannot_count_sizes_is_passed_over(source: Path) -> None:
+def test_an_engine_that_cannot_count_sizes_is_passed_over(source):
     cannot = "engine bitmatrix cannot run here: it does not count bicliques by size"
     with registered(replace(unable("bitmatrix", None), counts_sizes=False)):
         with pytest.raises(ResourceError, match=cannot):
-            bq.count(source, sizes=True, engine="bitmatrix", workers=0, progress=False)
-        counted = bq.count(source, sizes=True, workers=0, progress=False)
+            bq.count(source, sizes=True, engine="bitmatrix", **OWN)
+        counted = bq.count(source, sizes=True, **OWN)
     assert counted.sizes is not None
 
 
-def test_the_commands(source: Path, results: bq.Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(source, results, tmp_path, capsys):
     def read(*words: str | Path) -> Any:
         assert main.main([*map(str, words), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
     sizes = expected(results)
-    assert SizeCounts.from_json(read("count", source, "--sizes", *QUIET)["sizes"]) == sizes
+    assert SizeCounts.from_json(read("count", source, "--sizes", *ALONE)["sizes"]) == sizes
     assert SizeCounts.from_json(read("sizes", results.path)) == sizes
-    read("mine", source, "-o", tmp_path / "out", "--count-only", "--sizes", *QUIET)
+    read("mine", source, "-o", tmp_path / "out", "--count-only", "--sizes", *ALONE)
     assert SizeCounts.from_json(read("sizes", tmp_path / "out")) == sizes
     assert len(read("sample", results.path, "-n", "7", "--seed", "3")) == 7
     assert main.main(["sizes", str(results.path)]) == 0
@@ -134,7 +122,7 @@ def test_the_commands(source: Path, results: bq.Results, tmp_path: Path, capsys:
     assert main.main(["sample", str(results.path), "-n", "0"]) == 2
 
 
-def test_a_sample_is_of_the_run_and_repeatable(results: bq.Results) -> None:
+def test_a_sample_is_of_the_run_and_repeatable(results):
     rows = results.sample(50, seed=1)
     assert rows.schema.equals(results.schema)
     keys = [(tuple(sorted(r["left"])), tuple(sorted(r["right"]))) for r in rows.to_pylist()]
@@ -180,7 +168,7 @@ FILES = [[5, 1, 30], [2], [64, 3]]
 
 
 @pytest.mark.parametrize("batch", [1, 3, 1 << 13])
-def test_rows_at_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+def test_rows_at_their_places(tmp_path, monkeypatch, batch):
     monkeypatch.setattr("bicliques.pipeline.proof.selection.BATCH", batch)
     files, table = synthetic(tmp_path, FILES)
     places = [(0, 0, 0), (0, 0, 4), (0, 1, 0), (0, 2, 0), (0, 2, 29), (1, 0, 0), (1, 0, 1), (2, 0, 0), (2, 1, 2)]
@@ -191,7 +179,7 @@ def test_rows_at_their_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, b
 
 
 @pytest.mark.parametrize("dictionary", [True, False])
-def test_rows_of_text_are_as_the_files_have_them(tmp_path: Path, dictionary: bool) -> None:
+def test_rows_of_text_are_as_the_files_have_them(tmp_path, dictionary):
     """Also if each row group has a dictionary of its own, or none."""
     draw = np.random.default_rng(4)
     text = pa.list_(pa.field("element", pa.string(), nullable=False))
@@ -208,7 +196,7 @@ def test_rows_of_text_are_as_the_files_have_them(tmp_path: Path, dictionary: boo
     assert found.to_pylist() == wanted.to_pylist()
 
 
-def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path, monkeypatch):
     files, table = synthetic(tmp_path, FILES)
     read: list[int] = []
     in_batches = pq.ParquetFile.iter_batches
@@ -222,7 +210,7 @@ def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path: Path, monkeypa
     assert sorted(read) == [1, 2], "each row group once, by whichever thread"
 
 
-def test_a_sample_of_many_files_is_that_of_all_rows_by_hash(tmp_path: Path) -> None:
+def test_a_sample_of_many_files_is_that_of_all_rows_by_hash(tmp_path):
     files, table = synthetic(tmp_path, FILES)
     for seed in range(5):
         mixed = splitmix64(table["id"].to_numpy().view(np.uint64) ^ splitmix64(np.uint64([seed])))
@@ -231,7 +219,7 @@ def test_a_sample_of_many_files_is_that_of_all_rows_by_hash(tmp_path: Path) -> N
             assert rows_at(files, places, table.schema)["root"].to_pylist() == np.argsort(mixed)[:n].tolist()
 
 
-def test_every_row_is_as_likely_as_every_other(results: bq.Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_row_is_as_likely_as_every_other(results, monkeypatch):
     monkeypatch.setattr("bicliques.pipeline.results.results.rows_at", lambda files, places, schema: places)
     rows = np.array([place[2] for seed in range(200) for place in results.sample(100, seed)])
     hits = np.bincount(rows * 20 // len(results), minlength=20)
@@ -246,11 +234,9 @@ OTHERWISE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", OTHERWISE, ids=str)
-def test_runs_that_found_the_same_answer_alike(
-    source: Path, results: bq.Results, tmp_path: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_that_found_the_same_answer_alike(source, results, tmp_path, options, monkeypatch):
     """However their rows came about: the same sample, and the same order of bicliques of equal size."""
-    other = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
+    other = bq.mine(source, tmp_path / "out", **QUIET, **options)
     labels = {side: pq.read_table(tmp_path / "out" / "labels" / f"{side}.parquet")["label"] for side in SIDES}
 
     def rows(run: bq.Results, table: pa.Table) -> list[tuple[tuple[int, ...], ...]]:
@@ -274,7 +260,7 @@ def test_runs_that_found_the_same_answer_alike(
 
 @pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
 @pytest.mark.parametrize("n", [1, 4, 40, 200])
-def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
+def test_the_largest_of_many_equals(tmp_path, by, n):
     files, table = synthetic(tmp_path, FILES)
     frame = table.to_pandas()
     frame["edges"] = frame.n_left * frame.n_right
@@ -290,7 +276,7 @@ def test_the_largest_of_many_equals(tmp_path: Path, by: Any, n: int) -> None:
     n=st.integers(1, 9),
     by=st.sampled_from(MEASURES),
 )
-def test_the_largest_of_row_groups_in_any_order(groups: list[list[tuple[int, int]]], n: int, by: By) -> None:
+def test_the_largest_of_row_groups_in_any_order(groups, n, by):
     """Few sizes, so that most of them are those of many rows."""
     whole, halves = Largest(n, by), [Largest(n, by), Largest(n, by)]
     hashes = [splitmix64(np.arange(12, dtype=np.uint64) + np.uint64(100 * k)) for k in range(len(groups))]
@@ -320,11 +306,11 @@ def test_the_largest_of_row_groups_in_any_order(groups: list[list[tuple[int, int
         ((150, 900), [200, 300, 400, 500, 600, 700, 800, 900]),
     ],
 )
-def test_numbers_at_an_axis(ends: tuple[int, int], numbers: list[int]) -> None:
+def test_numbers_at_an_axis(ends, numbers):
     assert round_numbers(*ends) == numbers
 
 
-def test_bins_hold_every_size_once() -> None:
+def test_bins_hold_every_size_once():
     for per_doubling in (1, 2, 8):
         edges = edges_of_bins(5000, per_doubling)
         assert edges[0] == 1

@@ -1,11 +1,8 @@
 """The same call on the same input goes on, or returns the run that is there; `overwrite` begins anew."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +17,13 @@ from bicliques.pipeline.run.lock import locked, open_lock
 from bicliques.pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, STAGING
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import InputError, ResourceError
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import OWN, QUIET, random_edges, write_edges
 
 EDGES = random_edges(20, 15, 0.4, 1)
-QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
@@ -42,7 +38,7 @@ def identity(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("call", [bq.mine, bq.largest])
-def test_a_finished_run_is_returned_and_left_alone(call: Callable[..., Any], source: Path, tmp_path: Path) -> None:
+def test_a_finished_run_is_returned_and_left_alone(call, source, tmp_path):
     out = tmp_path / "out"
     first = call(source, out, min_left=2, **QUIET)
     before = files(out)
@@ -52,7 +48,7 @@ def test_a_finished_run_is_returned_and_left_alone(call: Callable[..., Any], sou
 
 
 @pytest.fixture
-def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def read_only(monkeypatch):
     """No lock can be made, as in a folder of somebody else. The tests may run as root, who may write everywhere."""
 
     def refuse(file: Path, flags: int) -> int:
@@ -64,7 +60,7 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def complete_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, dict[str, Any]]:
+def complete_run(tmp_path_factory):
     """The source of a complete run, its folder, and the options of the call that made it."""
     folder = tmp_path_factory.mktemp("complete")
     given, options = write_edges(folder / "g.parquet", EDGES), {"per_vertex": True} | QUIET
@@ -72,9 +68,7 @@ def complete_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, 
     return given, folder / "out", options
 
 
-def test_a_finished_run_that_cannot_be_locked_is_returned(
-    complete_run: tuple[Path, Path, dict[str, Any]], request: pytest.FixtureRequest
-) -> None:
+def test_a_finished_run_that_cannot_be_locked_is_returned(complete_run, request):
     given, out, options = complete_run
     count, before = len(bq.open_run(out)), files(out)
     request.getfixturevalue("read_only")
@@ -89,12 +83,7 @@ DAMAGED = ["manifest.json", "graph/*", "plan/*", "steps/mine.json", "summary/*",
 
 
 @pytest.mark.parametrize("damaged", [*DAMAGED, STAGING])
-def test_a_run_that_has_to_be_mended_is_locked(
-    damaged: str,
-    complete_run: tuple[Path, Path, dict[str, Any]],
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-) -> None:
+def test_a_run_that_has_to_be_mended_is_locked(damaged, complete_run, tmp_path, request):
     out = Path(shutil.copytree(complete_run[1], tmp_path / "out"))
     if damaged == STAGING:
         (out / f"{STAGING}12345678").mkdir()  # left of reading
@@ -105,9 +94,7 @@ def test_a_run_that_has_to_be_mended_is_locked(
         bq.resume(out, **QUIET)
 
 
-def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(
-    complete_run: tuple[Path, Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(complete_run, tmp_path, monkeypatch):
     out = Path(shutil.copytree(complete_run[1], tmp_path / "out"))
     with locked(out / LOCK_FILE), pytest.raises(InputError, match="is being worked on by"):
         bq.resume(out, **QUIET)
@@ -123,9 +110,9 @@ def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(
     assert (tmp_path / ".out.removed" / MANIFEST_FILE).exists()
 
 
-def test_an_unfinished_run_goes_on_with_the_limits_of_the_call(source: Path, tmp_path: Path) -> None:
+def test_an_unfinished_run_goes_on_with_the_limits_of_the_call(source, tmp_path):
     out = tmp_path / "out"
-    wanted = bq.count(source, fingerprint=True, workers=0, progress=False)
+    wanted = bq.count(source, fingerprint=True, **OWN)
     assert len(bq.mine(source, out, max_results=5, **QUIET)) == 5
     run = identity(out)
     assert len(bq.mine(source, out, max_results=20, **QUIET)) == 20
@@ -133,7 +120,7 @@ def test_an_unfinished_run_goes_on_with_the_limits_of_the_call(source: Path, tmp
     assert (len(done), done.manifest.fingerprint, identity(out)) == (wanted.count, wanted.fingerprint, run)
 
 
-def test_a_page_that_is_missing_is_made(source: Path, tmp_path: Path) -> None:
+def test_a_page_that_is_missing_is_made(source, tmp_path):
     bq.mine(source, tmp_path / "out", **QUIET)
     assert not (tmp_path / "out" / "report.html").exists()
     bq.mine(source, tmp_path / "out", **QUIET | {"report": True})
@@ -148,7 +135,7 @@ OBJECTS: list[Any] = [
 
 
 @pytest.mark.parametrize("given", OBJECTS, ids=lambda given: type(given).__name__)
-def test_an_object_in_memory_is_compared_by_its_edges(given: Any, tmp_path: Path) -> None:
+def test_an_object_in_memory_is_compared_by_its_edges(given, tmp_path):
     out = tmp_path / "out"
     bq.mine(given, out, **QUIET)
     run = identity(out)
@@ -161,7 +148,7 @@ def test_an_object_in_memory_is_compared_by_its_edges(given: Any, tmp_path: Path
 
 
 @pytest.mark.parametrize("kind", [list, iter, pd.DataFrame])
-def test_an_object_in_memory_is_read_if_the_run_was_killed_before_it_had_read_it(kind: Any, tmp_path: Path) -> None:
+def test_an_object_in_memory_is_read_if_the_run_was_killed_before_it_had_read_it(kind, tmp_path):
     edges, out = [(1, "a"), (1, "b"), (2, "a")], tmp_path / "out"
     bq.mine(kind(edges), tmp_path / "whole", **QUIET)
     out.mkdir()
@@ -179,9 +166,7 @@ def test_an_object_in_memory_is_read_if_the_run_was_killed_before_it_had_read_it
         ({"ids": "dense"}, "with ids='labels', not with ids='dense'"),
     ],
 )
-def test_another_run_is_refused_with_what_is_different(
-    options: dict[str, Any], reason: str, source: Path, tmp_path: Path
-) -> None:
+def test_another_run_is_refused_with_what_is_different(options, reason, source, tmp_path):
     out = tmp_path / "out"
     bq.mine(source, out, **QUIET)
     before = files(out)
@@ -192,14 +177,14 @@ def test_another_run_is_refused_with_what_is_different(
     assert files(out) == before
 
 
-def test_input_that_has_changed_is_refused(source: Path, tmp_path: Path) -> None:
+def test_input_that_has_changed_is_refused(source, tmp_path):
     bq.mine(source, tmp_path / "out", **QUIET)
     write_edges(source, EDGES[1:])
     with pytest.raises(InputError, match=r"g\.parquet has changed since .*out read it"):
         bq.mine(source, tmp_path / "out", **QUIET)
 
 
-def test_standard_input_is_not_taken_for_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_standard_input_is_not_taken_for_the_same(tmp_path, monkeypatch):
     text = tmp_path / "in.el"
     text.write_text("1 2\n1 3\n")
     for code in (0, 2):
@@ -210,19 +195,19 @@ def test_standard_input_is_not_taken_for_the_same(tmp_path: Path, monkeypatch: p
             )
 
 
-def test_overwrite_begins_anew(source: Path, tmp_path: Path) -> None:
+def test_overwrite_begins_anew(source, tmp_path):
     out = tmp_path / "out"
     bq.mine(source, out, overwrite=True, **QUIET)  # nothing is there yet
     run = identity(out)
     bq.mine(source, out, overwrite=True, **QUIET)
     assert identity(out) != run
     few = bq.mine(source, out, overwrite=True, min_left=3, **QUIET)
-    assert (few.complete, len(few)) == (True, bq.count(source, min_left=3, workers=0, progress=False).count)
+    assert (few.complete, len(few)) == (True, bq.count(source, min_left=3, **OWN).count)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "out"]
 
 
 @pytest.mark.parametrize("wrong", ["source", "label"])
-def test_a_run_stays_if_the_one_that_should_replace_it_cannot_begin(wrong: str, source: Path, tmp_path: Path) -> None:
+def test_a_run_stays_if_the_one_that_should_replace_it_cannot_begin(wrong, source, tmp_path):
     out = tmp_path / "out"
     bq.mine(source, out, **QUIET)
     before = files(out)
@@ -234,9 +219,7 @@ def test_a_run_stays_if_the_one_that_should_replace_it_cannot_begin(wrong: str, 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "out"]
 
 
-def test_a_run_that_fails_later_replaces_the_old_one_and_can_be_resumed(
-    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_fails_later_replaces_the_old_one_and_can_be_resumed(source, tmp_path, monkeypatch):
     out = tmp_path / "out"
     bq.mine(source, out, **QUIET)
     run = identity(out)
@@ -250,10 +233,10 @@ def test_a_run_that_fails_later_replaces_the_old_one_and_can_be_resumed(
             bq.mine(source, out, overwrite=True, **QUIET)
     assert identity(out) != run
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g.parquet", "out"]
-    assert bq.resume(out, workers=0, progress=False, report=False).complete
+    assert bq.resume(out, **QUIET).complete
 
 
-def test_files_of_others_and_runs_at_work_are_not_overwritten(source: Path, tmp_path: Path) -> None:
+def test_files_of_others_and_runs_at_work_are_not_overwritten(source, tmp_path):
     full = tmp_path / "full"
     full.mkdir()
     (full / "mine.txt").write_text("mine")
@@ -270,7 +253,7 @@ def test_files_of_others_and_runs_at_work_are_not_overwritten(source: Path, tmp_
     assert bq.open_run(out).complete
 
 
-def test_a_damaged_run_is_not_gone_on_with(source: Path, tmp_path: Path) -> None:
+def test_a_damaged_run_is_not_gone_on_with(source, tmp_path):
     out = tmp_path / "out"
     bq.mine(source, out, **QUIET)
     (out / "options.json").write_text("{")
@@ -278,7 +261,7 @@ def test_a_damaged_run_is_not_gone_on_with(source: Path, tmp_path: Path) -> None
         bq.mine(source, out, **QUIET)
 
 
-def test_the_command_does_the_same(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_does_the_same(source, tmp_path, capsys):
     words = ["mine", str(source), "-o", str(tmp_path / "out"), "--quiet", "--no-report", "--workers", "0"]
     assert main([*words, "--max-results", "5"]) == 3
     assert main(words) == 0
@@ -290,7 +273,7 @@ def test_the_command_does_the_same(source: Path, tmp_path: Path, capsys: pytest.
     assert "no use for --overwrite" in capsys.readouterr().err
 
 
-def test_a_run_as_source_is_compared_by_what_it_has_read(source: Path, tmp_path: Path) -> None:
+def test_a_run_as_source_is_compared_by_what_it_has_read(source, tmp_path):
     bq.mine(source, tmp_path / "whole", **QUIET)
     some = bq.mine(tmp_path / "whole", tmp_path / "some", min_left=3, **QUIET)
     assert len(bq.mine(tmp_path / "whole", tmp_path / "some", min_left=3, **QUIET)) == len(some)

@@ -1,7 +1,5 @@
 """A value of a wrong type is refused by a sentence that names what it is for and the value, in every public call."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re
@@ -20,9 +18,9 @@ from bicliques.pipeline.api.table import entries_of
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.values import as_path, share, whole
+from tests.support.runs import OWN
 
 EDGES = [("a", "x"), ("b", "x"), ("b", "y")]
-OWN: dict[str, Any] = {"workers": 0, "progress": False}
 #: No whole numbers from 1 on, and how an error writes them.
 NO_NUMBERS = ["3", -1, 0, 2.5, None, True, math.nan, [3], np.float64(3), np.bool_(True)]
 NO_SHARES = ["x", -1, 2, math.nan, [0.5], True, False]
@@ -32,13 +30,13 @@ NO_PATHS = [2.5, None, ["OUT"], True]
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> bq.Results:
+def results(tmp_path_factory):
     return bq.mine(EDGES, tmp_path_factory.mktemp("runs") / "out", report=False, **OWN)
 
 
 @pytest.mark.parametrize("wrong", NO_NUMBERS, ids=repr)
 @pytest.mark.parametrize("call", ["top", "cover", "sample", "explain", "plot", "head"])
-def test_numbers_of_rows(call: str, wrong: Any, results: bq.Results) -> None:
+def test_numbers_of_rows(call, wrong, results):
     if (call, wrong) == ("head", 0):
         assert len(results.head(0)) == 0
         return
@@ -52,7 +50,7 @@ def test_numbers_of_rows(call: str, wrong: Any, results: bq.Results) -> None:
 
 @pytest.mark.parametrize("wrong", NO_SHARES, ids=repr)
 @pytest.mark.parametrize("by", ["edges", "surprise"])
-def test_shares(by: Any, wrong: Any, results: bq.Results) -> None:
+def test_shares(by, wrong, results):
     with pytest.raises(InputError, match=r"^the share of its edges that .* is a number from 0 to 1, not "):
         results.top(1, by, distinct=wrong)
 
@@ -118,7 +116,7 @@ def calls(results: bq.Results, wrong: Any) -> dict[str, tuple[Callable[[], Any],
 
 
 @pytest.mark.parametrize("wrong", [[2.5], True, object()], ids=lambda wrong: type(wrong).__name__)
-def test_other_values_and_paths(wrong: Any, results: bq.Results) -> None:
+def test_other_values_and_paths(wrong, results):
     for what, (call, word) in calls(results, wrong).items():
         with pytest.raises(InputError, match=word) as raised:
             call()
@@ -129,7 +127,7 @@ def test_other_values_and_paths(wrong: Any, results: bq.Results) -> None:
     "wrong", ["5", pd.NA, pd.NaT, np.timedelta64(5, "ms"), Decimal(3), [3], b"3", 1j, timedelta(seconds=5)], ids=repr
 )
 @pytest.mark.parametrize("call", ["mine", "largest", "count", "dry_run", "resume", "look"])
-def test_every_number_of_every_call(call: Any, wrong: Any, results: bq.Results, tmp_path: Path) -> None:
+def test_every_number_of_every_call(call, wrong, results, tmp_path):
     """A time that is a `timedelta` is the only one of these that a call takes, and only where it asks for a time."""
     place = {"mine": (EDGES, tmp_path / "x"), "largest": (EDGES, tmp_path / "x"), "resume": (results.path,)}
     for entry in entries_of(call):
@@ -149,31 +147,31 @@ def test_every_number_of_every_call(call: Any, wrong: Any, results: bq.Results, 
     assert not (tmp_path / "x").exists()
 
 
-def test_a_time_may_be_a_timedelta(results: bq.Results, tmp_path: Path) -> None:
+def test_a_time_may_be_a_timedelta(results, tmp_path):
     day = timedelta(days=1)
-    assert bq.count(EDGES, time_limit=day, slice_seconds=day, **OWN).complete  # type: ignore[arg-type]
-    assert bq.dry_run(EDGES, sample_time=timedelta(seconds=0.1), **OWN).estimate is not None  # type: ignore[arg-type]
-    assert bq.verify(results.path, bound_time=day, progress=False).count == len(results)  # type: ignore[arg-type]
+    assert bq.count(EDGES, time_limit=day, slice_seconds=day, **OWN).complete
+    assert bq.dry_run(EDGES, sample_time=timedelta(seconds=0.1), **OWN).estimate is not None
+    assert bq.verify(results.path, bound_time=day, progress=False).count == len(results)
     made = bq.mine(EDGES, tmp_path / "x", time_limit=pd.Timedelta("1 day"), report=False, **OWN)
     assert RunFolder(made.path).limits().time_limit_s == 86_400
     with pytest.raises(InputError, match=r"^the time limit must be more than 0 seconds, not datetime.timedelta\(0\)$"):
-        bq.count(EDGES, time_limit=timedelta(0), **OWN)  # type: ignore[arg-type]
+        bq.count(EDGES, time_limit=timedelta(0), **OWN)
 
 
 @pytest.mark.parametrize("wrong", ["3", True, 2.5])
-def test_numbers_of_rows_of_a_comparison(wrong: Any, results: bq.Results, tmp_path: Path) -> None:
+def test_numbers_of_rows_of_a_comparison(wrong, results, tmp_path):
     found = bq.diff(results.path, results.path, tmp_path / "changes", progress=False)
     with pytest.raises(InputError, match="the number of bicliques to show must be a whole number"):
         found.new.top(wrong)
 
 
-def test_results_where_a_path_belongs_are_told_of_it(results: bq.Results) -> None:
+def test_results_where_a_path_belongs_are_told_of_it(results):
     for call in (bq.report, bq.verify, bq.status, bq.open_run):
         with pytest.raises(InputError, match=f"; give its path, {results.path}$"):
-            call(results)  # type: ignore[operator]
+            call(results)
 
 
-def test_what_is_right_stays_right(results: bq.Results, tmp_path: Path) -> None:
+def test_what_is_right_stays_right(results, tmp_path):
     assert results.top(np.int64(1), distinct=np.float32(0.5)).num_rows == 1
     assert results.to_arrow(columns=("id",)).column_names == ["id"]
     assert whole(np.uint8(3), "x", 1) == 3
@@ -181,7 +179,7 @@ def test_what_is_right_stays_right(results: bq.Results, tmp_path: Path) -> None:
     assert as_path("a", "x") == as_path(Path("a"), "x") == Path("a")
 
 
-def test_every_method_of_results_is_looked_at() -> None:
+def test_every_method_of_results_is_looked_at():
     taking = {
         name
         for name, own in inspect.getmembers(bq.Results, inspect.isfunction)

@@ -1,7 +1,5 @@
 """What a shell offers is what the parser takes."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

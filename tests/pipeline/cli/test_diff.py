@@ -1,10 +1,7 @@
 """The command ``diff``: a short table, JSON, and lines that hostile labels cannot break."""
 
-from __future__ import annotations
-
 import json
 import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -19,12 +16,12 @@ NEW = OLD - {("c", "z")} | {("e", "x"), ("e", "w")}
 
 
 @pytest.fixture(scope="module")
-def nights(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def nights(tmp_path_factory):
     place = tmp_path_factory.mktemp("nights")
     return night(place / "old", OLD), night(place / "new", NEW)
 
 
-def test_the_table(nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table(nights, tmp_path, capsys):
     assert main(["diff", *map(str, nights), "--output", str(tmp_path / "diff"), "--quiet"]) == 0
     was, now = maximal_bicliques(OLD), maximal_bicliques(NEW)
     assert (len(was), len(now), len(was - now), len(now - was)) == (2, 3, 1, 2)
@@ -52,16 +49,14 @@ def test_the_table(nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.Cap
     ]
 
 
-def test_without_a_folder_nothing_is_kept(
-    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_folder_nothing_is_kept(nights, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert main(["diff", *map(str, nights), "--quiet"]) == 0
     assert "files:" not in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == []
 
 
-def test_json(nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json(nights, tmp_path, capsys):
     assert main(["diff", *map(str, nights), "--output", str(tmp_path / "diff"), "--json", "--quiet"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["gone"]["count"], told["new"]["count"], told["unchanged"], told["share"]) == (1, 2, 1, 0.75)
@@ -73,7 +68,7 @@ def test_json(nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureF
     assert {key: told[key] for key in on_disk if key != "crc32"} == {k: v for k, v in on_disk.items() if k != "crc32"}
 
 
-def test_labels_cannot_break_lines_or_move_the_cursor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_labels_cannot_break_lines_or_move_the_cursor(tmp_path, capsys):
     labels = ["a\nb", "\x1b[2J", "<script>", "=HYPERLINK(1)", "x" * 500]
     edges = {(a, b) for a in labels for b in labels if a != b}
     runs = night(tmp_path / "old", edges), night(tmp_path / "new", edges - {(labels[0], labels[1])})
@@ -85,14 +80,14 @@ def test_labels_cannot_break_lines_or_move_the_cursor(tmp_path: Path, capsys: py
     assert labels[4] in capsys.readouterr().out
 
 
-def test_nothing_has_changed(nights: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_has_changed(nights, capsys):
     assert main(["diff", str(nights[0]), str(nights[0]), "--quiet"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 6
     assert lines[1:4] == ["gone       0  0 % of old", "new ones   0  0 % of new", "unchanged  2"]
 
 
-def test_errors_are_one_sentence(nights: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_one_sentence(nights, tmp_path, capsys):
     assert main(["diff", str(nights[0]), str(tmp_path), "--quiet"]) == 2
     words = "holds no files to read (names that begin with _ or . do not count); name another"
     assert capsys.readouterr().err == f"bicliques: the folder {tmp_path} {words}\n"
@@ -102,13 +97,11 @@ def test_errors_are_one_sentence(nights: tuple[Path, Path], tmp_path: Path, caps
     ("part", "of", "words"),
     [(0, 0, "0 %"), (1, 3, "33.3 %"), (3, 3, "100 %"), (1, 10**7, "less than 0.001 %"), (999_999, 10**6, "99.9999 %")],
 )
-def test_shares(part: int, of: int, words: str) -> None:
+def test_shares(part, of, words):
     assert share_of(part, of) == words
 
 
-def test_of_two_edge_lists_nothing_says_how_many_bicliques_they_have(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_of_two_edge_lists_nothing_says_how_many_bicliques_they_have(tmp_path, capsys):
     old, new = tmp_path / "old.csv", tmp_path / "new.csv"
     old.write_text("user,film\nann,up\nann,her\nbob,up\nbob,her\n")
     new.write_text(old.read_text() + "bob,jaws\n")

@@ -1,9 +1,6 @@
 """The command ``bicliques generate``."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +10,7 @@ from bicliques.pipeline.cli import main
 GRAPH = "--n-left 300 --n-right 200 --edges 3000 --seed 1 --plant 9x12 --plant 20x5".split()
 
 
-def test_it_writes_a_graph_that_can_be_mined(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_writes_a_graph_that_can_be_mined(tmp_path, capsys):
     place = tmp_path / "a graph"
     assert main.main(["generate", *GRAPH, "--output", str(place), "--quiet"]) == 0
     said = capsys.readouterr()
@@ -27,7 +24,7 @@ def test_it_writes_a_graph_that_can_be_mined(tmp_path: Path, capsys: pytest.Capt
     assert json.loads(capsys.readouterr().out)["count"] == 1
 
 
-def test_all_options_reach_the_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_options_reach_the_graph(tmp_path, capsys):
     options = (
         "--left-exponent 2.1 --right-exponent 3 --max-left-degree 90 --max-right-degree 80 --noise 0.2 --labels text"
     )
@@ -60,7 +57,7 @@ def test_all_options_reach_the_graph(tmp_path: Path, capsys: pytest.CaptureFixtu
     }
 
 
-def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_writes_nothing(tmp_path, capsys):
     place = tmp_path / "g"
     words = "generate --n-left 20000000 --n-right 20000000 --edges 1000000000 --threads 16 --dry-run --output".split()
     assert main.main([*words, str(place)]) == 0
@@ -85,7 +82,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
         ([*GRAPH, "--output", "s3://lake/g"], "s3://lake/g is a URL, and results are written to this machine"),
     ],
 )
-def test_errors_are_one_sentence(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_errors_are_one_sentence(words, says, capsys):
     assert main.main(["generate", *words]) == 2
     error = capsys.readouterr().err
     assert says in error

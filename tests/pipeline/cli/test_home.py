@@ -1,12 +1,9 @@
 """A name that begins with ~ is below the home folder at every door, and no library takes another name for one."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import pwd
 import shutil
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,13 +20,13 @@ from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import LabelFiles
 from bicliques.schemas.values import at_home
 from tests.support.commands import run
+from tests.support.runs import OWN, QUIET
 
 NEW = [("new1", "p"), ("new2", "p"), ("new2", "q"), ("new3", "q"), ("new3", "r")]
 OLD = [("old1", "x"), ("old1", "y"), ("old2", "x")]
 #: Bicliques of the graphs above.
 N_NEW, N_OLD = 4, 2
-OWN: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
-QUIET = ("--workers", "0", "--quiet")
+ALONE = ("--workers", "0", "--quiet")
 
 
 def csv(path: Path, edges: list[tuple[str, str]]) -> Path:
@@ -53,7 +50,7 @@ def seen(folder: Path) -> dict[str, tuple[int, bytes]]:
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path, monkeypatch):
     """The home folder. The current folder is another one, in which nothing is called ~."""
     for name in ("home", "here"):
         (tmp_path / name).mkdir()
@@ -65,30 +62,30 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def foreign(home: Path) -> dict[str, tuple[int, bytes]]:
+def foreign(home):
     """What is in a complete run of another graph, which is where ~/out leads to."""
-    bq.mine(OLD, home / "out", **OWN)
+    bq.mine(OLD, home / "out", **QUIET)
     for path in seen(home / "out"):
         os.utime(path, (1e9, 1e9))
     return seen(home / "out")
 
 
 def count(source: Any, **options: Any) -> int:
-    return bq.count(source, workers=0, progress=False, **options).count
+    return bq.count(source, **OWN, **options).count
 
 
 def labels(results: bq.Results) -> set[str]:
     return {label for left, _ in results for label in left}
 
 
-def test_commands_read_and_write_below_the_home_folder(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_read_and_write_below_the_home_folder(home, capsys):
     csv(home / "g.csv", NEW)
     (home / "labels.txt").write_text("new2\n")
     steps: dict[str, tuple[str, ...]] = {
-        "mine": ("~/g.csv", "--output=~/runs/1", *QUIET),
+        "mine": ("~/g.csv", "--output=~/runs/1", *ALONE),
         "look": ("~/g.csv",),
-        "count": ("~/g.csv", "--per-vertex=~/tables", "--folder=~", "--containing-left-from=~/labels.txt", *QUIET),
-        "largest": ("~/g.csv", "--output=~/largest", *QUIET),
+        "count": ("~/g.csv", "--per-vertex=~/tables", "--folder=~", "--containing-left-from=~/labels.txt", *ALONE),
+        "largest": ("~/g.csv", "--output=~/largest", *ALONE),
         "resume": ("~/runs/1", "--quiet"),
         "show": ("~/runs/1",),
         "status": ("~/runs/1",),
@@ -102,7 +99,7 @@ def test_commands_read_and_write_below_the_home_folder(home: Path, capsys: pytes
         "plot": ("~/runs/1", "-o", "~/one.svg"),
         "export": ("~/runs/1", "-o", "~/rows.csv"),
         "diff": ("~/runs/1", "~/runs/1", "-o", "~/diff", "--quiet"),
-        "refresh": ("~/runs/1", "~/g.csv", "-o", "~/today", *QUIET),
+        "refresh": ("~/runs/1", "~/g.csv", "-o", "~/today", *ALONE),
         "publish": ("~/runs/1", "~/published", "--quiet"),
         "prune": ("~/runs",),
         "generate": ("-o", "~/graph", "--n-left=3", "--n-right=3", "--edges=3", "--quiet"),
@@ -115,12 +112,12 @@ def test_commands_read_and_write_below_the_home_folder(home: Path, capsys: pytes
     made |= {"today"}
     assert {path.name for path in home.iterdir() if path.name[0] != "."} == made | {"g.csv", "labels.txt"}
     assert os.listdir() == []  # noqa: PTH208 - and no folder that is called ~
-    commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    commands = parser()._subparsers._group_actions[0].choices
     assert {*steps, "formats", "completion"} == {*commands}
 
 
-def test_no_option_of_a_command_makes_a_path_of_its_own() -> None:
-    commands: dict[str, argparse.ArgumentParser] = parser()._subparsers._group_actions[0].choices  # type: ignore
+def test_no_option_of_a_command_makes_a_path_of_its_own():
+    commands: dict[str, argparse.ArgumentParser] = parser()._subparsers._group_actions[0].choices
     named = {"OUT", "OLD", "NEW", "DIR", "FILE", "FOLDER", "GRAPH"}
     kinds = {
         (name, action.dest): getattr(action.type, "__name__", "")
@@ -132,10 +129,10 @@ def test_no_option_of_a_command_makes_a_path_of_its_own() -> None:
     assert {place for place, kind in kinds.items() if kind != "local_path"} == set()
 
 
-def test_python_reads_and_writes_below_the_home_folder(home: Path) -> None:
+def test_python_reads_and_writes_below_the_home_folder(home):
     csv(home / "g.csv", NEW)
-    results = bq.mine("~/g.csv", "~/runs/1", **OWN)
-    bq.largest(Path("~/g.csv"), Path("~/largest"), **OWN)
+    results = bq.mine("~/g.csv", "~/runs/1", **QUIET)
+    bq.largest(Path("~/g.csv"), Path("~/largest"), **QUIET)
     assert bq.verify("~/runs/1", progress=False).count == len(bq.open_run("~/runs/1")) == N_NEW
     assert bq.resume("~/runs/1", progress=False, report=False).complete
     assert bq.status("~/runs/1").state == "complete"
@@ -144,39 +141,37 @@ def test_python_reads_and_writes_below_the_home_folder(home: Path) -> None:
     results.plot(results[0].id).save("~/one.svg")
     bq.diff("~/runs/1", "~/runs/1", "~/diff", progress=False)
     assert len(bq.Difference("~/diff").gone) == 0
-    assert bq.refresh("~/runs/1", "~/g.csv", "~/runs/2", **OWN).complete
+    assert bq.refresh("~/runs/1", "~/g.csv", "~/runs/2", **QUIET).complete
     bq.publish("~/runs/1", "~/published", progress=False)
     bq.generate("~/graph", n_left=3, n_right=3, edges=3)
     assert bq.Generated("~/graph").edges == 3
     assert [each.path.name for each in bq.prune("~/runs").runs] == ["2", "1"]
     assert len(list(bq.maximal_bicliques("~/g.csv", folder="~", workers=0))) == N_NEW
-    assert bq.count("~/g.csv", per_vertex="~/tables", folder="~", workers=0, progress=False).count == N_NEW
-    assert bq.dry_run("~/g.csv", workers=0, progress=False).input["n_edges"] == len(NEW)
+    assert bq.count("~/g.csv", per_vertex="~/tables", folder="~", **OWN).count == N_NEW
+    assert bq.dry_run("~/g.csv", **OWN).input["n_edges"] == len(NEW)
     assert bq.look("~/g.csv").n_edges == len(NEW)
     made = {"runs", "largest", "rows.csv", "one.svg", "diff", "published", "graph", "tables"}
     assert {path.name for path in home.iterdir() if path.name[0] != "."} == made | {"g.csv"}
     assert os.listdir() == []  # noqa: PTH208
 
 
-def test_sources_of_every_kind_are_found_below_the_home_folder(home: Path) -> None:
+def test_sources_of_every_kind_are_found_below_the_home_folder(home):
     csv(home / "g.csv", NEW)
     for name, edges in (("1", NEW[:2]), ("2", NEW[2:])):
         csv(home / f"data/{name}.csv", edges)
         parquet(home / f"tables/{name}.parquet", edges)
-    bq.mine(NEW, home / "run", **OWN)
+    bq.mine(NEW, home / "run", **QUIET)
     each = ["~/g.csv", "~/data", "~/data/*.csv", "~/tables/*.parquet", "~/run", ["~/data/1.csv", "~/data/2.csv"]]
     assert [count(source) for source in each] == len(each) * [N_NEW]
     assert count(["~/data/1.csv", str(home / "data/2.csv")]) == N_NEW
-    results = bq.mine("~/run", "~/again", **OWN)
+    results = bq.mine("~/run", "~/again", **QUIET)
     assert len(results) == N_NEW
-    assert bq.mine("~/run", "~/again", **OWN).manifest == results.manifest
+    assert bq.mine("~/run", "~/again", **QUIET).manifest == results.manifest
     with pytest.raises(InputError, match="is the source and the output"):
-        bq.mine("~/run", "~/run", overwrite=True, **OWN)
+        bq.mine("~/run", "~/run", overwrite=True, **QUIET)
 
 
-def test_settings_name_paths_below_the_home_folder(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_name_paths_below_the_home_folder(home, capsys, monkeypatch):
     csv(home / "g.csv", NEW)
     (home / "labels.txt").write_text("new3\n")
     Path("bicliques.toml").write_text('[count]\nper_vertex = "~/tables"\ncontaining_left_from = "~/labels.txt"\n')
@@ -189,14 +184,14 @@ def test_settings_name_paths_below_the_home_folder(
 
 def mine_by_command(output: str) -> str:
     csv(Path("g.csv"), NEW)
-    code = main.main(["mine", "g.csv", f"--output={output}", "--no-report", *QUIET])
+    code = main.main(["mine", "g.csv", f"--output={output}", "--no-report", *ALONE])
     assert code in (0, 2)
     return "" if code == 0 else "refused"
 
 
 def mine_in_python(output: str) -> str:
     try:
-        bq.mine(NEW, output, **OWN)
+        bq.mine(NEW, output, **QUIET)
     except InputError:
         return "refused"
     return ""
@@ -206,9 +201,7 @@ DOORS = pytest.mark.parametrize("door", [mine_by_command, mine_in_python], ids=[
 
 
 @DOORS
-def test_another_run_at_home_is_refused_and_stays_as_it_is(
-    home: Path, foreign: dict[str, tuple[int, bytes]], door: Callable[[str], str]
-) -> None:
+def test_another_run_at_home_is_refused_and_stays_as_it_is(home, foreign, door):
     assert door("~/out") == "refused"
     assert seen(home / "out") == foreign
     assert not Path("~").exists()
@@ -216,9 +209,7 @@ def test_another_run_at_home_is_refused_and_stays_as_it_is(
 
 @DOORS
 @pytest.mark.parametrize("output", ["./~/out", "././/~/out", "/~/out"])
-def test_a_folder_that_is_called_tilde_has_all_of_its_run(
-    home: Path, foreign: dict[str, tuple[int, bytes]], door: Callable[[str], str], output: str
-) -> None:
+def test_a_folder_that_is_called_tilde_has_all_of_its_run(home, foreign, door, output):
     place = os.path.normpath(f"{Path.cwd()}/{output}")
     assert door(output if output[0] == "." else place) == ""
     results = bq.open_run(place)
@@ -227,24 +218,22 @@ def test_a_folder_that_is_called_tilde_has_all_of_its_run(
     assert seen(home / "out") == foreign
 
 
-def test_steps_below_a_folder_that_is_called_tilde_go_nowhere_else(
-    home: Path, foreign: dict[str, tuple[int, bytes]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_steps_below_a_folder_that_is_called_tilde_go_nowhere_else(home, foreign, capsys):
     """Each call gets the name that Arrow would take for that of the other run."""
     before = seen(home)
     parquet(Path("~/g.parquet"), NEW)
     parquet(home / "g.parquet", OLD)
     before |= seen(home)
     steps = (
-        ("mine", "./~/g.parquet", "-o", "./~/out", *QUIET),
+        ("mine", "./~/g.parquet", "-o", "./~/out", *ALONE),
         ("verify", "./~/out", "--quiet"),
         ("diff", "./~/out", "./~/out", "-o", "./~/changes", "--quiet"),
         ("cover", "./~/out", "-o", "./~/cover.parquet"),
         ("export", "./~/out", "-o", "./~/rows.csv"),
         ("publish", "./~/out", "./~/published", "--quiet"),
         ("generate", "-o", "./~/graph", "--n-left=3", "--n-right=3", "--edges=3", "--quiet"),
-        ("count", "./~/graph", *QUIET),
-        ("count", "./~/g.parquet", "--per-vertex=./~/tables", "--folder=./~", *QUIET),
+        ("count", "./~/graph", *ALONE),
+        ("count", "./~/g.parquet", "--per-vertex=./~/tables", "--folder=./~", *ALONE),
     )
     for words in steps:
         code, _, error = run(capsys, *words)
@@ -256,7 +245,7 @@ def test_steps_below_a_folder_that_is_called_tilde_go_nowhere_else(
 
 
 @pytest.mark.parametrize("source", [".", "*", "*/*.parquet", "**/*.parquet", "./~", "./~/*.parquet", "./~/g.parquet"])
-def test_files_that_are_found_in_a_folder_called_tilde_are_read_there(home: Path, source: str) -> None:
+def test_files_that_are_found_in_a_folder_called_tilde_are_read_there(home, source):
     parquet(Path("~/g.parquet"), NEW)
     parquet(home / "g.parquet", OLD)
     assert count(source) == N_NEW
@@ -264,21 +253,19 @@ def test_files_that_are_found_in_a_folder_called_tilde_are_read_there(home: Path
     assert count(source) == N_NEW
 
 
-def test_a_folder_that_has_the_name_of_a_user_is_read_where_it_is(home: Path) -> None:
+def test_a_folder_that_has_the_name_of_a_user_is_read_where_it_is(home):
     user = pwd.getpwuid(os.getuid()).pw_name
     parquet(Path(f"~{user}/g.parquet"), NEW)
     assert count("*/g.parquet") == count(f"./~{user}/g.parquet") == N_NEW
 
 
-def test_a_user_has_a_home_folder() -> None:
+def test_a_user_has_a_home_folder():
     user = pwd.getpwuid(os.getuid())
     assert at_home(f"~{user.pw_name}/x") == f"{user.pw_dir.rstrip('/')}/x"
 
 
 @pytest.mark.parametrize("words", [("count", "~nobody-there/g.csv"), ("mine", "g.csv", "-o", "~nobody-there/out")])
-def test_an_unknown_user_is_one_sentence(
-    home: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
-) -> None:
+def test_an_unknown_user_is_one_sentence(home, capsys, words):
     csv(Path("g.csv"), NEW)
     code, output, error = run(capsys, *words)
     given = words[-1]
@@ -290,41 +277,41 @@ def test_an_unknown_user_is_one_sentence(
     assert os.listdir() == ["g.csv"]  # noqa: PTH208
 
 
-def test_without_a_home_folder_it_is_one_sentence(monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+def test_without_a_home_folder_it_is_one_sentence(monkeypatch, home):
     def unknown(uid: int) -> Any:
         raise KeyError(uid)
 
     monkeypatch.delenv("HOME")
     monkeypatch.setattr(pwd, "getpwuid", unknown)
-    for call in (lambda: bq.mine(NEW, "~/out", **OWN), lambda: count("~/g.csv"), lambda: bq.open_run("~")):
+    for call in (lambda: bq.mine(NEW, "~/out", **QUIET), lambda: count("~/g.csv"), lambda: bq.open_run("~")):
         with pytest.raises(InputError, match=r"^~.* because there is no home folder for ~; write \./~"):
             call()
     assert os.listdir() == []  # noqa: PTH208
 
 
-def test_a_tilde_elsewhere_is_a_letter(home: Path) -> None:
+def test_a_tilde_elsewhere_is_a_letter(home):
     for name in ("a~.csv", "in/~/g.csv", "g.csv~", "~old.csv"):
         csv(Path(name), NEW)
     assert [count(name, format="csv") for name in ("a~.csv", "in/~/g.csv", "g.csv~", "~old.csv")] == 4 * [N_NEW]
-    assert bq.mine(NEW, "in/~/out", **OWN).path == Path("in/~/out")
+    assert bq.mine(NEW, "in/~/out", **QUIET).path == Path("in/~/out")
     assert list(home.iterdir()) == []
 
 
-def test_a_run_has_no_name_that_arrow_takes_for_another(home: Path) -> None:
+def test_a_run_has_no_name_that_arrow_takes_for_another(home):
     assert RunFolder(Path("~/out")).path == Path.cwd() / "~/out"
     assert RunFolder(Path("out/~")).path == Path("out/~")
 
 
-def test_no_other_field_of_the_options_is_a_path() -> None:
+def test_no_other_field_of_the_options_is_a_path():
     """One that is added goes through `local_path` or `as_path`, and into the tests above."""
     paths = {each.name for kind in RECORDS for each in fields(kind) if "PathLike" in str(each.type)}
     sources = {"added", "removed"}
     assert paths == {"folder", "per_vertex_folder", *sources, *(each.name for each in fields(LabelFiles))}
 
 
-def test_edge_lists_that_are_compared_lie_below_the_home_folder(home: Path) -> None:
+def test_edge_lists_that_are_compared_lie_below_the_home_folder(home):
     csv(home / "g.csv", NEW)
-    how: dict[str, Any] = {"workers": 0, "progress": False}
+    how: dict[str, Any] = {**OWN}
     assert len(bq.diff("~/g.csv", None, "~/changes", added="~/g.csv", **how).new) == 0
     assert len(bq.diff("~/g.csv", "~/g.csv", "~/same", **how).gone) == 0
     assert {path.name for path in home.iterdir() if path.name[0] != "."} == {"g.csv", "changes", "same"}

@@ -1,56 +1,51 @@
 """Given members on the command line: several labels, labels of files, runs as SOURCE, sentences and exit codes."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 
 import pytest
 
 import bicliques as bq
 from tests.support.commands import run
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import OWN, random_edges, write_edges
 
 EDGES = random_edges(20, 14, 0.45, 3)
 #: A right vertex that is joined to the left ones 5 and 8.
 RIGHT = 8
-QUIET = ("--workers", "0", "--quiet")
+ALONE = ("--workers", "0", "--quiet")
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
-def test_labels_may_be_given_one_by_one_together_and_in_files(
-    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    expected = bq.count(source, containing_left=[5, 8], containing_right=[RIGHT], workers=0, progress=False)
+def test_labels_may_be_given_one_by_one_together_and_in_files(source, tmp_path, capsys):
+    expected = bq.count(source, containing_left=[5, 8], containing_right=[RIGHT], **OWN)
     assert expected.count > 0
     (tmp_path / "right.txt").write_text(f"{RIGHT}\n")
     right = ("--containing-right-from", tmp_path / "right.txt")
     for left in (["--containing-left", "5", "8"], ["--containing-left", "5", "--containing-left=8"]):
-        code, output, _ = run(capsys, "count", source, *left, *right, "--json", *QUIET)
+        code, output, _ = run(capsys, "count", source, *left, *right, "--json", *ALONE)
         assert (code, json.loads(output)["count"]) == (0, expected.count)
         assert json.loads(output)["options"]["search"]["containing_left"] == ["5", "8"]
-    assert run(capsys, "mine", source, "-o", tmp_path / "out", *left, *right, *QUIET)[0] == 0
-    code, output, _ = run(capsys, "count", tmp_path / "out", *left, *right, *QUIET)
+    assert run(capsys, "mine", source, "-o", tmp_path / "out", *left, *right, *ALONE)[0] == 0
+    code, output, _ = run(capsys, "count", tmp_path / "out", *left, *right, *ALONE)
     assert (code, output.splitlines()[0]) == (0, f"bicliques: {expected.count}")
     assert f"only with: on the left '5' and '8', on the right {str(RIGHT)!r}" in output
     code, output, _ = run(capsys, "mine", tmp_path / "out", "--dry-run", *left, "--workers", "0", "--quiet")
     assert code == 0
 
 
-def test_none_is_an_answer_with_a_reason(source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_none_is_an_answer_with_a_reason(source, tmp_path, capsys):
     u, v = next((u, v) for u in range(20) for v in range(14) if [u, v] not in EDGES.tolist())
     words = ("--containing-left", str(3 * u + 5), "--containing-right", str(7 * v + 1))
     reason = f"none: left {3 * u + 5} and right {7 * v + 1} are not joined by an edge"
     for command in (("count",), ("mine", "--output", tmp_path / "out"), ("mine", "--dry-run")):
-        code, output, error = run(capsys, command[0], source, *words, *command[1:], *QUIET)
+        code, output, error = run(capsys, command[0], source, *words, *command[1:], *ALONE)
         assert (code, error) == (0, "")
         assert f"bicliques: {reason}\n" in f"{output}\n"
     assert (tmp_path / "out" / "manifest.json").exists()
-    code, output, _ = run(capsys, "count", source, "--min-left", "14", "--containing-right", "1", *QUIET)
+    code, output, _ = run(capsys, "count", source, "--min-left", "14", "--containing-right", "1", *ALONE)
     assert (code, output.splitlines()[0][:15]) == (0, "bicliques: none")
 
 
@@ -66,12 +61,12 @@ def test_none_is_an_answer_with_a_reason(source: Path, tmp_path: Path, capsys: p
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_wrong_labels_are_one_sentence_with_exit_code_2_and_nothing_is_written(
-    source: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
-) -> None:
+    source, tmp_path, capsys, words, sentence
+):
     code, output, error = run(capsys, "mine", source, "--output", tmp_path / "out", *words, "--quiet")
     assert (code, output) == (2, "")
     assert sentence in error
     assert error.startswith("bicliques: ")
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
-    assert run(capsys, "count", source, *words, *QUIET)[0] == 2
+    assert run(capsys, "count", source, *words, *ALONE)[0] == 2

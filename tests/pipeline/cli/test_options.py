@@ -1,10 +1,7 @@
 """Every option of every command is used, or refused in a sentence; none is dropped in silence."""
 
-from __future__ import annotations
-
 import argparse
 import importlib.util
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +11,7 @@ from bicliques.pipeline.api.table import entries_of
 from bicliques.pipeline.cli import main, settings
 from bicliques.pipeline.cli.commands import COMMANDS, parser, parsers
 from bicliques.schemas.errors import InputError
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 #: The words before an option, the Python function that it has to reach, and the options that say nothing of
 #: the run, or stand for others.
@@ -30,12 +27,12 @@ PLAIN = {"help", "json", "quiet", "log"}
 
 
 def actions_of(command: str) -> list[argparse.Action]:
-    commands = parser()._subparsers._group_actions[0].choices  # type: ignore[union-attr]
+    commands = parser()._subparsers._group_actions[0].choices
     return [action for action in commands[command]._actions if action.option_strings]
 
 
 @pytest.mark.parametrize("named", ["count", "formats"])
-def test_a_parser_is_made_for_the_command_that_is_named_alone(named: str) -> None:
+def test_a_parser_is_made_for_the_command_that_is_named_alone(named):
     """To make all of them takes longer than many a command."""
     made = parsers(named)[1]
     assert [*made] == [named]
@@ -51,9 +48,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("call", "option"), CASES)
-def test_an_option_reaches_the_call_or_is_refused(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, call: Any, option: argparse.Action
-) -> None:
+def test_an_option_reaches_the_call_or_is_refused(capsys, monkeypatch, call, option):
     given: list[dict[str, Any]] = []
 
     def note(*_: Any, **options: Any) -> None:
@@ -80,17 +75,13 @@ def test_an_option_reaches_the_call_or_is_refused(
     ("words", "option"),
     [(["mine", "X", "--output", "OUT"], "--sample-time"), (["mine", "X", "--dry-run"], "--slice-seconds")],
 )
-def test_what_is_said_for_another_call_is_refused_even_if_it_is_usual(
-    capsys: pytest.CaptureFixture[str], words: list[str], option: str
-) -> None:
+def test_what_is_said_for_another_call_is_refused_even_if_it_is_usual(capsys, words, option):
     assert main.main([*words, option, "10"]) == 2
     assert option in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_without_options_a_call_is_as_from_python(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, call: Any
-) -> None:
+def test_without_options_a_call_is_as_from_python(capsys, monkeypatch, call):
     given: list[dict[str, Any]] = []
 
     def note(*_: Any, **options: Any) -> None:
@@ -115,15 +106,15 @@ class Noting(argparse.Namespace):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
     source = write_edges(folder / "g.parquet", random_edges(12, 9, 0.4, 1))
-    bq.mine(source, folder / "out", workers=0, progress=False, report=False)
+    bq.mine(source, folder / "out", **QUIET)
     return folder / "out"
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.name not in {w[0] for w, *_ in CALLS.values()}])
-def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_commands_look_at_all_their_options(command, run, capsys):
     others = {"formats": [], "prune": [str(run.parent)], "diff": [str(run), str(run)], "completion": ["bash"]}
     others |= {"export": [str(run), "--format", "jsonl", "--output", str(run.parent / "x")]}
     others |= {"communities": [str(run), "--at", "2x2"]}
@@ -143,6 +134,6 @@ def test_other_commands_look_at_all_their_options(command: Any, run: Path, capsy
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
-def test_what_a_command_imports_before_it_starts_is_there(command: Any) -> None:
+def test_what_a_command_imports_before_it_starts_is_there(command):
     for module in command.imports:
         assert importlib.util.find_spec(f"bicliques.pipeline.{module}") is not None, module

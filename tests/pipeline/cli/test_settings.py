@@ -1,7 +1,5 @@
 """Options come from the command line, the environment, a file and the table, in this order; each says where from."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os
@@ -30,7 +28,7 @@ OVERWRITE = "overwrite is not taken from a file, because it removes a run; take 
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -40,7 +38,7 @@ def filled(words: list[str]) -> argparse.Namespace:
     return arguments
 
 
-def test_the_order_is_command_line_environment_file_default(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_order_is_command_line_environment_file_default(monkeypatch):
     def value(*more: str) -> tuple[int, str]:
         arguments = filled(["count", "X", *more])
         found = arguments.settings.get("min_left")
@@ -82,9 +80,7 @@ VALUES: list[tuple[str, str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "variable", "toml", "meant"), VALUES)
-def test_every_kind_of_option_can_be_given(
-    name: str, variable: str, toml: str, meant: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_kind_of_option_can_be_given(name, variable, toml, meant, monkeypatch):
     Path(settings.FILE).write_text(f"{name} = {toml}\n")
     assert getattr(filled(["mine", "X"]), name) == meant
     Path(settings.FILE).unlink()
@@ -92,13 +88,13 @@ def test_every_kind_of_option_can_be_given(
     assert getattr(filled(["mine", "X"]), name) == meant
 
 
-def test_a_name_in_digits_is_a_name_in_a_file() -> None:
+def test_a_name_in_digits_is_a_name_in_a_file():
     Path(settings.FILE).write_text('left = "0"\n')
     assert filled(["mine", "X"]).left == "0"
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_command_does_not_take_is_passed_over(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_command_does_not_take_is_passed_over(command, monkeypatch):
     for name, value in {"MIN_LEFT": "2", "TIME_LIMIT": "9", "SLICE_SECONDS": "3", "COUNT_ONLY": "1"}.items():
         monkeypatch.setenv(f"BICLIQUES_{name}", value)
     call = settings.calls_of(command)[0]
@@ -106,7 +102,7 @@ def test_what_a_command_does_not_take_is_passed_over(command: str, monkeypatch: 
     assert set(filled([command, *NEEDED.get(command, ["X"])]).settings) == taken
 
 
-def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
+def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs():
     Path(settings.FILE).write_text("[mine]\nmin_left = 2\nsample_time = 3.0\nslice_seconds = 4.0\n")
     dry = filled(["mine", "X", "--dry-run"])
     assert (dry.min_left, dry.sample_time, set(dry.settings)) == (2, 3.0, {"min_left", "sample_time"})
@@ -145,28 +141,26 @@ def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs() -> None:
         ("time_limit = -1", "the time limit must be more than 0 seconds, not -1.0 (bicliques.toml sets time_limit)"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_with_its_place(
-    content: str | bytes, sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_wrong_in_a_file_is_said_with_its_place(content, sentence, capsys):
     Path(settings.FILE).write_bytes(content if isinstance(content, bytes) else content.encode())
     assert main.main(["count", "X", "--quiet"]) == 2
     assert capsys.readouterr().err.startswith(f"bicliques: {sentence}")
 
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command != "look"])
-def test_a_variable_may_name_a_scheduler(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_may_name_a_scheduler(command, monkeypatch):
     """The environment is the user's own."""
     monkeypatch.setenv("BICLIQUES_SCHEDULER", "tcp://10.0.0.1:8786")
     assert filled([command, *NEEDED.get(command, ["X"])]).scheduler == "tcp://10.0.0.1:8786"
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "bicliques.toml")
     with pytest.raises(InputError, match="cannot be read"):
         settings.settings_of("count", {}, tmp_path)
 
 
-def test_a_link_to_nowhere_is_not_passed_over(tmp_path: Path) -> None:
+def test_a_link_to_nowhere_is_not_passed_over(tmp_path):
     (tmp_path / "bicliques.toml").symlink_to(tmp_path / "gone")
     with pytest.raises(
         InputError, match=r"^bicliques.toml in this folder cannot be read \(.*; correct it or rename it$"
@@ -185,21 +179,19 @@ def test_a_link_to_nowhere_is_not_passed_over(tmp_path: Path) -> None:
         ("MIN_LEFT", "0", "--min-left must be at least 1, not 0 (BICLIQUES_MIN_LEFT sets min_left)"),
     ],
 )
-def test_what_is_wrong_in_the_environment_is_said_with_its_place(
-    variable: str, text: str, sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_wrong_in_the_environment_is_said_with_its_place(variable, text, sentence, capsys, monkeypatch):
     monkeypatch.setenv(f"BICLIQUES_{variable}", text)
     assert main.main(["count", "X", "--quiet"]) == 2
     assert capsys.readouterr().err.startswith(f"bicliques: {sentence}")
 
 
-def test_variables_of_others_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_of_others_are_left_alone(monkeypatch):
     for name in ("DATA", "VERSION", "COMMIT", "HOME"):
         monkeypatch.setenv(f"BICLIQUES_{name}", "x")
     assert filled(["mine", "X"]).settings == {}
 
 
-def test_commands_without_such_options_and_the_top_do_not_read_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+def test_commands_without_such_options_and_the_top_do_not_read_the_file(capsys):
     Path(settings.FILE).write_text("wrong")
     assert main.main(["--version"]) == 0
     assert main.main(["--help"]) == 0
@@ -207,9 +199,7 @@ def test_commands_without_such_options_and_the_top_do_not_read_the_file(capsys: 
     assert "bicliques.toml" not in capsys.readouterr().err
 
 
-def test_help_says_where_a_value_comes_from(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_help_says_where_a_value_comes_from(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("BICLIQUES_MIN_RIGHT", "2")
     Path(settings.FILE).write_text('delimiter = "%"\n')
@@ -220,9 +210,7 @@ def test_help_says_where_a_value_comes_from(
     assert text.count("(here: ") == 2
 
 
-def test_a_run_uses_the_settings_and_tells_them(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_uses_the_settings_and_tells_them(tmp_path, capsys, monkeypatch):
     source = str(write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 1)))
     assert main.main(["count", source, "--min-left", "3", "--min-right", "2", "--json", "--workers", "0"]) == 0
     wanted = json.loads(capsys.readouterr().out)["count"]
@@ -255,7 +243,7 @@ def test_a_run_uses_the_settings_and_tells_them(
     assert told_of["min_right"] == {"value": 2, "from": "BICLIQUES_MIN_RIGHT"}
 
 
-def test_every_option_of_every_command_can_be_set() -> None:
+def test_every_option_of_every_command_can_be_set():
     """An option of the table is an option of some command, and by its name that of a variable."""
     for command in COMMANDS:
         words = {"demo": [], "refresh": ["X", "Y", "-o", "Z"]}.get(command, ["X"])
@@ -265,7 +253,7 @@ def test_every_option_of_every_command_can_be_set() -> None:
     assert all(entry.name.isidentifier() and entry.name.islower() for entry in TABLE)
 
 
-def test_the_documents_name_the_commands_that_take_options_from_elsewhere() -> None:
+def test_the_documents_name_the_commands_that_take_options_from_elsewhere():
     [choices] = [action.choices for action in parser()._actions if action.dest == "command"]
     assert choices is not None
     assert {command for command in choices if settings.calls_of(command)} == set(COMMANDS)
@@ -274,20 +262,20 @@ def test_the_documents_name_the_commands_that_take_options_from_elsewhere() -> N
     assert f"An option of [options.md](options.md), of the commands {named}, can also be a variable" in text
 
 
-def test_a_file_of_windows_is_read() -> None:
+def test_a_file_of_windows_is_read():
     """With a byte order mark, and carriage returns."""
     Path(settings.FILE).write_bytes(b"\xef\xbb\xbfmin_left = 3\r\n[count]\r\nmin_right = 2\r\n")
     found = settings.settings_of("count", {})
     assert {name: each.value for name, each in found.items()} == {"min_left": 3, "min_right": 2}
 
 
-def test_a_file_that_cannot_be_opened_is_refused() -> None:
+def test_a_file_that_cannot_be_opened_is_refused():
     Path(settings.FILE).mkdir()
     with pytest.raises(InputError, match=r"bicliques\.toml in this folder cannot be read"):
         settings.settings_of("mine")
 
 
 @pytest.mark.parametrize(("text", "value"), [*((word, True) for word in "1 true yes on".split()), ("off", False)])
-def test_a_switch_may_be_set_by_any_of_the_usual_words(text: str, value: bool) -> None:
+def test_a_switch_may_be_set_by_any_of_the_usual_words(text, value):
     (entry,) = (each for each in entries_of("mine") if each.name == "skip_bad_lines")
     assert from_text(entry, text) is value

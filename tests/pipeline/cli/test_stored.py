@@ -1,9 +1,6 @@
 """Commands that take the address of a run: each does what it does with a folder, and nobody is told of the cache."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +9,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.remote.objects import objects_at
+from tests.support.runs import OWN
 from tests.support.stored import PREFIX, Machines, machines_with_a_bucket, source_in
 
 
@@ -32,12 +30,12 @@ class Kept:
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kept]:
+def kept(tmp_path_factory):
     top, elsewhere = tmp_path_factory.mktemp("caches"), tmp_path_factory.mktemp("here")
     with pytest.MonkeyPatch.context() as patch, machines_with_a_bucket(top, patch) as machines:
         source = source_in(elsewhere)
         for place in (elsewhere / "night", machines.url):
-            bq.mine(source, place, workers=0, progress=False, per_vertex=True)
+            bq.mine(source, place, **OWN, per_vertex=True)
         machines.change()
         yield Kept(machines, elsewhere / "night")
 
@@ -65,9 +63,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
         "verify --quiet --json",
     ],
 )
-def test_a_command_says_of_an_address_what_it_says_of_a_folder(
-    kept: Kept, capsys: pytest.CaptureFixture[str], words: str
-) -> None:
+def test_a_command_says_of_an_address_what_it_says_of_a_folder(kept, capsys, words):
     first, *others = [word for word in words.split() if word != "--json"]
     more = ["--json"] if "--json" in words else []
     answers = [said(capsys, first, place, *others, *more) for place in (str(kept.folder), kept.machines.url)]
@@ -85,9 +81,7 @@ def test_a_command_says_of_an_address_what_it_says_of_a_folder(
 
 
 @pytest.mark.parametrize("words", ["plot", "export --format jsonl", "export --format adj", "cover"])
-def test_a_file_that_is_written_is_the_same(
-    kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str], words: str
-) -> None:
+def test_a_file_that_is_written_is_the_same(kept, tmp_path, capsys, words):
     (first, *others), suffix = words.split(), ".svg" if words == "plot" else ""
     for name, place in (("here", str(kept.folder)), ("there", kept.machines.url)):
         code, text = said(capsys, first, place, *others, "--output", str(tmp_path / f"{name}{suffix}"))
@@ -95,7 +89,7 @@ def test_a_file_that_is_written_is_the_same(
     assert (tmp_path / f"here{suffix}").read_bytes() == (tmp_path / f"there{suffix}").read_bytes()
 
 
-def test_status_says_the_address(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_says_the_address(kept, capsys):
     code, text = said(capsys, "status", kept.machines.url, "--json")
     told = json.loads(text)
     assert (code, told["folder"], told["state"], kept.cache in text) == (0, kept.machines.url, "complete", False)
@@ -103,7 +97,7 @@ def test_status_says_the_address(kept: Kept, capsys: pytest.CaptureFixture[str])
     assert (code, kept.cache in text) == (0, False)
 
 
-def test_the_page_says_the_address(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_says_the_address(kept, capsys):
     code, text = said(capsys, "report", kept.machines.url, "--quiet")
     assert (code, text) == (0, f"report: {kept.shown}/report.html\n")
     code, text = said(capsys, "report", kept.machines.url, "--quiet", "--json")
@@ -115,7 +109,7 @@ def test_the_page_says_the_address(kept: Kept, capsys: pytest.CaptureFixture[str
     assert f"{kept.shown}/bicliques" in page
 
 
-def test_two_runs_are_compared(kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_runs_are_compared(kept, tmp_path, capsys):
     url, here = kept.machines.url, str(kept.folder)
     for k, (old, new) in enumerate([(url, here), (here, url), (url, url)]):
         code, text = said(capsys, "diff", old, new, "--output", str(tmp_path / str(k)), "--quiet")
@@ -125,7 +119,7 @@ def test_two_runs_are_compared(kept: Kept, tmp_path: Path, capsys: pytest.Captur
         assert (record["gone"]["count"], record["new"]["count"]) == (0, 0)
 
 
-def test_a_run_is_published_from_a_store(kept: Kept, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_is_published_from_a_store(kept, tmp_path, capsys):
     copy = tmp_path / "copy"
     code, text = said(capsys, "publish", kept.machines.url, str(copy), "--quiet")
     assert (code, kept.cache in text) == (0, False)
@@ -144,7 +138,7 @@ def test_a_run_is_published_from_a_store(kept: Kept, tmp_path: Path, capsys: pyt
     assert kept.machines.there() == there
 
 
-def test_sentences_name_the_address(kept: Kept, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sentences_name_the_address(kept, capsys):
     """Also those about a run that is damaged or not complete, and what a notebook shows."""
     machines, there = kept.machines, kept.machines.there()
     results = bq.open_run(machines.url)

@@ -1,10 +1,7 @@
 """A run goes on when what it says cannot be written: stderr on a full disk, closed, or with nobody who reads it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +13,7 @@ CODE = "from bicliques.pipeline.cli.main import program; program()"
 
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", "<&- >&- 2>&-", "2> >(true)"])
-def test_a_run_does_not_end_because_stderr_fails(tmp_path: Path, streams: str) -> None:
+def test_a_run_does_not_end_because_stderr_fails(tmp_path, streams):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     words = [sys.executable, "-c", CODE, "mine", source, "-o", tmp_path / "out", "--workers", "0", "--no-report"]
     ended = subprocess.run(["bash", "-c", f'"$@" {streams}', "bash", *words], capture_output=True, check=False)
@@ -25,13 +22,13 @@ def test_a_run_does_not_end_because_stderr_fails(tmp_path: Path, streams: str) -
 
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-"])
-def test_an_error_that_cannot_be_said_keeps_its_exit_code(tmp_path: Path, streams: str) -> None:
+def test_an_error_that_cannot_be_said_keeps_its_exit_code(tmp_path, streams):
     words = [sys.executable, "-c", CODE, "status", tmp_path]
     ended = subprocess.run(["bash", "-c", f'"$@" {streams}', "bash", *words], capture_output=True, check=False)
     assert ended.returncode == 2
 
 
-def test_a_result_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_written_is_a_failure(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     words = [sys.executable, "-c", CODE, "count", source, "--workers", "0", "--quiet"]
     told = subprocess.run(words, capture_output=True, check=False)
@@ -40,7 +37,7 @@ def test_a_result_that_cannot_be_written_is_a_failure(tmp_path: Path) -> None:
     assert ended.returncode == 1
 
 
-def test_a_reader_that_goes_early_gets_what_it_reads(tmp_path: Path) -> None:
+def test_a_reader_that_goes_early_gets_what_it_reads(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     words = [sys.executable, "-c", CODE, "count", source, "--workers", "0", "--quiet"]
     ended = subprocess.run(["bash", "-c", '"$@" | head -c 9', "bash", *words], capture_output=True, check=False)
@@ -48,7 +45,7 @@ def test_a_reader_that_goes_early_gets_what_it_reads(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
-def test_a_closed_stream_is_no_file_of_a_run(closed: str, tmp_path: Path) -> None:
+def test_a_closed_stream_is_no_file_of_a_run(closed, tmp_path):
     """The first file that is opened would take its number, and what is printed would be in the file."""
     program = "import os; from bicliques.pipeline.cli.main import _open_streams as s; s(); os.open('/', 0) > 2 or 1 / 0"
     command = f'"$0" -c "$1" {closed}'

@@ -1,7 +1,5 @@
 """The table of a dry run in words: short numbers, times with units, what is counted, estimated, unseen or none."""
 
-from __future__ import annotations
-
 import pytest
 
 from bicliques.pipeline.cli.cards import _percent
@@ -24,7 +22,7 @@ CELLS = (
 )
 
 
-def test_rows_are_left_thresholds_and_columns_right_ones() -> None:
+def test_rows_are_left_thresholds_and_columns_right_ones():
     title, _, head, *rows, _, proposal = table(*CELLS)
     assert "(~ estimated, >= at least, <= at most, . none)" in title
     assert head.split() == ["left", "\\", "right", "1", "5"]
@@ -37,7 +35,7 @@ def test_rows_are_left_thresholds_and_columns_right_ones() -> None:
     assert proposal == "nearest to 500 groups: --min-left 20 --min-right 1 gives 517 in <1 s"
 
 
-def test_what_is_known_is_shown_as_a_bound() -> None:
+def test_what_is_known_is_shown_as_a_bound():
     bound, unknown = Guess(57_123.0, 57_123.0, None), Guess(0.0, 0.0, None)
     cells = Cell(1, 1, bound, Guess(3.0, 3.0, None), False), Cell(1, 5, bound, unknown, False)
     more = (
@@ -49,13 +47,13 @@ def test_what_is_known_is_shown_as_a_bound() -> None:
     assert " ".join(last.split()) == "5 <=9 <=1.2 min ~90 k 7.0 s"
 
 
-def test_workers_share_the_time() -> None:
+def test_workers_share_the_time():
     assert "~7.3 T 20 d" in table(*CELLS, workers=2)[3]
     slow = cell(1, 1, 1e9, 1e5), cell(5, 5, 500.0, 24.0, exact=True)
     assert table(slow[0], cell(1, 5, 1e9, 1e5), cell(5, 1, 1e9, 1e5), slow[1], workers=2)[-1].endswith("500 in 12 s")
 
 
-def test_nothing_is_proposed_if_there_are_few() -> None:
+def test_nothing_is_proposed_if_there_are_few():
     assert len(table(cell(1, 1, 1000.0, 3.0))) == 4
 
 
@@ -71,12 +69,12 @@ def test_nothing_is_proposed_if_there_are_few() -> None:
         (9e5, "10 d"),
     ],
 )
-def test_times_have_a_unit(seconds: float, words: str) -> None:
+def test_times_have_a_unit(seconds, words):
     assert short(seconds, TIMES) == words
     assert short(1e10, TIMES) == "320 years"
 
 
-def test_no_number_has_more_than_two_digits() -> None:
+def test_no_number_has_more_than_two_digits():
     assert in_range(Guess(10_306.0, 7_567.0, 14_037.0), COUNTS) == "about 10 k (7.6 k to 14 k)"
     assert in_range(Guess(729_212.0, 729_001.0, 993_100.0), BYTES) == "about 730 kB (730 kB to 990 kB)"
     assert in_range(Guess(123_456.0, 3_456.0, None), COUNTS) == "about 120 k (at least 3.5 k)"
@@ -90,5 +88,5 @@ def test_no_number_has_more_than_two_digits() -> None:
     ("share", "words"),
     [(0.2, "20 %"), (0.999, "99 %"), (0.034, "3.4 %"), (0.00047, "0.047 %"), (1e-9, "less than 0.01 %")],
 )
-def test_a_share_is_never_written_with_an_exponent(share: float, words: str) -> None:
+def test_a_share_is_never_written_with_an_exponent(share, words):
     assert _percent(share) == words

@@ -111,9 +111,7 @@ def test_the_same_members_in_another_order_are_no_note(nights: tuple[Path, Path]
     assert bq.diff(*runs, tmp_path / "diff", progress=False).record.notes == ()
 
 
-def test_a_comparison_that_does_not_lead_from_one_run_to_the_other_is_refused(
-    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_that_does_not_lead_from_one_run_to_the_other_is_refused(nights, tmp_path, monkeypatch):
     changed, nothing = Partition.changed, Changed(np.empty(0, np.int64), 0)
     monkeypatch.setattr(Partition, "changed", lambda self: ((nothing, new) for _, new in changed(self)))
     refused(*nights, tmp_path / "diff", IncompleteError, "old - gone + new is", "which run is damaged")
@@ -215,9 +213,7 @@ def test_a_damaged_comparison(nights: tuple[Path, Path], tmp_path: Path, name: s
 
 @pytest.mark.parametrize("name", ["gone.parquet", "new.parquet", "vertices_right.parquet", "diff.json"])
 @pytest.mark.parametrize("there", [False, True])
-def test_a_full_disk_leaves_nothing(
-    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, there: bool
-) -> None:
+def test_a_full_disk_leaves_nothing(nights, tmp_path, monkeypatch, name, there):
     from bicliques.pipeline.run import files
 
     create = files.create
@@ -240,9 +236,7 @@ def test_a_full_disk_leaves_nothing(
 
 
 @pytest.mark.parametrize("lost", ["row", "vertex"])
-def test_what_disagrees_is_an_error(
-    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
-) -> None:
+def test_what_disagrees_is_an_error(nights, tmp_path, monkeypatch, lost):
     """As when a file changes between the two passes."""
     if lost == "row":
         write = rows_file._groups

@@ -1,9 +1,6 @@
 """A dry run ends before twice its sample time, whatever the graph is like. The clock of these tests counts work."""
 
-from __future__ import annotations
-
 import signal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,10 +37,8 @@ def edges_of(seed: int) -> np.ndarray:
     return random_edges(int(rng.integers(20, 600)), int(rng.integers(20, 150)), rng.uniform(0.05, 0.8), seed)
 
 
-@pytest.mark.parametrize("seed", range(examples(30)))
-def test_a_dry_run_ends_before_twice_its_sample_time(
-    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("seed", range(examples(18)))
+def test_a_dry_run_ends_before_twice_its_sample_time(seed, tmp_path, monkeypatch):
     edges = edges_of(seed)
     runs = []
     for a, b in ((1, 1), (10, 3)):
@@ -66,7 +61,7 @@ def test_a_dry_run_ends_before_twice_its_sample_time(
             assert count.high is None or count.value <= count.high
 
 
-def test_small_graphs_give_exact_numbers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_graphs_give_exact_numbers_at_once(tmp_path, monkeypatch):
     run = planned(tmp_path, random_edges(60, 40, 0.3, 1))
     work = Work(monkeypatch)
     found = estimate(run, SAMPLE_S)
@@ -75,7 +70,7 @@ def test_small_graphs_give_exact_numbers_at_once(tmp_path: Path, monkeypatch: py
     assert work.now < SAMPLE_S
 
 
-def test_a_walk_that_cannot_end_leaves_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_walk_that_cannot_end_leaves_a_bound(tmp_path, monkeypatch):
     """No walk comes to its end, because each node of it takes a tenth of the sample time."""
     run = planned(tmp_path, random_edges(300, 80, 0.4, 7), mode="count")
     monkeypatch.setattr("bicliques.pipeline.estimate.walk._LEAST", 64)
@@ -95,7 +90,7 @@ def test_a_walk_that_cannot_end_leaves_a_bound(tmp_path: Path, monkeypatch: pyte
     assert found.seconds.high is None
 
 
-def test_no_graph_is_built_that_may_not_be_done_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_graph_is_built_that_may_not_be_done_in_time(tmp_path, monkeypatch):
     run = planned(tmp_path, random_edges(300, 80, 0.4, 7), mode="count")
     run.built["seconds"] = SAMPLE_S
     work, built = Work(monkeypatch), []
@@ -105,7 +100,7 @@ def test_no_graph_is_built_that_may_not_be_done_in_time(tmp_path: Path, monkeypa
     assert work.now < 2 * SAMPLE_S
 
 
-def test_progress_says_how_much_of_the_time_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_says_how_much_of_the_time_is_over(tmp_path, monkeypatch):
     run = planned(tmp_path, random_edges(300, 80, 0.4, 7))
     work, told = Work(monkeypatch), []
     estimate(run, SAMPLE_S, on_progress=told.append)
@@ -118,7 +113,7 @@ def test_progress_says_how_much_of_the_time_is_over(tmp_path: Path, monkeypatch:
     assert line(Progress("sample", seconds=3.2, of_seconds=10.0)) == "sampling, 3 of 10 s"
 
 
-def test_ctrl_c_shows_the_table_so_far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_shows_the_table_so_far(tmp_path, monkeypatch):
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 80, 0.4, 7))
     tell, pressed = _Sampler.tell, []
 

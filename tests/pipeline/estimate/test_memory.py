@@ -1,7 +1,5 @@
 """Memory is the graph and a bounded workspace: a run with millions of rows peaks where one with few does."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -28,7 +26,7 @@ from bicliques.schemas.work import Subtrees
 from tests.support.emulated import runnable
 from tests.support.engines import TOY_GPU, registered, toy_kind
 from tests.support.own_memory import PROCESS_FILES
-from tests.support.runs import environment, prepared_run, random_edges, write_edges
+from tests.support.runs import QUIET, environment, prepared_run, random_edges, write_edges
 
 EDGES = random_edges(300, 90, 0.35, 7)
 ROWS = 4_884_077
@@ -65,7 +63,7 @@ def peaks(source: Path, out: Path, most: int) -> tuple[int, int, int]:
 
 
 @pytest.mark.exhaustive
-def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: Path) -> None:
+def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path):
     engines.compile_engine("cpu")  # else the first child does, and compiling is not part of the bound
     engines.compile_proof()
     source = write_edges(tmp_path / "g.parquet", EDGES)
@@ -83,7 +81,7 @@ def test_the_peak_is_below_the_bound_and_does_not_follow_the_results(tmp_path: P
 
 
 @pytest.mark.parametrize("mode", ["list", "count"])
-def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
+def test_the_bound_is_made_of_what_it_says(tmp_path, mode):
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4), strings=True)
     steps.start(source, tmp_path / "out", RunOptions(source=str(source), search=Search(mode=mode)), RunLimits(), False)
     steps.prepare(tmp_path / "out", False)
@@ -99,7 +97,7 @@ def test_the_bound_is_made_of_what_it_says(tmp_path: Path, mode: str) -> None:
 
 
 @pytest.mark.parametrize("search", [Search(), Search(largest=1, by="edges")], ids=["all", "in bands"])
-def test_what_is_kept_of_the_roots_is_told_once_for_each_who_deals(tmp_path: Path, search: Search) -> None:
+def test_what_is_kept_of_the_roots_is_told_once_for_each_who_deals(tmp_path, search):
     source = write_edges(tmp_path / "g.parquet", random_edges(60, 50, 0.4, 4))
     steps.start(source, tmp_path / "out", RunOptions(source=str(source), search=search), RunLimits(), False)
     steps.prepare(tmp_path / "out", False)
@@ -113,7 +111,7 @@ def test_what_is_kept_of_the_roots_is_told_once_for_each_who_deals(tmp_path: Pat
     assert alone.weights == shared.weights == sum(arrays.values()) > 0
     assert shared.worker - alone.worker == alone.weights
     assert alone.total(0) == alone.shared + alone.worker + alone.weights
-    assert alone.total(4) == alone.shared + 4 * alone.worker + alone.process + alone.weights
+    assert alone.total(4) == alone.shared + 4 * alone.worker + alone.process + alone.writing + alone.weights
 
 
 def arrays_in(values: Iterable[object]) -> Iterator[np.ndarray]:
@@ -124,7 +122,7 @@ def arrays_in(values: Iterable[object]) -> Iterator[np.ndarray]:
             yield value
 
 
-def test_a_dry_run_tells_of_threads_that_share_slices(tmp_path: Path) -> None:
+def test_a_dry_run_tells_of_threads_that_share_slices(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     told = {}
     for threads in (1, 2):
@@ -138,7 +136,7 @@ def test_a_dry_run_tells_of_threads_that_share_slices(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("free", [1 << 40, 1 << 29, 1 << 27])
-def test_what_is_told_of_a_device_fits_into_what_is_free(tmp_path: Path, free: int) -> None:
+def test_what_is_told_of_a_device_fits_into_what_is_free(tmp_path, free):
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     with registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
         dry = bq.dry_run(source, engine="bitmatrix", workers=0, sample_time=0.1, progress=False)
@@ -153,13 +151,11 @@ def test_what_is_told_of_a_device_fits_into_what_is_free(tmp_path: Path, free: i
 
 
 @pytest.mark.parametrize(("engine", "has_device"), [("bitmatrix", True), ("cpu", False)])
-def test_device_memory_is_told_before_a_run_and_recorded_after_it(
-    tmp_path: Path, engine: str, has_device: bool
-) -> None:
+def test_device_memory_is_told_before_a_run_and_recorded_after_it(tmp_path, engine, has_device):
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     with runnable(engine):
         dry = bq.dry_run(source, engine=engine, workers=0, sample_time=0.1, progress=False)
-        results = bq.mine(source, tmp_path / "out", engine=engine, workers=0, report=False, progress=False)
+        results = bq.mine(source, tmp_path / "out", engine=engine, **QUIET)
     assert (dry.memory.device > 0) == ("GPU memory: " in dry_run_card(dry)) == has_device
     assert ("; reading and building may take all that is free\n" in dry_run_card(dry)) == has_device
     most = max(dry.preparing.reading, dry.preparing.building)
@@ -172,7 +168,7 @@ def test_device_memory_is_told_before_a_run_and_recorded_after_it(
     assert (worker.get("device_bytes", 0) > 0) == has_device
 
 
-def test_rows_that_are_repeated_take_memory_while_they_are_read(tmp_path: Path) -> None:
+def test_rows_that_are_repeated_take_memory_while_they_are_read(tmp_path):
     bounds = []
     for times in (1, 10):
         (folder := tmp_path / str(times)).mkdir()

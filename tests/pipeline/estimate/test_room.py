@@ -1,10 +1,7 @@
 """A graph that is too large for the device is refused in a sentence before mining begins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +12,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.slices import worker
 from bicliques.schemas.errors import ResourceError
 from tests.support.engines import TOY_GPU, registered, toy_kind
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import OWN, random_edges, write_edges
 
 SENTENCE = (
     r"the graph of \d+ edges takes \d\d\.\d MB on the device with the smallest buffers of engine bitmatrix, and 1\.0 "
@@ -30,12 +27,10 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("free", [1_000_000, 1 << 40, None])
-def test_a_graph_that_does_not_fit_is_refused(
-    call: str, free: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_graph_that_does_not_fit_is_refused(call, free, tmp_path, monkeypatch):
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     monkeypatch.setattr(memory, "_ANY_DEVICE", 0)
-    options = {"engine": "bitmatrix", "workers": 0, "progress": False}
+    options = {"engine": "bitmatrix", **OWN}
     with registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
         if free == 1_000_000:
             with pytest.raises(ResourceError, match=SENTENCE):
@@ -47,11 +42,11 @@ def test_a_graph_that_does_not_fit_is_refused(
         worker.forget()
 
 
-def test_no_device_is_asked_about_a_small_graph(tmp_path: Path) -> None:
+def test_no_device_is_asked_about_a_small_graph(tmp_path):
     def ask() -> int:
         raise AssertionError("it was asked")
 
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     with registered(toy_kind(replace(TOY_GPU, free_bytes=ask))):
-        bq.count(source, engine="bitmatrix", workers=0, progress=False)
+        bq.count(source, engine="bitmatrix", **OWN)
         worker.forget()

@@ -1,7 +1,5 @@
 """Estimates of a dry run: near the truth, exact where a search takes little time, for every engine, with a table."""
 
-from __future__ import annotations
-
 import math
 import threading
 from dataclasses import replace
@@ -24,14 +22,12 @@ from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.work import Slice, Subtrees
 from tests.support.engines import kind_of, registered
-from tests.support.runs import planned, random_edges, write_edges
+from tests.support.runs import OWN, QUIET, planned, random_edges, write_edges
 from tests.support.work_clock import Work
 
 
 def sizes_of(edges: np.ndarray, tmp_path: Path) -> SizeCounts:
-    counted = bq.count(
-        write_edges(tmp_path / "truth.parquet", edges), sizes=True, engine="cpu", workers=0, progress=False
-    )
+    counted = bq.count(write_edges(tmp_path / "truth.parquet", edges), sizes=True, engine="cpu", **OWN)
     assert counted.sizes is not None
     return counted.sizes
 
@@ -44,7 +40,7 @@ def never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Sampler, "_count", lambda self, walker, seconds: None)
 
 
-def test_a_small_search_is_counted(tmp_path: Path) -> None:
+def test_a_small_search_is_counted(tmp_path):
     edges = random_edges(60, 40, 0.3, 1)
     sizes, found = sizes_of(edges, tmp_path), estimate(planned(tmp_path, edges), budget_s=1000.0)
     assert (found.exact, found.share) == (True, 1.0)
@@ -56,7 +52,7 @@ def test_a_small_search_is_counted(tmp_path: Path) -> None:
         assert cell.seconds.low <= cell.seconds.value <= cell.seconds.high <= found.table[0].seconds.high * (1 + 1e-9)
 
 
-def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_come_near_the_truth(tmp_path, monkeypatch):
     edges = random_edges(200, 120, 0.2, 9)
     sizes = sizes_of(edges, tmp_path)
     never_counted(monkeypatch)
@@ -68,11 +64,11 @@ def test_samples_come_near_the_truth(tmp_path: Path, monkeypatch: pytest.MonkeyP
     near = [at_least(sizes, cell) / 3 <= cell.bicliques.value <= 3 * at_least(sizes, cell) for cell in found.table]
     assert sum(near) >= 0.9 * len(near)
     assert found.bicliques.low <= sizes.total <= found.bicliques.high
-    results = bq.resume(run.path, workers=0, progress=False, report=False)
+    results = bq.resume(run.path, **QUIET)
     assert 0.4 * results.manifest.bytes < found.bytes.value < 2.5 * results.manifest.bytes
 
 
-def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path, monkeypatch):
     """A few rows at a time would take much longer, and need other bytes, than many."""
     batches: list[int] = []
     write = PartWriter.__call__
@@ -87,13 +83,11 @@ def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path: Path, m
     assert batches[0] == 1, "what one row takes is not counted for each"
     assert sum(batches[1:]) == found.bicliques.value
     assert len(batches) < 10
-    results = bq.resume(run.path, workers=0, progress=False, report=False)
+    results = bq.resume(run.path, **QUIET)
     assert found.bytes.value == pytest.approx(results.manifest.bytes, rel=0.02)
 
 
-def test_the_time_of_the_search_is_no_part_of_the_time_of_writing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_of_the_search_is_no_part_of_the_time_of_writing(tmp_path, monkeypatch):
     run, now, mine = planned(tmp_path, random_edges(20, 10, 0.3, 9)), [0.0], CpuEngine.mine
 
     def slow(self: CpuEngine, *arguments: Any) -> Slice:
@@ -106,7 +100,7 @@ def test_the_time_of_the_search_is_no_part_of_the_time_of_writing(
     assert _Sampler(run, 1000.0, 0, lambda progress: None, threading.Event()).listing().seconds == 0
 
 
-def test_a_sample_of_a_large_search_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sample_of_a_large_search_ends(tmp_path, monkeypatch):
     run = planned(tmp_path, random_edges(500, 80, 0.4, 7), mode="fingerprint")
     Work(monkeypatch)
     found = estimate(run, budget_s=1.0)
@@ -116,7 +110,7 @@ def test_a_sample_of_a_large_search_ends(tmp_path: Path, monkeypatch: pytest.Mon
     assert found.bytes.value == 0
 
 
-def test_the_thresholds_of_a_run_are_the_least_of_its_table(tmp_path: Path) -> None:
+def test_the_thresholds_of_a_run_are_the_least_of_its_table(tmp_path):
     edges = random_edges(60, 40, 0.3, 1)
     sizes = sizes_of(edges, tmp_path)
     found = estimate(planned(tmp_path, edges, min_left=4, min_right=2, max_right=6), budget_s=100.0)
@@ -127,7 +121,7 @@ def test_the_thresholds_of_a_run_are_the_least_of_its_table(tmp_path: Path) -> N
     assert found.bicliques.value == first.bicliques.value == expected
 
 
-def test_thresholds_under_which_there_is_next_to_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thresholds_under_which_there_is_next_to_nothing(tmp_path, monkeypatch):
     """A planted biclique that no sample of all is likely to see: with larger thresholds it is counted."""
     edges = random_edges(300, 150, 0.08, 3)
     planted = np.array([(u, v) for u in range(60) for v in range(25)], np.int32)
@@ -168,9 +162,7 @@ class Slow:
 
 
 @pytest.mark.parametrize("rows", [None, 40])
-def test_the_time_is_that_of_the_engine_of_the_run(
-    rows: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_time_is_that_of_the_engine_of_the_run(rows, tmp_path, monkeypatch):
     """The counting engine takes no time by this clock, and the engine of the run half a second per biclique."""
     edges, clock = random_edges(40, 30, 0.3, 4), [0.0]
     run = planned(tmp_path, edges, engine="bitmatrix", mode="count")
@@ -180,7 +172,7 @@ def test_the_time_is_that_of_the_engine_of_the_run(
     assert found.seconds.value == pytest.approx(0.5 * sizes_of(edges, tmp_path).total)
 
 
-def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path, monkeypatch):
     """It compiles, or loads machine code, which would look like a node that takes half a minute."""
     used, now = [], [0.0]
     mine_at_once = CpuEngine.mine
@@ -212,7 +204,7 @@ class Known(CpuEngine):
         return found
 
 
-def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path, monkeypatch):
     edges, now = random_edges(60, 40, 0.3, 1), [0.0]
     run = planned(tmp_path, edges, mode="count")
     never_counted(monkeypatch)
@@ -238,7 +230,7 @@ def cells_of(table: Table) -> dict[tuple[int, int], Cell]:
     return {(cell.min_left, cell.min_right): cell for cell in table.cells()}
 
 
-def test_the_view_that_varies_least_is_taken_and_doubt_asks_for_more() -> None:
+def test_the_view_that_varies_least_is_taken_and_doubt_asks_for_more():
     table = Table(Grid((1, 5), (1, 5)))
     table.add(walked((0, 0), 100.0, 300.0))
     assert table.best((0, 1)).count((0, 1)) == 20.0
@@ -254,20 +246,19 @@ def test_the_view_that_varies_least_is_taken_and_doubt_asks_for_more() -> None:
     assert table.next(0.15) is None
 
 
-def test_equal_thresholds_are_halved_until_one_can_be_counted() -> None:
+def test_equal_thresholds_are_halved_until_one_can_be_counted():
     """The first view is of all, and the next ones halve what is between it and the smallest that is counted."""
     table, tried = Table(Grid((1, 2, 3, 5, 10, 20, 50, 100), (1, 2, 3, 5, 10, 20))), []
     nothing = Walk(np.zeros((8, 6)), 0.0, 1.0)
     table.add(View((0, 0), nothing, [], exact=False))
     for _ in range(3):
         at = table.next(0.15)
-        assert at is not None
         tried.append(at)
         table.add(View(at, nothing, [], exact=at[0] >= 5))
     assert tried == [(4, 4), (6, 5), (5, 5)]
 
 
-def test_what_nobody_has_seen_may_be_as_much_as_there_is_of_smaller_ones() -> None:
+def test_what_nobody_has_seen_may_be_as_much_as_there_is_of_smaller_ones():
     table = Table(Grid((1, 5), (1, 5)))
     table.add(walked((0, 0), 200.0, 210.0, 205.0, 207.0))
     cells = cells_of(table)
@@ -275,7 +266,7 @@ def test_what_nobody_has_seen_may_be_as_much_as_there_is_of_smaller_ones() -> No
     assert cells[5, 5].bicliques.high == min(cells[1, 5].bicliques.high, cells[5, 1].bicliques.high) > 20
 
 
-def test_what_was_counted_is_a_bound_where_no_walk_has_ended() -> None:
+def test_what_was_counted_is_a_bound_where_no_walk_has_ended():
     table = Table(Grid((1, 5), (1, 5)))
     counted = Walk(np.array([[30.0, 4.0], [5.0, 2.0]]), 1.0, 2.5)
     table.add(View((0, 0), counted, [], exact=False))
@@ -293,7 +284,7 @@ def test_what_was_counted_is_a_bound_where_no_walk_has_ended() -> None:
     assert cells_of(table)[1, 1].seconds.low == 9.5
 
 
-def test_a_time_is_in_no_less_doubt_than_what_is_counted() -> None:
+def test_a_time_is_in_no_less_doubt_than_what_is_counted():
     counts = [Walk(np.array([[n]]), 1.0, seconds) for n, seconds in ((1.0, 10.0), (1e6, 10.1), (3.0, 10.2))]
     view = View((0, 0), Walk(np.zeros((1, 1)), 0.0, 3.0), counts, exact=False)
     table = Table(Grid((1,), (1,)))
@@ -303,7 +294,7 @@ def test_a_time_is_in_no_less_doubt_than_what_is_counted() -> None:
     assert only.seconds == Guess(pytest.approx(13.1), 3.0, None)
 
 
-def test_larger_thresholds_never_have_more_than_smaller_ones() -> None:
+def test_larger_thresholds_never_have_more_than_smaller_ones():
     table = Table(Grid((1, 5), (1, 5)))
     table.add(walked((0, 0), 100.0, 104.0, 102.0, 101.0))
     table.add(walked((0, 1), 3000.0, 3004.0, 3001.0, 3002.0))  # there are 300 for (0, 1) it says, and more than for all
@@ -319,7 +310,7 @@ def test_larger_thresholds_never_have_more_than_smaller_ones() -> None:
         assert one.bicliques.high is None or one.bicliques.value <= one.bicliques.high
 
 
-def test_times_lie_between_those_of_larger_and_of_smaller_thresholds() -> None:
+def test_times_lie_between_those_of_larger_and_of_smaller_thresholds():
     table = Table(Grid((1, 2, 3), (1,)))
     counts = np.array([[100.0], [50.0], [10.0]])
     table.add(View((0, 0), Walk(counts, 1.0, 64.0), [], exact=True))
@@ -332,7 +323,7 @@ def test_times_lie_between_those_of_larger_and_of_smaller_thresholds() -> None:
 @pytest.mark.parametrize(
     ("seconds", "count", "last"), [(1.0, 100.0, 50), (1e4, 100.0, 200), (1e9, 100.0, 500), (1.0, 1e6, 200)]
 )
-def test_a_table_goes_on_until_something_is_short_and_few(seconds: float, count: float, last: int) -> None:
+def test_a_table_goes_on_until_something_is_short_and_few(seconds, count, last):
     """Each threshold that is twice as large leaves a hundredth of the bicliques and of the time."""
     thresholds = (1, 10, 50, 100, 200, 500)
     table, shares = Table(Grid(thresholds, (1,))), np.array([1.0, 1.0, 1.0, 1e-2, 1e-4, 1e-6])
@@ -345,7 +336,7 @@ def cell(left: int, right: int, count: float, seconds: float) -> Cell:
     return Cell(left, right, guess(count, 0.1), guess(seconds, 0.1), exact=False)
 
 
-def test_thresholds_that_leave_about_500_groups_are_proposed() -> None:
+def test_thresholds_that_leave_about_500_groups_are_proposed():
     first, many = cell(1, 1, 1e9, 5000.0), cell(2, 2, 4e4, 20.0)
     near, nearer, unequal, few = (
         cell(5, 5, 700.0, 9.0),
@@ -367,7 +358,7 @@ def test_thresholds_that_leave_about_500_groups_are_proposed() -> None:
     assert proposed([first, replace(unknown, min_left=2), few]) == few
 
 
-def test_a_guess_has_a_range_of_factors() -> None:
+def test_a_guess_has_a_range_of_factors():
     assert guess(10.0, 0.0) == Guess(10.0, 10.0, 10.0)
     wide = guess(10.0, math.log(2) / 2)
     assert (wide.low, wide.high) == (pytest.approx(5.0), pytest.approx(20.0))
@@ -376,7 +367,7 @@ def test_a_guess_has_a_range_of_factors() -> None:
     assert guess(10.0, 3.0, least=8.0) == Guess(10.0, 8.0, None), "a range of a factor of 400 says nothing"
 
 
-def test_json_has_the_table(tmp_path: Path) -> None:
+def test_json_has_the_table(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(60, 40, 0.3, 1))
     dry = bq.dry_run(source, sample_time=1, progress=False)
     assert isinstance(dry.estimate, Estimate)

@@ -80,7 +80,7 @@ def judge(case: Case, folder: Path) -> tuple[str, str]:
     try:
         edges = read(case.put(folder), case.options, folder)
     except InputError as error:
-        return REFUSED, str(error)
+        return REFUSED, error.written
     return (RIGHT if case.is_right(edges) else WRONG), f"read {sorted(edges)}, meant {sorted(case.edges or ())}"
 
 

@@ -102,7 +102,7 @@ def test_a_smallest_weight_is_that_of_a_cell(tmp_path: Path) -> None:
         ("plant,bee\nsage,1\nsage,0\n", "line 3: the row is called 'sage', as line 2 is; rename one"),
         ("plant,bee,fly\nsage,1\n", "line 2: 1 cell where there are 2 columns of them"),
         ("plant,bee\nsage,maybe\n", "line 2: the cell 'maybe' is neither a number nor a mark"),
-        ("7,0,1\n8,1,0\n", "line 1: the first row may name the columns.*--header or --no-header"),
+        ("7,0,1\n8,1,0\n", "line 1: the first row may name the columns.*header=True or header=False"),
         ("plant\nsage\n", "1 column where 2 are needed"),
     ],
 )

@@ -16,15 +16,14 @@ from bicliques.pipeline.ingest.readers import blocks
 from bicliques.pipeline.ingest.readers.base import shorten
 from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.ingest.table import normalise, numbering
-from bicliques.pipeline.ingest.table.normalise import Labels
 from bicliques.pipeline.run.names import EDGES_FILE
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import IngestOptions
 from tests.support.inputs import untouched_run, write
 
 BANNER = "%%MatrixMarket matrix coordinate real general\n3 3 2\n"
-SKIP = "leave such lines out with --skip-bad-lines"
-TEXT = "take the labels as text with --label-type string"
+SKIP = "leave such lines out with skip_bad_lines=True"
+TEXT = "take the labels as text with label_type='string'"
 
 #: What is wrong -> (file, content, options, line or None, words of the reason, words of the remedy).
 BAD_FILES = {
@@ -32,7 +31,7 @@ BAD_FILES = {
     "empty file": ("x.csv", "", {}, None, "is empty", "name a file that holds edges"),
     "empty gzip": ("x.csv.gz", gzip.compress(b""), {}, None, "is empty", "name a file"),
     "blank lines only": ("x.csv", "\n \n", {}, None, "blank lines only", "name a file"),
-    "header only": ("x.csv", "left,right\n", {}, None, "no edges", "check the input and its --format"),
+    "header only": ("x.csv", "left,right\n", {}, None, "no edges", "check the input and its format"),
     "comments only": ("out.x", "% bip unweighted\n", {}, None, "no edges", "check the input"),
     "zeros only": ("x.mtx", BANNER + "1 1 0\n2 2 0\n", {}, None, "no edges", "check the input"),
     "no items": ("x.dat", "\n\n", {}, None, "no edges", "check the input"),
@@ -45,9 +44,9 @@ BAD_FILES = {
         "ch",
     ),
     # columns
-    "one column": ("x.csv", "user\n1\n2\n", {}, 1, r"1 column where 2 are needed \('user'\)", "--delimiter"),
+    "one column": ("x.csv", "user\n1\n2\n", {}, 1, r"1 column where 2 are needed \('user'\)", "delimiter"),
     "one column KONECT": ("out.x", "% bip\n1 2\n3\n", {}, 3, r"1 column where the first edge has 2 \('3'\)", SKIP),
-    "one column SNAP": ("x.el", "# c\n12\n", {}, 2, "1 column where 2 to 4", "--skip-lines 2 if it is no edge"),
+    "one column SNAP": ("x.el", "# c\n12\n", {}, 2, "1 column where 2 to 4", "skip_lines=2 if it is no edge"),
     "one column matrix": ("x.mtx", BANNER + "1 1 1\n2\n", {}, 4, "1 column where line 1 promises 3", "mend the line"),
     "one column Parquet": (
         "x.parquet",
@@ -58,12 +57,19 @@ BAD_FILES = {
         "give a table",
     ),
     "too few columns": ("x.csv", "a,b,c\n1,2,3\n4,5\n", {}, 3, "2 columns where the first line has 3", SKIP),
-    "too many columns": ("out.x", "1 2 3 4 5\n", {}, 1, "5 columns where 2 to 4", "--skip-lines 1 if it is no edge"),
-    "commas in KONECT": ("out.x", "1,2\n", {}, 1, "1 column where", "say --format csv"),
+    "too many columns": ("out.x", "1 2 3 4 5\n", {}, 1, "5 columns where 2 to 4", "skip_lines=1 if it is no edge"),
+    "commas in KONECT": ("out.x", "1,2\n", {}, 1, "1 column where", "say format='csv'"),
     "missing column": ("x.csv", "a,b\n1,2\n", {"left": "a", "right": "c"}, 1, "no column 'c'.*'a', 'b'", "name one"),
     "missing position": ("x.csv", "1,2\n", {"left": 0, "right": 2}, 1, "no column 2", "from 0 to 1"),
     "name without header": ("x.csv", "1,2\n", {"left": "a", "right": "b", "header": False}, None, "'a'", "position"),
-    "text header or edge": ("x.csv", "a,b\nc,d\n", {}, 1, "may be column names or an edge", "--header or --no-header"),
+    "text header or edge": (
+        "x.csv",
+        "a,b\nc,d\n",
+        {},
+        1,
+        "may be column names or an edge",
+        "header=True or header=False",
+    ),
     # weights
     "text weight": ("out.x", "1 2 0.5\n2 3 heavy\n", {}, 2, "the weight 'heavy' is not a number", "remove the column"),
     "no weight": ("out.x", "1 2 0.5\n2 3 NA\n", {}, 2, "the weight 'NA' is not a number", SKIP),
@@ -184,7 +190,7 @@ BAD_FILES = {
     "one mode": ("out.x", "% sym unweighted\n1 2\n", {}, 1, "'sym', a network whose columns share one", "write bip"),
     "entry count": ("x.mtx", BANNER + "1 1 1\n", {}, 2, "says 2 entries, but the file has 1", "correct the number"),
     "more entries": ("x.mtx", BANNER + "1 1 1\n2 2 1\n3 3 1\n", {}, 2, "says 2 entries, but the file has 3", "corr"),
-    "no banner": ("x.mtx", "3 3 1\n1 1\n", {}, 1, "'3 3 1' is not a Matrix Market header", "name another --format"),
+    "no banner": ("x.mtx", "3 3 1\n1 1\n", {}, 1, "'3 3 1' is not a Matrix Market header", "name another format"),
     "dense matrix": (
         "x.mtx",
         BANNER.replace("coordinate", "array"),
@@ -249,7 +255,7 @@ BAD_FILES = {
         {},
         None,
         "neither the name nor the first line",
-        "say --format, one of konect, snap",
+        "say format, one of konect, snap",
     ),
     "unknown format": ("x.txt", "1 2\n", {"format": "gml"}, None, "no format 'gml'", "choose one of konect, snap"),
     "option not used": (
@@ -257,10 +263,10 @@ BAD_FILES = {
         "1 2\n",
         {"delimiter": ","},
         None,
-        "--delimiter separates columns, which",
+        "delimiter separates columns, which",
         "leave the op",
     ),
-    "one side": ("x.csv", "a,b\n1,2\n", {"left": "b"}, None, "only one of --left and --right", "name both"),
+    "one side": ("x.csv", "a,b\n1,2\n", {"left": "b"}, None, "only one of left and right", "name both"),
 }
 
 #: Messages about an option alone need not name the file.
@@ -292,7 +298,7 @@ def test_bad_files(case, tmp_path, folder):
 def test_a_line_without_end_is_refused(tmp_path, folder, monkeypatch):
     monkeypatch.setattr(blocks, "LINE_BYTES", 1 << 20)
     path = write(tmp_path / "x.el", b"1 2\n" + b"1" * (3 << 20))
-    with pytest.raises(InputError, match=r"x\.el, line 2: the line is longer than 1 MiB; .* --format"):
+    with pytest.raises(InputError, match=r"x\.el, line 2: the line is longer than 1 MiB; .* format"):
         ingest(path, IngestOptions(), folder)
 
 
@@ -367,16 +373,3 @@ def test_a_line_is_quoted_with_its_bytes() -> None:
         r"'\\\xff'",
     ]
     assert shorten(b"\xff" * 90) == "'" + 57 * r"\xff" + "...'"
-
-
-def test_a_failure_while_labels_are_written_is_one_of_the_step(tmp_path, monkeypatch):
-    """They are written by other threads."""
-
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Labels, "write", fail)
-    (tmp_path / "run").mkdir()
-    with pytest.raises(ResourceError, match="No space left on device"):
-        ingest(write(tmp_path / "x.csv", "1,2\n"), IngestOptions(), tmp_path / "run")
-    assert not (tmp_path / "run" / EDGES_FILE).exists()

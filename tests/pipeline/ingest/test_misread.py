@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,8 @@ import pytest
 import scipy.io
 
 import bicliques as bq
-from bicliques.pipeline.api.counting import count as count_in_room
 from bicliques.pipeline.cli.main import main
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, Voice, speaking
 from tests.pipeline.ingest.advice import Advice, advised
 from tests.pipeline.ingest.dialect_graphs import number_of_bicliques
 
@@ -103,12 +102,13 @@ def frames() -> list[Any]:
     ]
 
 
-def counted(source: Any, options: dict[str, Any], count: Callable[..., bq.Count] = bq.count) -> int | str:
-    """The count, or the sentence of a refusal. That of a `count` in the room has the words of the command line."""
+def counted(source: Any, options: dict[str, Any], voice: Voice = "python") -> int | str:
+    """The count, or the sentence of a refusal."""
     try:
-        return count(source, engine="cpu", progress=False, **options).count
+        return bq.count(source, engine="cpu", progress=False, **options).count
     except InputError as error:
-        return str(error)
+        with speaking(voice):
+            return str(error)
 
 
 def followed(advice: Advice, source: Any, options: dict[str, Any], folder: Path) -> int | str:
@@ -140,14 +140,14 @@ def assert_right(
     folder: Path,
     leads: bool = True,
     other: int | None = None,
-    count: Callable[..., bq.Count] = bq.count,
+    voice: Voice = "python",
 ) -> None:
     """The right count; or a refusal of which no advice gives another count, and some advice the right one.
 
     The advice may be a choice that the user has to make, "--header or --no-header", or with an "if" each.
     `other` is the count of a second reading, which the refusal may offer, too.
     """
-    found = counted(source, options, count)
+    found = counted(source, options, voice)
     if isinstance(found, int):
         assert found == right
         return
@@ -167,13 +167,14 @@ def ids(cases: Iterable[tuple[str, str, dict[str, Any], int]]) -> list[str]:
     return [f"{name} {' '.join(f'{key}={value}' for key, value in said.items())}".strip() for name, _, said, _ in cases]
 
 
-@pytest.mark.parametrize("count", [count_in_room, bq.count], ids=["command", "python"])
+@pytest.mark.values
+@pytest.mark.parametrize("voice", ["shell", "python"])
 @pytest.mark.parametrize(("name", "text", "options", "right"), FILES, ids=ids(FILES))
-def test_file_is_read_as_meant_or_its_advice_leads_there(name, text, options, right, count, tmp_path):
+def test_file_is_read_as_meant_or_its_advice_leads_there(name, text, options, right, voice, tmp_path):
     (tmp_path / name).write_text(text)
     # two numbers between commas may also be an edge
     other = number_of_bicliques([("1", "2"), ("2", "3")]) if name == "shop.dat" else None
-    assert_right(tmp_path / name, options, right, tmp_path, other=other, count=count)
+    assert_right(tmp_path / name, options, right, tmp_path, other=other, voice=voice)
 
 
 @pytest.mark.parametrize(("frame", "options", "right"), frames())
@@ -188,7 +189,7 @@ def test_edge_without_a_header_is_not_dropped_as_a_comment(tmp_path):
 
 def test_neighbours_are_not_read_as_weights(tmp_path):
     (tmp_path / "lists.edgelist").write_text(LISTS)
-    assert_right(tmp_path / "lists.edgelist", {}, 3, tmp_path, leads=False, count=count_in_room)
+    assert_right(tmp_path / "lists.edgelist", {}, 3, tmp_path, leads=False, voice="shell")
 
 
 def test_index_in_parquet_is_the_left_side(tmp_path):
@@ -215,7 +216,7 @@ def test_zip_is_named_and_its_advice_leads_on(options, tmp_path):
     path = tmp_path / "edges.csv.zip"
     path.write_bytes(packed.getvalue())
     assert "zip" in str(counted(path, options)).lower().replace(path.name, "")
-    assert_right(path, options, 1, tmp_path, count=count_in_room)
+    assert_right(path, options, 1, tmp_path, voice="shell")
 
 
 def test_nan_in_matrix_market_is_what_it_is_in_scipy(tmp_path):
@@ -295,9 +296,7 @@ def test_tilde_of_a_source_is_home_or_is_refused_as_one(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("suffix", ["csv", "el"])
 @pytest.mark.parametrize(("first", "edges"), [("ann 7", 3), ("ann 9", None)])
-def test_a_word_next_to_a_number_is_no_header_without_a_question(
-    tmp_path: Path, suffix: str, first: str, edges: int | None
-) -> None:
+def test_a_word_next_to_a_number_is_no_header_without_a_question(tmp_path, suffix, first, edges):
     """Ids that are numbers in all lines but one. A number that comes again below is a label."""
     between = "," if suffix == "csv" else " "
     source = tmp_path / f"g.{suffix}"
@@ -328,9 +327,7 @@ def test_a_basket_of_one_item_is_no_header(tmp_path: Path, text: str) -> None:
         ("g.el", f"20 30 12\n{''.join(f'{k} {k % 5} 1' + chr(10) for k in range(12))}", "may be the numbers of vertic"),
     ],
 )
-def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(
-    tmp_path: Path, name: str, text: str, words: str
-) -> None:
+def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=words):
         bq.count(tmp_path / name, workers=0, progress=False)
@@ -359,11 +356,6 @@ def test_what_a_file_was_read_as_is_its_format(tmp_path: Path, name: str, format
 def test_a_missing_item_makes_no_cross_table_of_a_list(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("user,item,city\nann,tea,Oslo\nbob,,Rome\ncyd,jam,Oslo\n")
     assert bq.look(tmp_path / "g.csv", skip_bad_lines=True).n_edges == 2
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda edges: pd.DataFrame(edges).astype(str)])
-def test_few_edges_between_0_and_1_are_edges(make: Callable[[Any], Any]) -> None:
-    assert bq.count(make([(0, 0), (0, 1), (1, 0)]), workers=0, progress=False).count == 2
 
 
 def test_a_third_column_with_words_of_its_own_makes_no_basket() -> None:

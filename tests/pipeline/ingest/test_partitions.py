@@ -97,7 +97,7 @@ def test_on_the_command_line_and_in_the_records(lake: Path, tmp_path: Path, caps
     ("where", "said"),
     [
         ("day=3", r"no file of .*lake \(9 files\) fits day=3; the values of day are 1, 10, 2$"),
-        ("year=3", r"lies in no folder year=\.\.\. \(its partitions are day, land\), so --where cannot tell"),
+        ("year=3", r"lies in no folder year=\.\.\. \(its partitions are day, land\), so where cannot tell"),
         ("day", "'day' is no condition; write KEY=VALUE"),
         ("=3", "'=3' is no condition"),
         (3, "where takes conditions such as 'day=2026-11-23', not 3"),
@@ -109,13 +109,11 @@ def test_conditions_that_choose_nothing_are_refused(lake: Path, tmp_path: Path, 
 
 
 def test_sources_without_folders(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"x\.el lies in no folder day=\.\.\., so --where cannot tell"):
+    with pytest.raises(InputError, match=r"x\.el lies in no folder day=\.\.\., so where cannot tell"):
         read_edges(write(tmp_path / "x.el", "1 2\n"), tmp_path / "out", where="day=1")
     with pytest.raises(InputError, match="standard input lies in no folder"):
         read_edges("-", tmp_path / "out", where="day=1")
-    with pytest.raises(
-        InputError, match=r"--where chooses files by their folders, which format builtins\.list does not"
-    ):
+    with pytest.raises(InputError, match=r"where chooses files by their folders, which format builtins\.list does not"):
         read_edges([(1, 2)], tmp_path / "out", where="day=1")
     assert IngestOptions(where="day=1").where == ("day=1",)
     with pytest.raises(InputError, match="'day' is no condition"):  # before anything is read

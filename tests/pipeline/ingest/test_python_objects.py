@@ -225,7 +225,7 @@ def test_an_igraph_graph(tmp_path: Path) -> None:
         ([(1, 2), (1, -2)], "pair 2: the right label '-2' is a negative integer"),
         (
             [(1, 2), (1, 2**63)],
-            r"the right side has '9223372036854775808' at pair 2, .* from 0 to .* --label-type string",
+            r"the right side has '9223372036854775808' at pair 2, .* from 0 to .* label_type='string'",
         ),
         (pd.DataFrame({"u": [2**70], "i": [1]}), r"the left column has '1180591620717411303424' at row 1, but integer"),
         ([("a", 1), (np.nan, 2)], "the left side has nan at pair 2, which is no label; fill it in, or leave it out"),
@@ -292,7 +292,7 @@ def test_integers_of_any_size_can_be_taken_as_text(kind: str, tmp_path: Path) ->
     }[kind]
     found, _ = read_edges(source, tmp_path, label_type="string")
     assert found == [("-5", "y"), ("7", "x"), ("9223372036854775808", "x")]
-    with pytest.raises(InputError, match=r"'9223372036854775808' at .*--label-type string|mixes integers and strings"):
+    with pytest.raises(InputError, match=r"'9223372036854775808' at .*label_type='string'|mixes integers and strings"):
         read_edges(source, tmp_path)
     with pytest.raises(InputError, match="mixes integers and strings"):
         read_edges([(7, 1), ("7", 2)], tmp_path, label_type="string")

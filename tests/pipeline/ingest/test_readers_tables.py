@@ -62,7 +62,7 @@ def test_columns_by_name_and_position(store):
         ({"left": "user", "right": "item"}, "no column 'item'; the columns are 'w', 'user', 'a.b', 'user.x'"),
         ({"left": "user", "right": 9}, "no column 9; positions go from 0 to 3"),
         ({"left": "user", "right": 1}, "'user' and 1 are the same column"),
-        ({"left": "user"}, "only one of --left and --right is given"),
+        ({"left": "user"}, "only one of left and right is given"),
         ({}, "the left column is double, but labels are integers or strings; cast it"),
         ({"header": True}, "leave the option out"),
     ],
@@ -158,7 +158,7 @@ def test_label_types_of_typed_columns(store):
         ([(1, 2), 3, 4], r"the left column has a tuple at row 1 .*labels are integers or strings; convert"),
         ([True, 2, 3], "the left column has a bool at row 1"),
         ([decimal.Decimal(1), 2, 3], r"the left column is decimal128\(1, 0\), but labels are"),
-        ([2**70, 2, 3], "the left column has '1180591620717411303424' at row 1, .* --label-type string"),
+        ([2**70, 2, 3], "the left column has '1180591620717411303424' at row 1, .* label_type='string'"),
         ([1.5, 2.0, 3.0], "the left column is double, but labels are integers or strings; cast it"),
     ],
 )
@@ -211,9 +211,9 @@ def test_a_sparse_vector_is_refused():
 
 
 def test_options_that_do_not_apply_to_a_matrix():
-    with pytest.raises(InputError, match="--label-type string takes labels as text, which"):
+    with pytest.raises(InputError, match="label_type='string' takes labels as text, which"):
         edges_in(scipy.sparse.eye_array(3), label_type="string")
-    with pytest.raises(InputError, match="--format is for files"):
+    with pytest.raises(InputError, match="format is for files"):
         edges_in(scipy.sparse.eye_array(3), format="matrix-market")
 
 

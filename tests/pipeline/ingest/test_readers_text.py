@@ -109,7 +109,7 @@ def test_a_bad_line_that_is_long(edges_in):
 @pytest.mark.parametrize("text", ["007", "+7", "0x7", "7.0", "1e3", "7_0", "\u0667"])
 def test_only_plain_decimals_are_integers(edges_in, text):
     assert edges_in("x.csv", f"a,b\n{text},1\n") == [(text, 1)]
-    with pytest.raises(InputError, match=r"x\.el, line 2: the left label .* --label-type string"):
+    with pytest.raises(InputError, match=r"x\.el, line 2: the left label .* label_type='string'"):
         edges_in("x.el", f"1 1\n{text} 2\n")
     assert edges_in("x.el", f"1 1\n{text} 2\n", label_type="string") == [("1", "1"), (text, "2")]
 
@@ -189,7 +189,7 @@ def test_headers_and_columns(edges_in, content, options, edges):
 
 
 def test_an_unclear_header_must_be_given_by_an_option(edges_in):
-    with pytest.raises(InputError, match=r"x\.csv, line 1: 'ann,tea' may be column names or an edge.*--no-header"):
+    with pytest.raises(InputError, match=r"x\.csv, line 1: 'ann,tea' may be column names or an edge.*header=False"):
         edges_in("x.csv", "ann,tea\nbob,milk\n")
 
 

@@ -81,9 +81,7 @@ ROWS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), WEIGHTS), min_si
 
 @settings(max_examples=examples(12), deadline=None)
 @given(ROWS, st.sampled_from([0, 1.0, 2, 2.5]), st.sampled_from([1, 1 << 20]))
-def test_an_edge_needs_a_row_of_the_smallest_weight(
-    tmp_path_factory: pytest.TempPathFactory, rows: Rows, least: float, most: int
-) -> None:
+def test_an_edge_needs_a_row_of_the_smallest_weight(tmp_path_factory, rows, least, most):
     place = tmp_path_factory.mktemp("weights")
     rows = [*rows, (1, 1, 1e9)]  # so that there is an edge
     wanted = sorted({(u, v) for u, v, w in rows if w >= least})
@@ -128,7 +126,7 @@ def test_three_columns_of_integers_are_edges_with_weights(tmp_path: Path) -> Non
     assert read_edges(rows, tmp_path, min_weight=2, label_type="string")[0] == [("5", "7"), ("6", "8")]
     with pytest.raises(InputError, match=r"has 3 columns and not only 0 and 1; give two columns of labels"):
         read_edges(rows, tmp_path)
-    with pytest.raises(InputError, match=r"give pairs of a left and a right one, and a weight only with --min-weight$"):
+    with pytest.raises(InputError, match=r"give pairs of a left and a right one, and a weight only with min_weight$"):
         read_edges(rows.tolist(), tmp_path)
 
 
@@ -163,10 +161,10 @@ def test_a_bad_item_is_named_by_its_row_where_light_rows_are_left_out(tmp_path: 
 @pytest.mark.parametrize(
     ("source", "options", "said"),
     [
-        ("1 2\n", {}, r"x\.el, line 1: no weight \('1 2'\); add a third column, or leave --min-weight out"),
+        ("1 2\n", {}, r"x\.el, line 1: no weight \('1 2'\); add a third column, or leave min_weight out"),
         ("1 2 x\n", {}, r"line 1: the weight 'x' is not a number"),
         ("1 2 1\n", {}, r"no edges in .* \(1 edge has a weight below the smallest one\)"),
-        (pa.table({"u": [1], "v": [2]}), {}, "0 columns are called weight; name the one for --min-weight in --weight"),
+        (pa.table({"u": [1], "v": [2]}), {}, "0 columns are called weight; name the one for min_weight in weight"),
         (pa.table({"u": [1], "v": [2], "weight": [3], "Weight": [1]}), {}, "2 columns are called weight; name the one"),
         (pa.table({"u": [1], "v": [2]}), {"weight": "w"}, "no column 'w'; the columns are 'u', 'v'"),
         (pa.table({"u": [1], "v": [2]}), {"weight": 1}, "the column of weights is one of the labels, too"),
@@ -181,17 +179,17 @@ def test_a_bad_item_is_named_by_its_row_where_light_rows_are_left_out(tmp_path: 
             {},
             r"0 columns are called weight; .* \(a matrix of weights is given from Python as booleans: matrix >= 2\)",
         ),
-        (pl.DataFrame({"tea": [True], "milk": [False]}), {}, "--min-weight compares weights, which format polars"),
-        ({"ann": {"tea"}}, {}, "--min-weight compares weights, which format builtins.dict does not have; leave the"),
-        ([(1, 2)], {}, r"'\(1, 2\)' at pair 1 is no edge; give \(left, right, weight\), or leave --min-weight out$"),
+        (pl.DataFrame({"tea": [True], "milk": [False]}), {}, "min_weight compares weights, which format polars"),
+        ({"ann": {"tea"}}, {}, "min_weight compares weights, which format builtins.dict does not have; leave the"),
+        ([(1, 2)], {}, r"'\(1, 2\)' at pair 1 is no edge; give \(left, right, weight\), or leave min_weight out$"),
         ([(1, 2, 3), (1, 2, "4")], {}, "the weight at pair 2 is \"'4'\", which is no number; convert it to one"),
         ([(1, 2, True)], {}, "the weight at pair 1 is 'True', which is no number"),
         ([(1, 2, 3), (1, 3, None)], {}, "pair 2: the weight is null; fill it in, or leave"),
         (np.array([["a", "b", "3"]]), {}, "the weight at row 1 is \"'3'\", which is no number"),
         (np.array([[1, 2, 2.5]]), {}, r"holds floating-point numbers, .* give a list of \(left, right, weight\), or a"),
-        (np.array([[1, 2]]), {}, "has 2 columns of int64, but --min-weight needs three: left, right and weight; a ma"),
+        (np.array([[1, 2]]), {}, "has 2 columns of int64, but min_weight needs three: left, right and weight; a ma"),
         (np.array([[0, 3, 1, 2]]), {}, r"has 4 columns of int64, .* from Python as booleans: matrix >= 2$"),
-        (np.ones((2, 3), bool), {}, "has 3 columns of bool, but --min-weight needs three"),
+        (np.ones((2, 3), bool), {}, "has 3 columns of bool, but min_weight needs three"),
         (np.ones((2, 3), int), {}, "may be columns of labels or a table of 0 and 1; convert labels"),
     ],
 )
@@ -210,9 +208,7 @@ def test_the_place_of_a_weight_is_told_in_later_batches(tmp_path: Path, monkeypa
 
 
 def test_options_that_do_not_fit_each_other() -> None:
-    with pytest.raises(
-        InputError, match="'w' is to hold weights, but there is no smallest one; give --min-weight, too"
-    ):
+    with pytest.raises(InputError, match="'w' is to hold weights, but there is no smallest one; give min_weight, too"):
         IngestOptions(weight="w")
     with pytest.raises(InputError, match="the smallest weight must be a number, not nan"):
         IngestOptions(min_weight=float("nan"))

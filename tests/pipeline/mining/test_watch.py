@@ -72,15 +72,13 @@ def test_errors_are_lines_of_the_log_too(source: Path, tmp_path: Path) -> None:
 
 def test_log_records_have_the_facts_of_slices(source: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "bicliques"):
-        results = bq.mine(source, tmp_path / "out", workers=0, progress=False)
+        results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     facts = [record.facts for record in caplog.records if getattr(record, "event", "") == "slice"]  # type: ignore[attr-defined]
     assert sum(fact["rows"] for fact in facts) == len(results)
 
 
 @pytest.mark.parametrize("has_bokeh", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
-def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bokeh: bool
-) -> None:
+def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(tmp_path, monkeypatch, has_bokeh):
     """Dask draws it with Bokeh, and its pages about health do without."""
     monkeypatch.setattr(dask_pool, "find_spec", lambda name: name == "bokeh" if has_bokeh else None)
     source = write_edges(tmp_path / "large.parquet", LARGE)
@@ -98,9 +96,7 @@ def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
 
 
 @pytest.mark.exhaustive
-def test_a_stuck_worker_is_named_and_then_a_dead_one(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_worker_is_named_and_then_a_dead_one(tmp_path, caplog, monkeypatch):
     """A worker is stopped, so it answers nothing. It is killed as soon as the log names it, and the run goes on."""
     monkeypatch.setattr(watch, "GRACE_S", 0.5)
     source, out = write_edges(tmp_path / "large.parquet", LARGE), tmp_path / "out"
@@ -132,9 +128,7 @@ class Silent(FakePool):
         return "far:7"
 
 
-def test_a_stuck_worker_is_named_again_after_twice_the_time(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_worker_is_named_again_after_twice_the_time(caplog, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("bicliques.pipeline.mining.watch.time.monotonic", lambda: now[0])
     seen = Watch(Silent(), lambda progress: None)

@@ -1,7 +1,5 @@
 """The GPU's writer with a backend on the CPU: chunks, parts, one chunk per thread, errors, no half-written files."""
 
-from __future__ import annotations
-
 import threading
 import time
 from pathlib import Path
@@ -19,7 +17,7 @@ from tests.support.batches import LABELS, some
 from tests.support.host_backend import Host, HostFile
 
 
-def test_all_rows_that_go_into_the_writer_are_in_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_that_go_into_the_writer_are_in_its_parts(tmp_path, monkeypatch):
     monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 50)
     monkeypatch.setattr(device_writer, "PART_BYTES", 3000)
     host = Host()
@@ -38,21 +36,21 @@ def test_all_rows_that_go_into_the_writer_are_in_its_parts(tmp_path: Path, monke
     assert all(len(piece) == 1 or len(piece.left) + len(piece.right) <= 50 for piece in host.written)
 
 
-def test_one_biclique_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_biclique_larger_than_a_chunk(tmp_path, monkeypatch):
     monkeypatch.setattr(device_writer, "CHUNK_MEMBERS", 3)
     out = DeviceWriter(tmp_path, 0, Host())
     out(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
     assert sum(part.rows for part in out.close()) == 2
 
 
-def test_no_rows_make_no_part(tmp_path: Path) -> None:
+def test_no_rows_make_no_part(tmp_path):
     out = DeviceWriter(tmp_path, 0, Host())
     out(some(0))
     assert out.close() == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_engine_waits_only_when_a_batch_finds_no_free_thread(tmp_path: Path) -> None:
+def test_the_engine_waits_only_when_a_batch_finds_no_free_thread(tmp_path):
     host = Host(threads=2)
     host.go.clear()
     out = DeviceWriter(tmp_path, 0, host)
@@ -74,7 +72,7 @@ def test_the_engine_waits_only_when_a_batch_finds_no_free_thread(tmp_path: Path)
     assert host.most <= 2
 
 
-def test_a_file_is_open_before_it_is_needed(tmp_path: Path) -> None:
+def test_a_file_is_open_before_it_is_needed(tmp_path):
     host = Host()
     host.go.clear()
     out = DeviceWriter(tmp_path, 0, host)
@@ -89,7 +87,7 @@ def test_a_file_is_open_before_it_is_needed(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_an_unneeded_next_file_may_fail_to_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unneeded_next_file_may_fail_to_open(tmp_path, monkeypatch):
     host, begin = Host(), HostFile.__init__
 
     def fail(self: HostFile, host: Host, path: Path) -> None:
@@ -106,9 +104,7 @@ def test_an_unneeded_next_file_may_fail_to_open(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("error", [OSError(5, "cuDF cannot write: no space"), DeviceMemoryError("no memory")])
-def test_an_error_is_raised_and_no_file_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_an_error_is_raised_and_no_file_stays(tmp_path, monkeypatch, error):
     monkeypatch.setattr(device_writer, "PART_BYTES", 1)
     out = DeviceWriter(tmp_path, 0, Host())
     out(some(5))

@@ -1,7 +1,5 @@
 """A biclique keeps its id, whatever else is in the graph and whoever finds it."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.schemas.errors import BicliqueError
-from tests.support.runs import random_edges, rewrite_record
+from tests.support.runs import OWN, QUIET, random_edges, rewrite_record
 
 SOME = random_edges(18, 14, 0.4, 5)
 Members = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -33,7 +31,7 @@ def table_of(edges: np.ndarray, kind: str) -> pa.Table:
 
 def ids_of(source: Any, folder: Path, **options: Any) -> dict[Members, int]:
     """The id of every row, by its members."""
-    results = bq.mine(source, folder, workers=0, report=False, progress=False, **options)
+    results = bq.mine(source, folder, **QUIET, **options)
     rows = results.to_arrow().to_pylist()
     found = {(tuple(row["left"]), tuple(row["right"])): row["id"] for row in rows}
     assert len(found) == len(rows) == len(set(found.values()))
@@ -41,7 +39,7 @@ def ids_of(source: Any, folder: Path, **options: Any) -> dict[Members, int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_ids_do_not_depend_on_how_a_run_found_them(tmp_path: Path, kind: str) -> None:
+def test_ids_do_not_depend_on_how_a_run_found_them(tmp_path, kind):
     usual = ids_of(table_of(SOME, kind), tmp_path / "usual")
     assert all(list(side) == sorted(side) for row in usual for side in row), "members are sorted by label"
     mixed = np.random.default_rng(1).permutation(SOME)
@@ -56,7 +54,7 @@ def test_ids_do_not_depend_on_how_a_run_found_them(tmp_path: Path, kind: str) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_biclique_that_is_still_there_keeps_its_id(tmp_path: Path, kind: str) -> None:
+def test_a_biclique_that_is_still_there_keeps_its_id(tmp_path, kind):
     """Vertices and edges are added before, between and behind those that were there, and some edges go."""
     rng = np.random.default_rng(3)
     before = ids_of(table_of(SOME, kind), tmp_path / "before")
@@ -72,13 +70,13 @@ def test_a_biclique_that_is_still_there_keeps_its_id(tmp_path: Path, kind: str) 
     assert (fingerprints[0] - gone + new - fingerprints[1]) % 2**64 == 0
 
 
-def test_rows_of_dense_ids_have_the_ids_of_their_labels(tmp_path: Path) -> None:
+def test_rows_of_dense_ids_have_the_ids_of_their_labels(tmp_path):
     labels = ids_of(table_of(SOME, "words"), tmp_path / "labels")
     dense = ids_of(table_of(SOME, "words"), tmp_path / "dense", ids="dense")
     assert sorted(labels.values()) == sorted(dense.values())
 
 
-def test_each_side_has_hashes_of_its_own(tmp_path: Path) -> None:
+def test_each_side_has_hashes_of_its_own(tmp_path):
     """The same biclique with its sides exchanged is another one."""
     one = ids_of(table_of(SOME, "numbers"), tmp_path / "one")
     other = ids_of(table_of(SOME[:, ::-1], "numbers"), tmp_path / "other")
@@ -107,7 +105,7 @@ def read(reader: str, folder: Path) -> list[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_reader_reads_the_rows(tmp_path: Path, reader: str, kind: str) -> None:
+def test_every_reader_reads_the_rows(tmp_path, reader, kind):
     known = ids_of(table_of(SOME, kind), tmp_path / "out")
     rows = read(reader, tmp_path / "out" / "bicliques")
     assert {(tuple(row[1]), tuple(row[2])): row[0] for row in rows} == known
@@ -116,7 +114,7 @@ def test_every_reader_reads_the_rows(tmp_path: Path, reader: str, kind: str) -> 
 
 
 @pytest.mark.parametrize("how", [{}, {"largest": 30}], ids=["all", "largest"])
-def test_the_largest_and_their_ties_are_the_same_by_any_engine(tmp_path: Path, how: dict[str, Any]) -> None:
+def test_the_largest_and_their_ties_are_the_same_by_any_engine(tmp_path, how):
     source = table_of(SOME, "words")
     sides, engines = ("left", "right"), ("cpu", "reference")
     found = []
@@ -124,14 +122,14 @@ def test_the_largest_and_their_ties_are_the_same_by_any_engine(tmp_path: Path, h
         out = tmp_path / str(number)
         mine = bq.largest if how else bq.mine
         options = {"top": 30} if how else {}
-        results = mine(source, output=out, root_side=side, engine=engine, workers=0, progress=False, **options)
+        results = mine(source, output=out, root_side=side, engine=engine, **OWN, **options)
         found.append(results.top(30)["id"].to_pylist())
         bq.verify(out, progress=False)
     assert len(found[0]) == 30
     assert found == [found[0]] * 4
 
 
-def test_a_run_of_schema_1_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_run_of_schema_1_is_refused_in_a_sentence(tmp_path):
     ids_of(table_of(SOME, "numbers"), tmp_path / "out")
     rewrite_record(tmp_path / "out" / "options.json", schema_version=1)
     with pytest.raises(BicliqueError, match=r"schema version 1, .* mine again") as told:

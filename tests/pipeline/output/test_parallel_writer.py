@@ -1,7 +1,5 @@
 """Parts written on several threads hold what one thread would have written, in bounded memory, or nothing."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 
@@ -23,9 +21,7 @@ def pairs_of(folder: Path, parts: list[Part], tables: part_writer.Tables) -> lis
 
 @pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_all_rows_are_written_though_their_arrays_change_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, tables: part_writer.Tables
-) -> None:
+def test_all_rows_are_written_though_their_arrays_change_later(tmp_path, monkeypatch, threads, tables):
     monkeypatch.setattr(stretch, "GROUP_MEMBERS", 40)
     monkeypatch.setattr(stretch, "STRETCH_MEMBERS", 120)
     monkeypatch.setattr(part_writer, "PART_BYTES", 4000)
@@ -43,16 +39,14 @@ def test_all_rows_are_written_though_their_arrays_change_later(
     assert pairs_of(tmp_path, parts, tables) == wanted
 
 
-def test_few_rows_make_one_part_and_none_make_none(tmp_path: Path) -> None:
+def test_few_rows_make_one_part_and_none_make_none(tmp_path):
     out = ParallelWriter(tmp_path, 0, LABELS, 4)
     out(some(20))
     assert [part.rows for part in out.close()] == [20]
     assert ParallelWriter(tmp_path, 1, LABELS, 4).close() == []
 
 
-def test_stretches_are_written_in_parallel_at_most_one_per_thread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stretches_are_written_in_parallel_at_most_one_per_thread(tmp_path, monkeypatch):
     together = threading.Barrier(2)
     running: list[int] = []
     most = 0
@@ -75,7 +69,7 @@ def test_stretches_are_written_in_parallel_at_most_one_per_thread(
     assert most == 2
 
 
-def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path, monkeypatch):
     monkeypatch.setattr(stretch, "GROUP_MEMBERS", 40)
     monkeypatch.setattr(stretch, "STRETCH_MEMBERS", 40)
     monkeypatch.setattr(part_writer, "PART_BYTES", 1)  # every group makes a part
@@ -96,7 +90,7 @@ def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path: Path, monkeyp
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_of_the_last_group_comes_out_of_close(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_the_last_group_comes_out_of_close(tmp_path, monkeypatch):
     def full(self: PartWriter) -> None:
         raise ResourceError("cannot write x (No space left on device); make room")
 

@@ -1,8 +1,5 @@
 """Parts have the rows that were found, in bounded row groups, and are never half written."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +18,10 @@ from bicliques.schemas.bicliques import Bicliques, Provenance
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from tests.support.batches import LABELS, some
 from tests.support.examples import examples
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 
-def test_labels_take_the_place_of_ids() -> None:
+def test_labels_take_the_place_of_ids():
     batch = to_batch(Bicliques.from_pairs([([0, 2], [1]), ([3], [2, 0])], [5, 6], np.array([7, -8])), LABELS)
     assert batch.to_pylist() == [
         {"id": 7, "left": [10, 30], "right": ["b"], "n_left": 2, "n_right": 1, "root": 5},
@@ -33,7 +30,7 @@ def test_labels_take_the_place_of_ids() -> None:
 
 
 @pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
-def test_a_batch_does_not_refer_to_the_engines_arrays(tables: part_writer.Tables) -> None:
+def test_a_batch_does_not_refer_to_the_engines_arrays(tables):
     found = some(50)
     batch = to_batch(found, tables)
     before = batch.to_pylist()
@@ -59,9 +56,7 @@ def by_size(pairs: list[Any]) -> list[Any]:
     part=st.integers(1, 8000),
     dense=st.booleans(),
 )
-def test_all_rows_are_written(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[int], members: int, rows: int, part: int, dense: bool
-) -> None:
+def test_all_rows_are_written(tmp_path_factory, sizes, members, rows, part, dense):
     folder, tables = tmp_path_factory.mktemp("parts"), None if dense else LABELS
     batches = [some(n, seed) for seed, n in enumerate(sizes)]
     with pytest.MonkeyPatch.context() as patch:
@@ -88,7 +83,7 @@ def test_all_rows_are_written(
         file.close()
 
 
-def test_one_biclique_larger_than_a_row_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_biclique_larger_than_a_row_group(tmp_path, monkeypatch):
     monkeypatch.setattr(stretch, "GROUP_MEMBERS", 3)
     out = PartWriter(tmp_path, 0, LABELS)
     out(Bicliques.from_pairs([([0, 1, 2, 3], [0, 1, 2]), ([0], [0])], [0, 1]))
@@ -96,12 +91,12 @@ def test_one_biclique_larger_than_a_row_group(tmp_path: Path, monkeypatch: pytes
     assert pq.read_table(tmp_path / part.name)["n_left"].to_pylist() == [4, 1]
 
 
-def test_no_rows_make_no_part(tmp_path: Path) -> None:
+def test_no_rows_make_no_part(tmp_path):
     assert PartWriter(tmp_path, 0, LABELS).close() == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_discard_removes_the_parts_of_a_slice(tmp_path, monkeypatch):
     monkeypatch.setattr(stretch, "STRETCH_ROWS", 10)
     monkeypatch.setattr(part_writer, "PART_BYTES", 500)
     out = PartWriter(tmp_path, 0, LABELS)
@@ -111,7 +106,7 @@ def test_discard_removes_the_parts_of_a_slice(tmp_path: Path, monkeypatch: pytes
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_gives_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_gives_a_sentence(tmp_path, monkeypatch):
     out = PartWriter(tmp_path, 0, LABELS)
     out(some(5))
 
@@ -125,11 +120,11 @@ def test_a_full_disk_gives_a_sentence(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_memory_bound_depends_on_the_labels() -> None:
+def test_the_memory_bound_depends_on_the_labels():
     assert writer_bytes(None) < writer_bytes(LABELS) < writer_bytes((pa.array(["x" * 1000]), LABELS[1]))
 
 
-def test_a_slice_makes_as_many_parts_as_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slice_makes_as_many_parts_as_it_needs(tmp_path, monkeypatch):
     """Each can be read by itself, none is much larger than it should be, and their rows are those that went in."""
     monkeypatch.setattr(stretch, "GROUP_MEMBERS", 40)
     monkeypatch.setattr(part_writer, "PART_BYTES", 3000)
@@ -156,7 +151,7 @@ LONG = (pa.array([10, 20, 30, 40]), pa.array(["a" * 300, "b" * 700, "c"]))
 
 
 @pytest.mark.parametrize("kind", ["one", "parallel"])
-def test_row_groups_are_limited_in_bytes_of_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+def test_row_groups_are_limited_in_bytes_of_labels(tmp_path, monkeypatch, kind):
     """2 Mi members with long labels have more text than 32-bit offsets of a column can address."""
     monkeypatch.setattr(stretch, "GROUP_BYTES", 5000)
     batches = [some(n, seed) for seed, n in enumerate((60, 3, 40))]
@@ -174,22 +169,20 @@ def test_row_groups_are_limited_in_bytes_of_labels(tmp_path: Path, monkeypatch: 
     assert rows == sorted(pair for batch in batches for pair in batch.to_pairs())
 
 
-def test_only_long_labels_limit_the_bytes_of_a_row_group(tmp_path: Path) -> None:
+def test_only_long_labels_limit_the_bytes_of_a_row_group(tmp_path):
     for tables in (None, LABELS):
         assert PartWriter(tmp_path, 0, tables).room.until(some(5)) is None
 
 
 @pytest.mark.parametrize("kind", ["one", "parallel"])
-def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(stretch, "GROUP_BYTES", 500)
     monkeypatch.setattr(stretch, "MOST_BYTES", 1000)
     out = PartWriter(tmp_path, 0, LONG) if kind == "one" else ParallelWriter(tmp_path, 0, LONG, 2)
     out(Bicliques.from_pairs([([0], [0, 1]), ([0, 1], [1])], [0, 1]))
     out(Bicliques.from_pairs([([0], [1]), ([0], [0, 1, 2])], [2, 3]))
     with pytest.raises(
-        ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with --ids dense"
+        ResourceError, match=r"has 3 right members whose labels take 1,001 bytes.*mine with ids='dense'"
     ):
         out.close()
     out.discard()
@@ -203,20 +196,18 @@ class DroppingWriter(PartWriter):
         super().__call__(found.rows(0, len(found) - 1))
 
 
-def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slice_whose_writer_loses_a_row_does_not_count(tmp_path, monkeypatch):
     """Nothing of it is left, not even the rows that were written."""
     monkeypatch.setattr(writers, "PartWriter", DroppingWriter)
     source = write_edges(tmp_path / "g.parquet", random_edges(20, 15, 0.4, 2))
     with pytest.raises(IncompleteError, match=r"slice 0 found \d+ bicliques, but \d+ were written"):
-        bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+        bq.mine(source, tmp_path / "out", **QUIET)
     assert list((tmp_path / "out" / "bicliques").iterdir()) == []
     assert list((tmp_path / "out" / "ledger").iterdir()) == []
 
 
 @pytest.mark.parametrize("tables", [None, LABELS], ids=["dense", "labels"])
-def test_a_reader_of_large_bicliques_needs_few_row_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tables: part_writer.Tables
-) -> None:
+def test_a_reader_of_large_bicliques_needs_few_row_groups(tmp_path, monkeypatch, tables):
     """They are in the first row groups of a stretch, which are small, and the statistics of the others say so."""
     monkeypatch.setattr(stretch, "STRETCH_ROWS", 1000)
     monkeypatch.setattr(stretch, "_LEAST_MEMBERS", 40)
@@ -253,7 +244,7 @@ def test_a_reader_of_large_bicliques_needs_few_row_groups(
     assert (part.rows, part.fingerprint) == (4000, str(total))
 
 
-def test_sizes_that_do_not_fit_into_words_are_sorted_by_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sizes_that_do_not_fit_into_words_are_sorted_by_keys(monkeypatch):
     rows = some(500)
     orders = []
     for bits in (20, 1):

@@ -84,7 +84,7 @@ def test_the_plan_has_every_root_once_heavy_ones_first(tmp_path: Path) -> None:
 def test_a_damaged_plan_is_an_error_in_one_sentence(tmp_path: Path) -> None:
     folder = prepared(tmp_path, random_edges(20, 10, 0.3, 1))
     (folder.plan / "roots.npy").write_bytes(b"nothing")
-    with pytest.raises(IncompleteError, match="mend it with: bicliques resume"):
+    with pytest.raises(IncompleteError, match=r"mend it with: bicliques.resume"):
         Plan.read(folder)
 
 

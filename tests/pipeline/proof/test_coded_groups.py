@@ -1,7 +1,5 @@
 """Row groups are summed up from their pages as Arrow's arrays of members are, and a damaged page is noticed."""
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 from typing import Any
@@ -61,9 +59,7 @@ def summed(path: Path, tables: Tables, hashes: tuple[np.ndarray, np.ndarray]) ->
 @pytest.mark.parametrize("kind", ["dense", "range", "gaps", "wide"])
 @pytest.mark.parametrize("n_left", [1, 2, 200, 70_000])
 @pytest.mark.parametrize("page_bytes", [1 << 20, 1 << 10])
-def test_sums_are_those_of_arrays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, n_left: int, page_bytes: int
-) -> None:
+def test_sums_are_those_of_arrays(tmp_path, monkeypatch, kind, n_left, page_bytes):
     """Codes of 0 to 17 bits; rows of one member, rows over several pages, and runs of one code."""
     monkeypatch.setitem(part_writer.LAYOUT, "data_page_size", page_bytes)
     monkeypatch.setattr(stretch, "GROUP_ROWS", 1500)
@@ -93,9 +89,7 @@ def test_sums_are_those_of_arrays(
         {"data_page_version": "2.0"},
     ],
 )
-def test_what_is_written_in_another_way_is_left_to_arrow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
-) -> None:
+def test_what_is_written_in_another_way_is_left_to_arrow(tmp_path, monkeypatch, how):
     rows = random_rows(np.random.default_rng(1), np.full(3000, 5), 200, 9)
     tables, hashes = (labels_of(200, "wide"), labels_of(9, "wide")), hashes_of_ids(200, 9)
     for name, value in how.items():
@@ -105,7 +99,7 @@ def test_what_is_written_in_another_way_is_left_to_arrow(
         assert coded.read(0) is None
 
 
-def test_text_is_left_to_arrow(tmp_path: Path) -> None:
+def test_text_is_left_to_arrow(tmp_path):
     rows = random_rows(np.random.default_rng(1), np.full(30, 5), 3, 9)
     tables = (pa.array(["a", "b", "c"]), labels_of(9, "wide"))
     path = written(tmp_path, rows, tables)
@@ -113,7 +107,7 @@ def test_text_is_left_to_arrow(tmp_path: Path) -> None:
         assert coded.read(0) is None
 
 
-def test_a_label_that_the_input_does_not_have_is_named(tmp_path: Path) -> None:
+def test_a_label_that_the_input_does_not_have_is_named(tmp_path):
     rows = random_rows(np.random.default_rng(1), np.full(30, 5), 200, 9)
     path = written(tmp_path, rows, (labels_of(200, "range"), labels_of(9, "wide")))
     tables = (labels_of(20, "range"), labels_of(9, "wide"))
@@ -131,9 +125,7 @@ def test_a_label_that_the_input_does_not_have_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("turn", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2, 3))])
-def test_every_changed_bit_is_noticed_or_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turn: int
-) -> None:
+def test_every_changed_bit_is_noticed_or_changes_nothing(tmp_path, monkeypatch, turn):
     """Every 149th bit of a part, in turns. Most that do not matter are statistics of pages, which nobody reads."""
     monkeypatch.setattr(stretch, "GROUP_ROWS", 60)
     folder = prepared_run(tmp_path, random_edges(18, 15, 0.4, 2), engine="cpu")
@@ -159,7 +151,7 @@ def test_every_changed_bit_is_noticed_or_changes_nothing(
     assert noticed > 0.7 * len(bits)
 
 
-def test_a_row_without_members_is_not_proven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_without_members_is_not_proven(tmp_path, monkeypatch):
     folder = prepared_run(tmp_path, random_edges(16, 14, 0.4, 2), engine="cpu")
     mined_in_threads(folder)
     part = max(load_ledger(folder.path).parts, key=lambda part: part.rows)
@@ -179,7 +171,7 @@ def test_a_row_without_members_is_not_proven(tmp_path: Path, monkeypatch: pytest
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def slow(monkeypatch):
     """The functions of pages as Python, which notices an index beyond the end of an array."""
 
     class Checked(np.ndarray):
@@ -198,8 +190,8 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("slow")
-def test_nothing_outside_a_buffer_is_read_or_written() -> None:
-    rng, checked = np.random.default_rng(0), parquet_pages.checked  # type: ignore[attr-defined]
+def test_nothing_outside_a_buffer_is_read_or_written():
+    rng, checked = np.random.default_rng(0), parquet_pages.checked
     ended = {"header": 0, "starts": 0, "ones": 0, "codes": 0}
     for _ in range(3000):
         raw = rng.integers(0, 256, rng.integers(1, 30)).astype(np.uint8)
@@ -229,7 +221,7 @@ def test_nothing_outside_a_buffer_is_read_or_written() -> None:
     assert min(ended.values()) > 5, ended
 
 
-def test_headers_are_those_that_arrow_writes() -> None:
+def test_headers_are_those_that_arrow_writes():
     sink = io.BytesIO()
     pq.write_table(pa.table({"a": np.arange(1000) % 7}), sink, compression="zstd", write_page_checksum=True)
     content = np.frombuffer(sink.getvalue(), np.uint8)
@@ -266,7 +258,7 @@ def pages_of(codes: list[int], length: int, starts: list[int], ids: list[int]) -
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 20])
-def test_a_row_may_end_several_pages_later(length: int) -> None:
+def test_a_row_may_end_several_pages_later(length):
     """Vertices ascend within a row, also where it goes on in another page, whatever their codes are."""
     ids, row = [3, 0, 2, 1, 4], [1, 3, 2, 0, 4]
     assert pages_of([*row, 0, *row], length, [0, 5, 6], ids) == (2, [11111, 1000, 11111], [3, 2, 2, 2, 2])
@@ -278,7 +270,7 @@ def test_a_row_may_end_several_pages_later(length: int) -> None:
         assert pages_of([*twice, 0], length, [0, 6], ids)[0] == parquet_pages.UNSORTED
 
 
-def test_a_run_of_one_code_in_a_row_is_no_set() -> None:
+def test_a_run_of_one_code_in_a_row_is_no_set():
     known, counts, previous = np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1, np.int64)
     page, words, one = np.array([3 << 1, 0], np.uint8), np.empty(0, np.uint64), np.ones(1, np.uint64)
     for starts, expected in (([0, 1, 2], 2), ([0, 1, 9], parquet_pages.UNSORTED - 1)):
@@ -288,14 +280,13 @@ def test_a_run_of_one_code_in_a_row_is_no_set() -> None:
         assert found == expected
 
 
-def test_a_row_group_of_other_rows_than_its_file_says_is_refused(tmp_path: Path) -> None:
+def test_a_row_group_of_other_rows_than_its_file_says_is_refused(tmp_path):
     rows = Bicliques.from_pairs([([k % 16, *range(16, 20)], [0]) for k in range(30)])
     path = written(tmp_path, rows, None)
     column, known = pq.read_metadata(path).row_group(0).column(1), hashes_of_ids(20, 9)
     content = path.read_bytes()[column.dictionary_page_offset :][: column.total_compressed_size]
     side = coded_groups._Side("left", 1, None, known[0])
     read = side.sum(content, 150, 30, 0)
-    assert read is not None
     assert np.diff(read.starts).tolist() == [5] * 30
     for values, n in ((150, 31), (150, 29), (149, 30)):
         with pytest.raises(ValueError, match=r"a row group holds|the levels of a page are damaged"):

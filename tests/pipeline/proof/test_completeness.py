@@ -1,7 +1,5 @@
 """Rows that are missing are found with the probability that is told, and a run that has all of them is accepted."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import comb, sqrt
 from pathlib import Path
@@ -34,7 +32,7 @@ def mined(folder: Path, edges: np.ndarray = EDGES, **options: Any) -> Path:
 
 
 @pytest.fixture
-def lossy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, tuple[int, int]]:
+def lossy(tmp_path, monkeypatch):
     """A run that lacks one row, and how many members that has. Its count and fingerprint are those of its rows."""
     lost = max((pair for pair in all_pairs(EDGES) if len(pair[0]) == 4), key=lambda pair: len(pair[1]))
     whole = Tree.biclique
@@ -49,9 +47,9 @@ def lossy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, tuple[
     return run, (len(lost[0]), len(lost[1]))
 
 
-def test_every_biclique_has_a_number_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_biclique_has_a_number_of_its_own(monkeypatch):
     rng, random = np.random.default_rng(1), Random(0)
-    for k in range(40):
+    for k in range(16):
         edges = random_edges(rng, *rng.integers(2, 9, 2).tolist(), rng.uniform(0.3, 0.9))
         monkeypatch.setattr(cpu_leaves, "_WIDE", (1 << 22, 3)[k % 2])
         graph = whole_graph_of(edges, ("left", "right")[k % 2])
@@ -72,7 +70,7 @@ def test_every_biclique_has_a_number_of_its_own(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_exactly_those_that_contain_what_was_drawn_are_searched(side: Any) -> None:
+def test_exactly_those_that_contain_what_was_drawn_are_searched(side):
     graph, random, rows = whole_graph_of(EDGES, side), Random(1), all_pairs(EDGES)
     for sizes in ((1, 1), (2, 2), (3, 1)):
         numbered, start = _Numbered(graph, sizes), np.empty(0, np.int32)
@@ -88,11 +86,9 @@ def test_exactly_those_that_contain_what_was_drawn_are_searched(side: Any) -> No
 
 
 @pytest.mark.parametrize("sizes", [(1, 1), (2, 1)])
-def test_a_missing_row_is_found_as_often_as_is_told(
-    lossy: tuple[Path, tuple[int, int]], sizes: tuple[int, int]
-) -> None:
+def test_a_missing_row_is_found_as_often_as_is_told(lossy, sizes):
     path, lost = lossy
-    opened, turns = Run.at(path), 150
+    opened, turns = Run.at(path), 60
     edges, rows = read_edges(opened.folder), {row.id for row in bq.open_run(path)}
     hits, n = 0, sum(sizes)
     for seed in range(turns):
@@ -103,9 +99,7 @@ def test_a_missing_row_is_found_as_often_as_is_told(
     assert abs(hits - turns * chance) < 4 * sqrt(turns * chance * (1 - chance))
 
 
-def test_a_run_without_one_row_is_refused(
-    lossy: tuple[Path, tuple[int, int]], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_one_row_is_refused(lossy, capsys):
     path, (left, right) = lossy
     assert bq.verify(path, progress=False).count == len(all_pairs(EDGES)) - 1
     with pytest.raises(IncompleteError, match=f"lacks 1 maximal biclique around .* with {left} left and {right} right"):
@@ -115,7 +109,7 @@ def test_a_run_without_one_row_is_refused(
 
 
 @pytest.mark.parametrize("options", [{"root_side": "left"}, {"min_left": 3, "min_right": 2, "root_side": "right"}])
-def test_a_run_that_has_all_rows_is_accepted(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_a_run_that_has_all_rows_is_accepted(tmp_path, options):
     run = mined(tmp_path, **options)
     for sizes in ((1, 1), (2, 3)):
         told = bq.verify(run, complete=sizes, sample=40, progress=False).sampled_only[-1]
@@ -126,7 +120,7 @@ def test_a_run_that_has_all_rows_is_accepted(tmp_path: Path, options: dict[str, 
     assert found.shape == (3, rows)
 
 
-def test_many_ids_are_gathered_in_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_ids_are_gathered_in_turns(tmp_path, monkeypatch):
     run = Run.at(mined(tmp_path))
     edges = read_edges(run.folder)
     whole = draw(run, edges, (2, 2), 50, 3, quiet)
@@ -135,13 +129,13 @@ def test_many_ids_are_gathered_in_turns(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("options", [{"max_left": 9}, {"containing_right": [8]}, {"count_only": True}])
-def test_runs_that_need_not_have_all_rows_are_refused(tmp_path: Path, options: dict[str, Any]) -> None:
+def test_runs_that_need_not_have_all_rows_are_refused(tmp_path, options):
     run = mined(tmp_path, **options)
     with pytest.raises(InputError, match=r"in runs without most members|count_only"):
         bq.verify(run, complete=(1, 1), progress=False)
 
 
-def test_the_largest_and_a_run_that_was_stopped_are_refused(tmp_path: Path) -> None:
+def test_the_largest_and_a_run_that_was_stopped_are_refused(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     bq.largest(source, tmp_path / "LARGEST", top=2, workers=0, report=False)
     with pytest.raises(InputError, match="in runs without most members, given members and largest ones"):
@@ -155,6 +149,6 @@ def test_the_largest_and_a_run_that_was_stopped_are_refused(tmp_path: Path) -> N
     ("sizes", "why"),
     [((0, 1), "at least 1"), ((30, 30), "no biclique of 30 x 30"), (4, "two sizes"), ((1,), "two sizes")],
 )
-def test_sizes_that_cannot_be_drawn_are_refused(tmp_path: Path, sizes: Any, why: str) -> None:
+def test_sizes_that_cannot_be_drawn_are_refused(tmp_path, sizes, why):
     with pytest.raises(InputError, match=why):
         bq.verify(mined(tmp_path), complete=sizes, progress=False)

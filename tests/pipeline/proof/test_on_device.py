@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,7 +35,7 @@ from bicliques.schemas.search import MEASURES
 from tests.emulation.device import EmulatedDevice
 from tests.emulation.device import why_not as why_not_emulated
 from tests.support.engines import TOY_GPU, registered, toy_kind
-from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, write_edges
+from tests.support.runs import QUIET, answer, load_ledger, manifest_pair, random_edges, write_edges
 
 pytestmark = pytest.mark.skipif(why_not_emulated() is not None, reason=str(why_not_emulated()))
 
@@ -55,7 +54,7 @@ class HostReader:
     def __init__(self) -> None:
         type(self).made += 1
         self.device = EmulatedDevice(2)
-        self.device.free_bytes = lambda: self.free  # type: ignore[method-assign]
+        self.device.free_bytes = lambda: self.free
         type(self).read = []
 
     def columns(self, path: Path, groups: list[int]) -> Columns:
@@ -77,7 +76,7 @@ class HostReader:
 
 
 @pytest.fixture(autouse=True)
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[HostReader]]:
+def reader(monkeypatch):
     class Fresh(HostReader):
         pass
 
@@ -88,11 +87,11 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[HostReader]]:
 
 
 @pytest.fixture(params=["labels", "dense"])
-def run(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def run(request, tmp_path, monkeypatch):
     """A run of one part with many row groups, whose labels have gaps, or which holds dense ids."""
     monkeypatch.setattr(stretch, "GROUP_ROWS", 40)
     source = write_edges(tmp_path / "g.parquet", EDGES * 3)
-    mine(source, tmp_path / "out", workers=0, report=False, progress=False, ids=request.param)
+    mine(source, tmp_path / "out", **QUIET, ids=request.param)
     return RunFolder(tmp_path / "out")
 
 
@@ -101,7 +100,7 @@ def parts_of(folder: RunFolder) -> list[Part]:
 
 
 @pytest.mark.parametrize("free", [1 << 33, 1])
-def test_the_proof_of_a_part_is_that_of_the_host(run: RunFolder, reader: type[HostReader], free: int) -> None:
+def test_the_proof_of_a_part_is_that_of_the_host(run, reader, free):
     """Also where the device holds only one row group at a time."""
     reader.free = free
     for part in parts_of(run):
@@ -109,14 +108,14 @@ def test_the_proof_of_a_part_is_that_of_the_host(run: RunFolder, reader: type[Ho
         proof, summary = prove_part(task)
         own, found = prove_part(replace(task, on_device=True))
         assert (own.rows, own.fingerprint) == (proof.rows, proof.fingerprint)
-        assert np.array_equal(own.hashes, proof.hashes)  # type: ignore[arg-type]
+        assert np.array_equal(own.hashes, proof.hashes)
         n_left, n_right = (int(EDGES[:, k].max()) + 1 for k in (0, 1))
         assert Summary.of([found], n_left, n_right) == Summary.of([summary], n_left, n_right)
         assert set(found.largest) == set(MEASURES)
     assert reader.made == 1
 
 
-def test_row_groups_are_read_together_as_far_as_memory_goes(run: RunFolder, reader: type[HostReader]) -> None:
+def test_row_groups_are_read_together_as_far_as_memory_goes(run, reader):
     part = max(parts_of(run), key=lambda part: part.rows)
     metadata = pq.read_metadata(run.bicliques / part.name)
     assert metadata.num_row_groups > 3
@@ -130,9 +129,7 @@ def test_row_groups_are_read_together_as_far_as_memory_goes(run: RunFolder, read
         assert reader.read == expected
 
 
-def test_a_device_without_memory_leaves_the_part_to_the_host(
-    run: RunFolder, reader: type[HostReader], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_device_without_memory_leaves_the_part_to_the_host(run, reader, caplog):
     reader.is_full = True
     part = parts_of(run)[0]
     with caplog.at_level(logging.WARNING):
@@ -142,7 +139,7 @@ def test_a_device_without_memory_leaves_the_part_to_the_host(
 
 
 @pytest.mark.parametrize("column", ["id", "left", "right", "n_left", "n_right", "root"])
-def test_a_part_with_a_changed_value_is_refused(run: RunFolder, column: str) -> None:
+def test_a_part_with_a_changed_value_is_refused(run, column):
     """Whether the value is one that no vertex has, or another vertex's."""
     run.manifest_file.unlink()
     part = max(parts_of(run), key=lambda part: part.rows)
@@ -174,9 +171,7 @@ def prove(folder: RunFolder) -> None:
         pool.close()
 
 
-def test_four_threads_read_onto_the_device_of_this_process(
-    tmp_path: Path, reader: type[HostReader], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_four_threads_read_onto_the_device_of_this_process(tmp_path, reader, monkeypatch):
     seen = []
     prove = proving.prove
 
@@ -188,15 +183,13 @@ def test_four_threads_read_onto_the_device_of_this_process(
     monkeypatch.setattr("bicliques.pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
     with registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
-        mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
+        mine(source, tmp_path / "out", engine="bitmatrix", **QUIET)
     assert seen == [(on_device.READERS, True, True)]
     assert on_device.READERS == 4
     assert manifest_pair(tmp_path / "out") == answer(EDGES)
 
 
-def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(
-    tmp_path: Path, reader: type[HostReader], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(tmp_path, reader, monkeypatch):
     def never(*_: object) -> None:
         raise AssertionError("the host reads")
 
@@ -204,7 +197,7 @@ def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(
     with registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
         monkeypatch.setattr("bicliques.pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
-        mine(source, tmp_path / "out", engine="bitmatrix", workers=0, report=False, progress=False)
+        mine(source, tmp_path / "out", engine="bitmatrix", **QUIET)
         assert manifest_pair(tmp_path / "out") == answer(EDGES)
         (tmp_path / "out" / "manifest.json").unlink()
         steps.prove(tmp_path / "out", progress=False)
@@ -212,7 +205,7 @@ def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(
     assert reader.made >= 1
 
 
-def test_the_host_reads_where_a_device_cannot() -> None:
+def test_the_host_reads_where_a_device_cannot():
     numbers, text = pa.array([1, 2]), pa.array(["a", "b"])
     assert why_not(TOY_GPU, (numbers, numbers), "auto") is None
     assert why_not(TOY_GPU, None, "gpu") is None
@@ -247,9 +240,7 @@ class HostFile:
         self.file.close()
 
 
-def test_the_decoder_is_used_before_the_first_part(
-    run: RunFolder, reader: type[HostReader], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_decoder_is_used_before_the_first_part(run, reader, monkeypatch, caplog):
     """Nothing of it is in the folder of the run, and nothing that fails there ends the run."""
     hashed: list[int] = []
     rows = on_device.RowHasher.rows

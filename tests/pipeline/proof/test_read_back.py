@@ -1,7 +1,5 @@
 """Large parts are read back in pieces, and the pieces together are the part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,20 +20,31 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.errors import IncompleteError
-from tests.support.runs import answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
+from tests.support.runs import OWN, QUIET, answer, load_ledger, manifest_pair, random_edges, rewrite_record, write_edges
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[RunFolder, np.ndarray]:
+def run(tmp_path, monkeypatch):
     """A run of one part with many row groups. Each is a piece."""
     monkeypatch.setattr(stretch, "GROUP_ROWS", 40)
     monkeypatch.setattr(read_back, "PIECE_BYTES", 1 << 10)
     edges = random_edges(30, 25, 0.4, 1)
-    mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "out", workers=0, report=False, progress=False)
+    mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "out", **QUIET)
     return RunFolder(tmp_path / "out"), edges
 
 
-def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("at_once", [1, 7, 40, 41])
+def test_rows_that_are_decoded_together_do_not_change_what_is_read(run, at_once):
+    opened = Run(run[0])
+    for path in run[0].bicliques.glob("*.parquet"):
+        whole, some = (list(read_back.read_part(path, opened.tables, None, n)) for n in (1 << 31, at_once))
+        assert len(whole) == len(some) > 1
+        for one, other in zip(whole, some, strict=True):
+            assert one.to_pairs() == other.to_pairs()
+            assert one.ids.tolist() == other.ids.tolist()
+
+
+def test_pieces_are_all_row_groups_once(run, monkeypatch):
     folder, edges = run
     assert manifest_pair(folder.path) == answer(edges)
     parts = [part for entry in load_ledger(folder.path).entries.values() for part in entry.result.parts]
@@ -52,7 +61,7 @@ def test_pieces_are_all_row_groups_once(run: tuple[RunFolder, np.ndarray], monke
         assert sum(found.rows for found in proofs) == part.rows
 
 
-def test_a_piece_with_missing_rows_is_noticed(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_a_piece_with_missing_rows_is_noticed(run):
     folder, _ = run
     folder.manifest_file.unlink()
     ledger = load_ledger(folder.path)
@@ -67,9 +76,7 @@ def test_a_piece_with_missing_rows_is_noticed(run: tuple[RunFolder, np.ndarray])
     provers.close()
 
 
-def test_the_pieces_of_a_part_sum_up_to_the_part(
-    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pieces_of_a_part_sum_up_to_the_part(run, monkeypatch):
     folder, edges = run
     part = max(
         (p for e in load_ledger(folder.path).entries.values() for p in e.result.parts), key=lambda part: part.rows
@@ -94,7 +101,7 @@ def test_the_pieces_of_a_part_sum_up_to_the_part(
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == whole[0].fingerprint
 
 
-def test_proving_removes_stray_parts(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_proving_removes_stray_parts(run):
     """The part was written after mining ended, as by a worker that was believed dead."""
     folder, edges = run
     folder.manifest_file.unlink()
@@ -145,10 +152,10 @@ def rewritten(folder: RunFolder, change: Callable[[pa.Table], pa.Table], fingerp
 
 
 @pytest.mark.parametrize("labels", ["numbers", "words"])
-def test_a_row_with_the_id_of_another_one_is_not_proven(tmp_path: Path, labels: str) -> None:
+def test_a_row_with_the_id_of_another_one_is_not_proven(tmp_path, labels):
     """Count, sizes and fingerprint are right. Pages of numbers are read here, and words by Arrow."""
     source = write_edges(tmp_path / "g.parquet", random_edges(30, 25, 0.4, 1), labels == "words")
-    folder = RunFolder(mine(source, tmp_path / "out", workers=0, report=False, progress=False).path)
+    folder = RunFolder(mine(source, tmp_path / "out", **QUIET).path)
     assert pq.read_metadata(rewritten(folder, lambda rows: rows)).num_rows > 100
     steps.prove(folder.path, progress=False)
 
@@ -164,10 +171,10 @@ def test_a_row_with_the_id_of_another_one_is_not_proven(tmp_path: Path, labels: 
 
 @pytest.mark.parametrize("labels", ["numbers", "words", "dense"])
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path: Path, labels: str, side: str) -> None:
+def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path, labels, side):
     source = write_edges(tmp_path / "g.parquet", random_edges(30, 25, 0.4, 1), labels == "words")
     ids: Any = "dense" if labels == "dense" else "labels"
-    folder = RunFolder(mine(source, tmp_path / "out", ids=ids, workers=0, report=False, progress=False).path)
+    folder = RunFolder(mine(source, tmp_path / "out", ids=ids, **QUIET).path)
 
     def unsorted(rows: pa.Table) -> pa.Table:
         lists, k = rows[side].to_pylist(), rows.schema.get_field_index(side)
@@ -180,7 +187,7 @@ def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path: Path, labels:
         steps.prove(folder.path, progress=False)
 
 
-def test_an_entry_that_states_something_else_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_an_entry_that_states_something_else_is_not_proven(run):
     folder, _ = run
     part = rewritten(folder, lambda rows: rows, "5")
     with pytest.raises(
@@ -190,7 +197,7 @@ def test_an_entry_that_states_something_else_is_not_proven(run: tuple[RunFolder,
 
 
 @pytest.mark.parametrize("groups", [40, 10_000])
-def test_two_equal_rows_are_not_proven(run: tuple[RunFolder, np.ndarray], groups: int) -> None:
+def test_two_equal_rows_are_not_proven(run, groups):
     folder, _ = run
     twice(folder, groups)
     with pytest.raises(IncompleteError, match=r"a row of part-.* is also in part-.*parquet, .* into another folder"):
@@ -198,12 +205,9 @@ def test_two_equal_rows_are_not_proven(run: tuple[RunFolder, np.ndarray], groups
     assert not folder.manifest_file.exists()
 
 
-def test_more_rows_than_are_compared_are_left_to_verify(
-    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_more_rows_than_are_compared_are_left_to_verify(run, monkeypatch):
     folder, _ = run
     manifest = folder.manifest()
-    assert manifest is not None
     assert manifest.compared_rows == manifest.count
     rows = twice(folder, 40)
     monkeypatch.setattr(reading, "COMPARED_ROWS", rows - 1)
@@ -213,9 +217,7 @@ def test_more_rows_than_are_compared_are_left_to_verify(
         verify(folder.path, progress=False)
 
 
-def test_rows_that_share_a_hash_and_differ_are_proven(
-    run: tuple[RunFolder, np.ndarray], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_share_a_hash_and_differ_are_proven(run, monkeypatch):
     """Rows with equal hashes may be different."""
     folder, edges = run
     folder.manifest_file.unlink()
@@ -231,7 +233,7 @@ def test_rows_that_share_a_hash_and_differ_are_proven(
     assert manifest_pair(folder.path) == answer(edges)
 
 
-def test_a_forged_range_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None:
+def test_a_forged_range_is_not_proven(run):
     """The entry has one node less than the slice took. That node is mined again, so its rows are there twice."""
     folder, _ = run
     folder.manifest_file.unlink()
@@ -240,5 +242,5 @@ def test_a_forged_range_is_not_proven(run: tuple[RunFolder, np.ndarray]) -> None
     source, start, stop = entry.took[0]
     rewrite_record(ledger.file(0), took=[[source, start, stop - 1], *entry.took[1:]])
     with pytest.raises(IncompleteError, match=r"a row of part-.* is also in part-"):
-        resume(folder.path, workers=0, progress=False)
+        resume(folder.path, **OWN)
     assert not folder.manifest_file.exists()

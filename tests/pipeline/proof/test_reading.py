@@ -1,7 +1,5 @@
 """Parts are read back while a run is mined. Each is summed up once, and only as the file that is sealed."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import threading
@@ -35,7 +33,7 @@ EDGES = random_edges(20, 17, 0.45, 3)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
+def folder(tmp_path, monkeypatch):
     """A planned run of a slow engine. Its parts will have many row groups, and each of these is a task."""
     monkeypatch.setattr(stretch, "GROUP_ROWS", 20)
     monkeypatch.setattr(read_back, "PIECE_BYTES", 1 << 10)
@@ -43,7 +41,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunFolder:
 
 
 @pytest.fixture
-def added(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Reading, ProofTask]]:
+def added(monkeypatch):
     """Every task whose rows were summed up, and by which reading."""
     found = []
     whole = Reading._add_up
@@ -57,7 +55,7 @@ def added(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Reading, ProofTask]]:
 
 
 @pytest.fixture
-def readers() -> Iterator[InThreads]:
+def readers():
     """Workers that only read."""
     pool = InThreads(2)
     yield pool
@@ -92,9 +90,7 @@ def once(added: list[tuple[Reading, ProofTask]], folder: RunFolder) -> None:
     verify(folder.path, progress=False)  # compares the summary with the rows
 
 
-def test_parts_are_read_while_the_run_is_mined(
-    folder: RunFolder, readers: InThreads, added: list[tuple[Reading, ProofTask]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_are_read_while_the_run_is_mined(folder, readers, added, monkeypatch):
     monkeypatch.setattr(stretch, "GROUP_ROWS", 2)  # a slow machine finds few rows in a slice
     run, read = mine_and_read(folder, readers)
     before = len(added)
@@ -115,9 +111,7 @@ def test_parts_are_read_while_the_run_is_mined(
         ),
     ],
 )
-def test_every_row_is_summed_up_once_however_mining_ended_before(
-    folder: RunFolder, added: list[tuple[Reading, ProofTask]], workers: int | None, end: str
-) -> None:
+def test_every_row_is_summed_up_once_however_mining_ended_before(folder, added, workers, end):
     options, stop = WorkerOptions(workers=workers, slice_seconds=0.03), threading.Event()
 
     def end_it(progress: Any) -> None:
@@ -134,7 +128,6 @@ def test_every_row_is_summed_up_once_however_mining_ended_before(
         session = steps.run(
             folder.path, options, limits.get(end, RunLimits()), end_it if end == "interrupted" else False, stop
         )
-        assert session is not None
         assert session.outcome in (end, "complete")
     added.clear()
     if not folder.manifest_file.exists():
@@ -142,7 +135,7 @@ def test_every_row_is_summed_up_once_however_mining_ended_before(
         once(added, folder)
 
 
-def test_slots_without_a_slice_read(folder: RunFolder) -> None:
+def test_slots_without_a_slice_read(folder):
     """As many tasks as there are free slots, and none where every slot has a slice."""
 
     class Slots(FakePool):
@@ -167,9 +160,7 @@ def test_slots_without_a_slice_read(folder: RunFolder) -> None:
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
-def test_a_part_that_was_written_again_is_read_again(
-    folder: RunFolder, readers: InThreads, added: list[tuple[Reading, ProofTask]]
-) -> None:
+def test_a_part_that_was_written_again_is_read_again(folder, readers, added):
     run, read = mine_and_read(folder, readers)
     once_read = len(added)
     path = folder.bicliques / load_ledger(folder.path).parts[0].name
@@ -181,9 +172,7 @@ def test_a_part_that_was_written_again_is_read_again(
 
 
 @pytest.mark.parametrize("keep_times", [False, True])
-def test_a_byte_that_changes_after_it_was_read_is_noticed(
-    folder: RunFolder, readers: InThreads, keep_times: bool
-) -> None:
+def test_a_byte_that_changes_after_it_was_read_is_noticed(folder, readers, keep_times):
     """Also if the time of the last change is set back, because the time of the last change of the inode remains."""
     run, read = mine_and_read(folder, readers)
     path = folder.bicliques / load_ledger(folder.path).parts[-1].name
@@ -198,9 +187,7 @@ def test_a_byte_that_changes_after_it_was_read_is_noticed(
     assert not folder.manifest_file.exists()
 
 
-def test_a_slice_that_is_mined_again_is_read_again(
-    folder: RunFolder, readers: InThreads, added: list[tuple[Reading, ProofTask]]
-) -> None:
+def test_a_slice_that_is_mined_again_is_read_again(folder, readers, added):
     run, read = mine_and_read(folder, readers)
     ledger = load_ledger(folder.path)
     # if another slice took the left-over of the one that is removed, the ledger itself would be refused
@@ -217,9 +204,7 @@ def test_a_slice_that_is_mined_again_is_read_again(
     once(added, folder)
 
 
-def test_parts_that_change_all_the_time_are_not_proven(
-    folder: RunFolder, readers: InThreads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_that_change_all_the_time_are_not_proven(folder, readers, monkeypatch):
     run, read = mine_and_read(folder, readers)
     name = load_ledger(folder.path).parts[0].name
 
@@ -237,7 +222,7 @@ def test_parts_that_change_all_the_time_are_not_proven(
     assert not folder.manifest_file.exists()
 
 
-def test_the_order_of_reading_does_not_matter(folder: RunFolder, readers: InThreads) -> None:
+def test_the_order_of_reading_does_not_matter(folder, readers):
     run, _ = mine_and_read(folder, readers)
     parts = load_ledger(folder.path).parts
     backwards = Reading(run)
@@ -259,9 +244,7 @@ def _one_by_one(run: Run, files: list[Path]) -> Iterator[Any]:
                 yield prove_part(ProofTask(str(run.path), run.identity, part, number))[1]
 
 
-def test_rows_are_compared_if_few_enough_are_there_at_the_end(
-    folder: RunFolder, readers: InThreads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_compared_if_few_enough_are_there_at_the_end(folder, readers, monkeypatch):
     run, read = mine_and_read(folder, readers)
     parts = load_ledger(folder.path).parts
     rows = sum(part.rows for part in parts)
@@ -287,7 +270,7 @@ class Dying(FakePool):
         return super().wait(seconds)
 
 
-def test_what_a_dead_worker_read_is_read_by_another(folder: RunFolder, readers: InThreads) -> None:
+def test_what_a_dead_worker_read_is_read_by_another(folder, readers):
     run, _ = mine_and_read(folder, readers)
     parts = load_ledger(folder.path).parts
     beside = Dying(1)
@@ -301,7 +284,7 @@ def test_what_a_dead_worker_read_is_read_by_another(folder: RunFolder, readers: 
         Reading(run).finish(parts, Dying(3), quiet)
 
 
-def test_an_error_beside_mining_is_one_when_the_run_is_proven(folder: RunFolder, readers: InThreads) -> None:
+def test_an_error_beside_mining_is_one_when_the_run_is_proven(folder, readers):
     """Mining goes on, because the proof names the part and the remedy."""
     run, _ = mine_and_read(folder, readers)
     parts = load_ledger(folder.path).parts

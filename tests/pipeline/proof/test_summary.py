@@ -1,12 +1,9 @@
 """The summary that the proof makes has the same numbers as a query over the files."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 from collections import Counter
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,16 +21,16 @@ from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import hashes_of_ids
 from bicliques.schemas.sizes import SizeCounts
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
 
 
 @pytest.mark.parametrize("strings", [False, True])
-def test_the_summary_agrees_with_the_files(tmp_path: Path, strings: bool) -> None:
+def test_the_summary_agrees_with_the_files(tmp_path, strings):
     source = write_edges(tmp_path / "g.parquet", EDGES, strings)
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
-    results = bq.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
+    results = bq.mine(source, tmp_path / "out", **QUIET, max_results=500)
+    results = bq.resume(tmp_path / "out", **QUIET, max_results=None)
     frame = results.to_pandas()
     summary = Summary.read(RunFolder(results.path))
     assert summary.sizes == SizeCounts.of(frame.n_left.to_numpy(), frame.n_right.to_numpy())
@@ -44,7 +41,7 @@ def test_the_summary_agrees_with_the_files(tmp_path: Path, strings: bool) -> Non
         assert getattr(summary, side).tolist() == table.bicliques.tolist()
 
 
-def test_batches_of_any_length_add_up() -> None:
+def test_batches_of_any_length_add_up():
     rng = np.random.default_rng(4)
     pairs = [(rng.permutation(50)[: rng.integers(1, 50)], rng.permutation(9)[: rng.integers(1, 9)]) for _ in range(60)]
     hashes = hashes_of_ids(100_000, 9)
@@ -58,16 +55,16 @@ def test_batches_of_any_length_add_up() -> None:
 
 
 @pytest.mark.parametrize("unknown", [-1, 9])
-def test_an_id_that_no_vertex_has_is_refused(unknown: int) -> None:
+def test_an_id_that_no_vertex_has_is_refused(unknown):
     batch = Bicliques.from_pairs([([0, 3], [1]), ([2], [0, unknown, 1])])
     with pytest.raises(IncompleteError, match=f"a row holds the id {unknown}, which no vertex has"):
         Summary(4, 9).add(batch, hashes_of_ids(4, 9))
 
 
 @pytest.mark.parametrize("step", [1009, pytest.param(61, marks=pytest.mark.exhaustive)])
-def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
+def test_a_damaged_summary_is_refused(tmp_path, step):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", **QUIET)
     largest = results.top(5)
     for name in ("left.parquet", "largest.parquet"):
         file = results.path / "summary" / name
@@ -90,9 +87,9 @@ def test_a_damaged_summary_is_refused(tmp_path: Path, step: int) -> None:
     assert results.top(5).equals(largest)
 
 
-def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
+def test_verification_compares_it_with_the_rows(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", **QUIET)
     for name, column in (("sizes", "count"), ("left", "bicliques"), ("right", "bicliques"), ("largest", "row")):
         file = results.path / "summary" / f"{name}.parquet"
         whole = file.read_bytes()
@@ -114,28 +111,26 @@ def test_verification_compares_it_with_the_rows(tmp_path: Path) -> None:
     assert bq.verify(results.path, progress=False).count == len(results)
 
 
-def test_rows_that_several_threads_have_verified_are_summed_up_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_several_threads_have_verified_are_summed_up_together(tmp_path, monkeypatch):
     """Two threads read a part each, because each waits until the other has one."""
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, max_results=500)
-    results = bq.resume(tmp_path / "out", workers=0, progress=False, report=False, max_results=None)
+    bq.mine(source, tmp_path / "out", **QUIET, max_results=500)
+    results = bq.resume(tmp_path / "out", **QUIET, max_results=None)
     read, both = verification._Reading._read, threading.Barrier(2)
 
     def with_another(self: object, piece: Any) -> Any:
         if piece.part < 2:
             both.wait(timeout=30)
-        return read(self, piece)  # type: ignore[arg-type]
+        return read(self, piece)
 
     monkeypatch.setattr(verification._Reading, "_read", with_another)
     monkeypatch.setattr(verification, "count_cores", lambda: 2)
     assert bq.verify(results.path, progress=False).count == len(results)
 
 
-def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path: Path) -> None:
+def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", **QUIET)
     expected, file = results.top(60), results.path / "summary" / "largest.parquet"
     table = pq.read_table(file)
     pq.write_table(table.slice(0, 50), file)
@@ -145,16 +140,16 @@ def test_too_few_largest_rows_are_found_anew_and_wrong_parts_refused(tmp_path: P
         results.top(60)
 
 
-def test_a_summary_of_an_earlier_version_lacks_the_largest(tmp_path: Path) -> None:
+def test_a_summary_of_an_earlier_version_lacks_the_largest(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", **QUIET)
     largest, file = results.top(5), results.path / "summary" / "largest.parquet"
     file.unlink()
     assert Summary.read(RunFolder(results.path)).largest == {}
     assert results.top(5).equals(largest)
 
 
-def test_a_run_that_only_counted_has_no_summary(tmp_path: Path) -> None:
+def test_a_run_that_only_counted_has_no_summary(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", count_only=True, workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", count_only=True, **QUIET)
     assert not (results.path / "summary").exists()

@@ -1,7 +1,5 @@
 """Verification: each kind of wrong row is refused by its own check, and right rows pass."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable
@@ -25,17 +23,17 @@ from bicliques.schemas.bicliques import Bicliques, fingerprint, row_hashes
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import hashes_of_ids, vertex_hashes
 from tests.support.examples import examples
-from tests.support.runs import random_edges, rewrite_record, write_edges
+from tests.support.runs import QUIET, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["int", "string"])
-def mined(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
+def mined(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("verify")
     source = write_edges(folder / "g.parquet", EDGES, request.param)
-    bq.mine(source, folder / "out", workers=0, progress=False, report=False)
+    bq.mine(source, folder / "out", **QUIET)
     return folder / "out"
 
 
@@ -138,7 +136,7 @@ MUTANTS: list[tuple[Callable[[Rows], Rows], str]] = [
 ]
 
 
-def test_a_right_run_is_verified_in_words(mined: Path) -> None:
+def test_a_right_run_is_verified_in_words(mined):
     found = bq.verify(mined, sample=10**6, progress=False)
     assert found.sampled == found.count == bq.open_run(mined).manifest.count
     assert any("no biclique is missing cannot be seen" in words for words in found.not_proven)
@@ -146,30 +144,26 @@ def test_a_right_run_is_verified_in_words(mined: Path) -> None:
 
 
 @pytest.mark.parametrize("mutant", [drop, confuse, *(mutant for mutant, _ in MUTANTS)], ids=lambda m: m.__name__)
-def test_rows_that_changed_after_proving_are_refused(
-    mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows]
-) -> None:
+def test_rows_that_changed_after_proving_are_refused(mined, tmp_path, mutant):
     out = changed(mined, tmp_path, mutant)
     with pytest.raises(IncompleteError, match=r"but the manifest says|has the id|members do not ascend"):
         bq.verify(out, sample=0, progress=False)
 
 
 @pytest.mark.parametrize(("mutant", "words"), MUTANTS, ids=lambda m: getattr(m, "__name__", ""))
-def test_wrong_rows_are_refused_even_if_the_engine_found_them(
-    mined: Path, tmp_path: Path, mutant: Callable[[Rows], Rows], words: str
-) -> None:
+def test_wrong_rows_are_refused_even_if_the_engine_found_them(mined, tmp_path, mutant, words):
     out = changed(mined, tmp_path, mutant, honest=True)
     with pytest.raises(IncompleteError, match=words):
         bq.verify(out, sample=10**6, progress=False)
 
 
-def test_facts_that_rows_cannot_show_are_listed_as_not_proven(mined: Path, tmp_path: Path) -> None:
+def test_facts_that_rows_cannot_show_are_listed_as_not_proven(mined, tmp_path):
     """The engine did not report the missing biclique. Only a second enumeration finds it, and verification says so."""
     found = bq.verify(changed(mined, tmp_path, drop, honest=True), sample=10**6, progress=False)
     assert any("cannot be seen from the rows" in words for words in found.not_proven)
 
 
-def test_a_label_that_is_not_in_the_input(mined: Path, tmp_path: Path) -> None:
+def test_a_label_that_is_not_in_the_input(mined, tmp_path):
     def rename(rows: Rows) -> Rows:
         rows[0]["left"][0] = "nobody" if isinstance(rows[0]["left"][0], str) else 10**6
         return rows
@@ -178,7 +172,7 @@ def test_a_label_that_is_not_in_the_input(mined: Path, tmp_path: Path) -> None:
         bq.verify(changed(mined, tmp_path, rename), progress=False)
 
 
-def test_sizes_that_differ_from_the_lists_are_refused(mined: Path, tmp_path: Path) -> None:
+def test_sizes_that_differ_from_the_lists_are_refused(mined, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(mined, out)
     part = next((out / "bicliques").iterdir())
@@ -191,7 +185,7 @@ def test_sizes_that_differ_from_the_lists_are_refused(mined: Path, tmp_path: Pat
         bq.verify(out, progress=False)
 
 
-def test_other_columns(mined: Path, tmp_path: Path) -> None:
+def test_other_columns(mined, tmp_path):
     out = changed(mined, tmp_path, lambda rows: rows)
     part = next((out / "bicliques").iterdir())
     table = pq.read_table(part).rename_columns(["id", "right", "left", "n_left", "n_right", "root"])
@@ -202,7 +196,7 @@ def test_other_columns(mined: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"min_left": 3}, {"max_right": 2}], ids=str)
-def test_rows_outside_the_limits_of_the_run(mined: Path, tmp_path: Path, limits: dict[str, int]) -> None:
+def test_rows_outside_the_limits_of_the_run(mined, tmp_path, limits):
     out = changed(mined, tmp_path, lambda rows: rows)
     options = json.loads((out / "options.json").read_text())["options"]
     rewrite_record(out / "options.json", options=options | {"search": options["search"] | limits})
@@ -211,7 +205,7 @@ def test_rows_outside_the_limits_of_the_run(mined: Path, tmp_path: Path, limits:
         bq.verify(out, progress=False)
 
 
-def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
+def test_another_schema_version(mined, tmp_path):
     out = changed(mined, tmp_path, lambda rows: rows)
     part = next((out / "bicliques").iterdir())
     table = pq.read_table(part)
@@ -221,7 +215,7 @@ def test_another_schema_version(mined: Path, tmp_path: Path) -> None:
         bq.verify(out, progress=False)
 
 
-def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
+def test_a_foreign_part_is_refused(mined, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(mined, out)
     (out / "bicliques" / "more.parquet").write_bytes(b"x")
@@ -239,7 +233,7 @@ def test_a_foreign_part_is_refused(mined: Path, tmp_path: Path) -> None:
         max_size=20,
     )
 )
-def test_row_hashes_add_up_to_the_fingerprint(pairs: list[tuple[list[int], list[int]]]) -> None:
+def test_row_hashes_add_up_to_the_fingerprint(pairs):
     batch = Bicliques.from_pairs(pairs)
     hashes = Summary(51, 31).add(batch, hashes_of_ids(51, 31))
     assert int(np.add.reduce(hashes, dtype=np.uint64)) == fingerprint(batch)
@@ -251,7 +245,7 @@ def test_row_hashes_add_up_to_the_fingerprint(pairs: list[tuple[list[int], list[
     again=st.lists(st.integers(0, 299), max_size=5),
     buckets=st.sampled_from([1, 7]),
 )
-def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -> None:
+def test_repeats_are_found(numbers, again, buckets):
     numbers += [numbers[k] for k in again if k < len(numbers)]
     with Repeats(1) as repeats:
         pass
@@ -263,7 +257,7 @@ def test_repeats_are_found(numbers: list[int], again: list[int], buckets: int) -
     assert found == {number for number in numbers if numbers.count(number) > 1}
 
 
-def test_all_repeated_numbers_are_found() -> None:
+def test_all_repeated_numbers_are_found():
     """Numbers are spread over all 64 bits. Those of a pair are in different batches and in the same bucket."""
     numbers = np.random.default_rng(1).integers(0, 2**64, 5000, dtype=np.uint64, endpoint=False)
     with Repeats(1) as repeats:
@@ -276,10 +270,10 @@ def test_all_repeated_numbers_are_found() -> None:
     assert np.array_equal(np.sort(found), np.unique(numbers))
 
 
-def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
+def test_a_change_of_any_row_is_noticed(tmp_path):
     """Each row in turn loses a member, in a run whose manifest agrees. Every row is checked."""
     source = write_edges(tmp_path / "g.parquet", random_edges(9, 8, 0.45, 3))
-    bq.mine(source, tmp_path / "mined", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "mined", **QUIET)
     count = len(bq.open_run(tmp_path / "mined"))
     assert 15 < count < 60
     for k in range(count):
@@ -307,26 +301,26 @@ def test_a_change_of_any_row_is_noticed(tmp_path: Path) -> None:
     ],
     ids=["int", "range", "largest", "narrow", "string", "dictionary"],
 )
-def test_ids_of_labels(labels: pa.Array, values: pa.Array) -> None:
+def test_ids_of_labels(labels, values):
     assert labels.take(pa.array(ids_of(values, labels))).to_pylist() == values.to_pylist()
 
 
 @pytest.mark.parametrize(
     ("value", "labels"), [(-6, [-5, 0, 7]), (1, [-5, 0, 7]), (8, [-5, 0, 7]), (4, [5, 6, 7]), (8, [5, 6, 7]), (7, [])]
 )
-def test_an_unknown_number_is_refused(value: int, labels: list[int]) -> None:
+def test_an_unknown_number_is_refused(value, labels):
     for kind in (pa.int32(), pa.int64()):
         with pytest.raises(IncompleteError, match=f"{value} is not the label"):
             ids_of(pa.array([*labels[-1:], value], kind), pa.array(labels, kind))
 
 
 @pytest.mark.parametrize("value", [-(2**63), 2**63 - 1])
-def test_a_number_far_from_all_labels_is_refused(value: int) -> None:
+def test_a_number_far_from_all_labels_is_refused(value):
     with pytest.raises(IncompleteError, match=f"{value} is not the label"):
         ids_of(pa.array([value]), pa.array([-1, 0, 1]))
 
 
-def test_an_objection_names_the_difference() -> None:
+def test_an_objection_names_the_difference():
     adjacency = Adjacency(np.array([0, 0, 1, 1, 2], np.int32), np.array([0, 1, 0, 1, 0], np.int32), 3, 2)
     two = np.array([0, 1], np.int32)
     assert adjacency.objection(two, two) is None

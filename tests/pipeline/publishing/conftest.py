@@ -86,14 +86,12 @@ def memory() -> Iterator[Somewhere]:
 def store(bucket: Bucket) -> Somewhere:
     prefix = "nights/2026 ü+'&=;"
 
-    def files() -> dict[str, bytes]:
-        found = bucket.objects(f"{prefix}/")
-        return {key.removeprefix(f"{prefix}/"): data for key, data in found.items() if not key.endswith("/")}
-
     def put(name: str, data: bytes) -> None:
         bucket.put(f"{prefix}/{name}", data)
 
-    return Somewhere(bucket.url(prefix), files, put, lambda name: bucket.delete(f"{prefix}/{name}"))
+    return Somewhere(
+        bucket.url(prefix), lambda: bucket.below(prefix), put, lambda name: bucket.delete(f"{prefix}/{name}")
+    )
 
 
 @pytest.fixture(name="place", params=["local", "memory", "store"])

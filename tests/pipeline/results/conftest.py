@@ -1,10 +1,7 @@
 """A browser, for the tests of the page."""
 
-from __future__ import annotations
-
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +10,6 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli.about import demo_source
 from bicliques.pipeline.results.report.content import content_of
-from bicliques.pipeline.results.report.listed import Listed
 from bicliques.pipeline.run.opened import Run
 
 #: Where a browser may be, besides playwright's own: the first that is there is used.
@@ -24,14 +20,14 @@ OWN = ("file:", "data:", "blob:")
 
 
 @pytest.fixture(scope="session")
-def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page_file(tmp_path_factory):
     out = tmp_path_factory.mktemp("browser") / "packages"
     bq.mine(demo_source(), out, workers=0, progress=False)
     return out / "report.html"
 
 
 @pytest.fixture(scope="session")
-def known(page_file: Path) -> Listed:
+def known(page_file):
     found = content_of(Run.at(page_file.parent)).listed
     assert found is not None
     return found
@@ -59,7 +55,7 @@ class Chromium:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Chromium]:
+def browser():
     sync_api = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
     found = next((path for name in NAMES if (path := shutil.which(name))), None)
     with sync_api.sync_playwright() as playwright:
@@ -71,7 +67,7 @@ def browser() -> Iterator[Chromium]:
 
 
 @pytest.fixture
-def visit(browser: Chromium, page_file: Path) -> Iterator[Any]:
+def visit(browser, page_file):
     """Opens the page; afterwards, nothing was complained of and nothing was fetched."""
     from playwright.sync_api import Error
 

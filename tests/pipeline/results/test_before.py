@@ -1,7 +1,5 @@
 """What the page of a run says of the run before."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any
@@ -19,18 +17,18 @@ from bicliques.pipeline.results.report.before import Before, Change
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.series.runs import run_before
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 DAYS = ("2026-11-21", "2026-11-22", "2026-11-23")
 
 
 def mined(source: Any, folder: Path, **options: Any) -> Path:
-    options = {"workers": 0, "progress": False, "report": False} | options
+    options = QUIET | options
     return bq.mine(source, folder, **options).path
 
 
 @pytest.fixture
-def runs(tmp_path: Path) -> Path:
+def runs(tmp_path):
     """The runs of three days, of which the last has more edges, and that of another source."""
     for day, share in zip(DAYS, (0.3, 0.3, 0.5), strict=True):
         write_edges(tmp_path / f"{day}.parquet", random_edges(30, 20, share, 4), strings=True)
@@ -55,9 +53,8 @@ def numbers(run: Path) -> list[int]:
     return [len(frame), facts["n_left"], facts["n_right"], facts["n_edges"], int(edges.max()), int(smaller.max())]
 
 
-def test_numbers_of_then_and_now(runs: Path) -> None:
+def test_numbers_of_then_and_now(runs):
     found = before_of(runs / DAYS[2])
-    assert found is not None
     what = ["bicliques", "user of the input", "item of the input", "edges of the input", "most edges"]
     both = zip(numbers(runs / DAYS[1]), numbers(runs / DAYS[2]), strict=True)
     wanted = [Change(words, *pair) for words, pair in zip([*what, "largest smaller side"], both, strict=True)]
@@ -70,7 +67,6 @@ def test_numbers_of_then_and_now(runs: Path) -> None:
     assert f"bicliques {wanted[0].then:,} {wanted[0].now:,} {change:+,} user of" in text
     assert f'href="../{DAYS[1]}/report.html"' in page.read_text()
     same = before_of(runs / DAYS[1])
-    assert same is not None
     assert (same.same_input, same.same_bicliques, found.same_bicliques) == (True, True, False)
     assert all(change.then == change.now for change in same.changes)
     text = (runs / DAYS[1] / "report.html").read_text()
@@ -78,7 +74,7 @@ def test_numbers_of_then_and_now(runs: Path) -> None:
     assert ">then<" not in text
 
 
-def test_the_run_before_is_the_last_one_that_asked_the_same(runs: Path) -> None:
+def test_the_run_before_is_the_last_one_that_asked_the_same(runs):
     source = runs.parent / f"{DAYS[2]}.parquet"
     assert [name_before(runs / day) for day in DAYS] == [None, *DAYS[:2]]
     assert name_before(runs / "2026-11-22-other") is None
@@ -94,28 +90,24 @@ def test_the_run_before_is_the_last_one_that_asked_the_same(runs: Path) -> None:
     assert bq.report(runs / "2026-11-26").exists()
 
 
-def test_runs_of_objects_in_memory_follow_none(tmp_path: Path) -> None:
+def test_runs_of_objects_in_memory_follow_none(tmp_path):
     table = pa.table({"l": [1, 2], "r": [1, 1]})
     assert [before_of(mined(table, tmp_path / name)) for name in ("2026-01-01", "2026-01-02")] == [None, None]
 
 
-def test_a_run_without_a_summary_and_one_that_only_counts(runs: Path) -> None:
+def test_a_run_without_a_summary_and_one_that_only_counts(runs):
     for file in (runs / DAYS[1] / "summary").iterdir():
         file.unlink()
     (runs / DAYS[1] / "summary").rmdir()
     found = before_of(runs / DAYS[2])
-    assert found is not None
     assert [change.what for change in found.changes][-1] == "edges of the input", "sizes would need its rows"
     source = runs.parent / f"{DAYS[2]}.parquet"
     assert before_of(mined(source, runs / "2026-11-24", count_only=True)) is None, "it lists nothing"
     other = before_of(mined(source, runs / "2026-11-25", count_only=True))
-    assert other is not None
     assert (other.changes[0].then, other.same_input) == (other.changes[0].now, True)
 
 
-def test_what_is_gone_and_new_is_shown_where_it_was_found_out(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_gone_and_new_is_shown_where_it_was_found_out(runs, tmp_path, monkeypatch):
     labels = [f"<img src=x> {k}" for k in range(30)]
     for day, n in (("2026-12-01", 400), ("2026-12-02", 600)):
         left, right = (np.random.default_rng(3).integers(0, 30, (2, 600)))[:, :n]
@@ -124,14 +116,11 @@ def test_what_is_gone_and_new_is_shown_where_it_was_found_out(
         mined(tmp_path / f"evil-{day}.parquet", runs / day)
     run = runs / "2026-12-02"
     known = before_of(run)
-    assert known is not None
     assert (known.difference, known.largest_new) == (None, None), "nobody has compared them"
     difference = changes_since_the_run_before(run)
     found = before_of(run)
-    assert difference is not None
     assert found is not None
     assert found.difference is not None
-    assert found.largest_new is not None
     sets = [
         {(tuple(left), tuple(right)) for left, right in zip(frame.left, frame.right, strict=True)}
         for frame in (bq.open_run(runs / day).to_pandas() for day in ("2026-12-01", "2026-12-02"))
@@ -148,5 +137,4 @@ def test_what_is_gone_and_new_is_shown_where_it_was_found_out(
     assert "<img" not in html
     monkeypatch.setattr(since, "_MOST_NEW", new - 1)
     few = before_of(run)
-    assert few is not None
     assert few.largest_new is None, "there are too many to look for the largest"

@@ -1,7 +1,5 @@
 """The best, the cover, the surprising and the covering rows are those that plain Python finds on small graphs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -123,7 +121,7 @@ def _cover(rows: list[Row], n: int) -> list[tuple[tuple[int, ...], int]]:
 
 
 @pytest.fixture(autouse=True)
-def small_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_rounds(monkeypatch):
     """Rounds of a few rows, row after row in another way, and few members at a time."""
     sizes = itertools.cycle([1, 2, 5, 3, 1, 40])
 
@@ -160,9 +158,7 @@ def _scores(parts: InMemory, folder: Path) -> dict[str, tuple[Score, Any]]:
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_best_and_distinct_rows_are_those_of_plain_python(
-    tmp_path: Path, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_best_and_distinct_rows_are_those_of_plain_python(tmp_path, threads, monkeypatch):
     monkeypatch.setattr(candidates, "count_cores", lambda: threads)
     for rng, parts in _graphs(threads, examples(400 if threads == 1 else 60)):
         by, (score, plain) = list(_scores(parts, tmp_path).items())[rng.integers(6)]
@@ -174,7 +170,7 @@ def test_best_and_distinct_rows_are_those_of_plain_python(
         assert found.tolist() == [list(_rank(row, plain(row))) for row in _distinct(ordered, n, most)], (by, most)
 
 
-def test_distinct_rows_are_those_that_the_page_shows() -> None:
+def test_distinct_rows_are_those_that_the_page_shows():
     for rng, parts in _graphs(11, examples(100)):
         most = float(rng.choice(SHARES))
         rows = parts.plain()
@@ -185,7 +181,7 @@ def test_distinct_rows_are_those_that_the_page_shows() -> None:
         assert found[:, 4:].tolist() == [list(ordered[k][3]) for k in np.flatnonzero(kept)]
 
 
-def test_no_score_exceeds_the_bound_of_its_sizes_or_of_larger_ones(tmp_path: Path) -> None:
+def test_no_score_exceeds_the_bound_of_its_sizes_or_of_larger_ones(tmp_path):
     for _, parts in _graphs(7, examples(150)):
         for score, _ in _scores(parts, tmp_path).values():
             for part, group, _ in parts.groups():
@@ -200,7 +196,7 @@ FEW_VERTICES = pytest.mark.parametrize("few", [0, cover._FEW_VERTICES])
 
 
 @FEW_VERTICES
-def test_a_cover_is_the_greedy_one_of_plain_python(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cover_is_the_greedy_one_of_plain_python(few, monkeypatch):
     monkeypatch.setattr(cover, "_FEW_VERTICES", few)
     ended_early = 0
     for rng, parts in _graphs(2, examples(300)):
@@ -214,9 +210,7 @@ def test_a_cover_is_the_greedy_one_of_plain_python(few: int, monkeypatch: pytest
 @pytest.mark.values
 @FEW_VERTICES
 @pytest.mark.parametrize("sides", [(260, 150), (70, 280)])
-def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges(
-    few: int, sides: tuple[int, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges(few, sides, monkeypatch):
     monkeypatch.setattr(cover, "_FEW_VERTICES", few)
     rng = np.random.default_rng(3)
     parts = InMemory(rng, random_edges(rng, *sides, 0.02))
@@ -226,14 +220,14 @@ def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges(
     assert [(one.place, one.new) for one in found] == _cover(parts.plain(), 1000)
 
 
-def test_a_candidate_that_is_larger_than_all_that_is_held_is_held_alone() -> None:
+def test_a_candidate_that_is_larger_than_all_that_is_held_is_held_alone():
     rng = np.random.default_rng(4)
     parts = InMemory(rng, np.argwhere(np.ones((30, 30), int)))
     assert [one.new for one in cover_rows(parts, 3)] == [900]
     assert distinct_rows(parts, SizeScore("edges"), 3, 0.5)[:, 0].tolist() == [900]
 
 
-def test_row_groups_that_are_too_small_are_not_read() -> None:
+def test_row_groups_that_are_too_small_are_not_read():
     rng = np.random.default_rng(5)
     parts = InMemory(rng, random_edges(rng, 14, 12, 0.4))
     pairs = sorted((pair for rows in parts._groups.values() for pair in rows.to_pairs()), key=lambda p: -len(p[0]))
@@ -246,7 +240,7 @@ def test_row_groups_that_are_too_small_are_not_read() -> None:
     assert parts.read < len(pairs)
 
 
-def test_a_round_of_a_cover_reads_no_row_group_that_added_too_little_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_of_a_cover_reads_no_row_group_that_added_too_little_before(monkeypatch):
     rng = np.random.default_rng(6)
     parts = InMemory(rng, random_edges(rng, 24, 18, 0.4))
     pairs = [pair for rows in parts._groups.values() for pair in rows.to_pairs()]

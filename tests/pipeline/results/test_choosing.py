@@ -1,7 +1,5 @@
 """Which bicliques are on the page: the largest, distinct ones behind them, and examples of every cell of the map."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -20,15 +18,13 @@ from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.search import By
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 
 def mined(folder: Path, n_left: int, n_right: int, share: float, seed: int = 11, **options: object) -> Path:
     edges = random_edges(n_left, n_right, share, seed)
     source = write_edges(folder / f"{n_left}-{seed}.parquet", edges)
-    run: Path = bq.mine(
-        source, folder / f"out-{n_left}-{seed}", workers=0, progress=False, report=False, **options
-    ).path
+    run: Path = bq.mine(source, folder / f"out-{n_left}-{seed}", **QUIET, **options).path
     return run
 
 
@@ -39,7 +35,7 @@ def listed_of(run: Path) -> Listed:
 
 
 @pytest.fixture(scope="module")
-def dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dense(tmp_path_factory):
     """Its largest by edges are nearly the same."""
     return mined(tmp_path_factory.mktemp("run"), 200, 14, 0.8)
 
@@ -53,9 +49,7 @@ def per_cell(run: Path, found: Listed) -> tuple[Grid, np.ndarray]:
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_every_cell_of_the_heat_map_has_a_row_and_a_cell_of_few_has_all(
-    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_cell_of_the_heat_map_has_a_row_and_a_cell_of_few_has_all(tmp_path, seed, monkeypatch):
     run = mined(tmp_path, 60, 40, 0.3, seed)
     cells, listed = per_cell(run, listed_of(run))
     assert np.array_equal(listed > 0, cells.count > 0)
@@ -69,7 +63,7 @@ def test_every_cell_of_the_heat_map_has_a_row_and_a_cell_of_few_has_all(
     assert fewer.sum() < listed.sum(), "one of a cell is enough if there are many cells"
 
 
-def test_a_small_run_is_on_the_page_as_a_whole(tmp_path: Path) -> None:
+def test_a_small_run_is_on_the_page_as_a_whole(tmp_path):
     run = mined(tmp_path, 25, 15, 0.4)
     found, results = listed_of(run), bq.open_run(run)
     assert 300 < len(results) == len(found.rows)
@@ -77,9 +71,9 @@ def test_a_small_run_is_on_the_page_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("n", [200, 300])
-def test_so_is_one_whose_bicliques_have_all_the_same_sizes(tmp_path: Path, n: int) -> None:
+def test_so_is_one_whose_bicliques_have_all_the_same_sizes(tmp_path, n):
     edges = [(f"a{k}", f"b{k}") for k in range(n)]
-    results = bq.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(edges, tmp_path / "out", **QUIET)
     found = listed_of(results.path)
     assert sorted(found.ids) == sorted(results.to_arrow()["id"].to_pylist())
     assert len(found.ids) == n
@@ -90,7 +84,7 @@ Ranked = dict[By, tuple[list[Any], list[int]]]
 
 
 @pytest.fixture(scope="module")
-def ranked(dense: Path) -> Ranked:
+def ranked(dense):
     """By either ranking the 300 largest, and the numbers of those that share too little with all kept before."""
     results, found = bq.open_run(dense), Ranked()
     rankings: tuple[By, ...] = ("edges", "balance")
@@ -106,9 +100,7 @@ def ranked(dense: Path) -> Ranked:
 
 
 @pytest.mark.parametrize("wanted", [10, 48, 50, 65, 300])
-def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
-    dense: Path, ranked: Ranked, wanted: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(dense, ranked, wanted, monkeypatch):
     monkeypatch.setattr(listing, "WANTED", wanted)
     found = listed_of(dense)
     for by, (rows, kept) in ranked.items():
@@ -122,12 +114,12 @@ def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(
         assert found.rows.take(found.lists[by]).to_pylist() == [rows[number - 1] for number in numbers]
 
 
-def test_labels_of_rows_that_are_not_listed_are_left_out() -> None:
+def test_labels_of_rows_that_are_not_listed_are_left_out():
     labels, rows = listing.only_used(["a", "b", "c", "d"], [np.array([1, 3]), np.array([], int), np.array([3])])
     assert (labels, [row.tolist() for row in rows]) == (["b", "d"], [[0, 1], [], [1]])
 
 
-def test_no_more_is_read_behind_the_largest_than_has_room(dense: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_is_read_behind_the_largest_than_has_room(dense, monkeypatch):
     rows = bq.open_run(dense).top(300, "edges").to_pylist()
     members = sum(row["n_left"] + row["n_right"] for row in rows[100:150])
     for room, looked_at in ((members, 150), (members - 1, 149), (0, 100)):
@@ -136,14 +128,14 @@ def test_no_more_is_read_behind_the_largest_than_has_room(dense: Path, monkeypat
         assert listed_of(dense).looked_at["edges"] == looked_at
 
 
-def test_a_run_of_few_has_no_more_than_these(tmp_path: Path) -> None:
+def test_a_run_of_few_has_no_more_than_these(tmp_path):
     few = listed_of(mined(tmp_path, 12, 9, 0.5))
     assert few.looked_at == dict.fromkeys(("surprise", "edges", "balance"), len(few.rows))
     assert 0 < sum(few.repeats["edges"] < 0) < len(few.rows) < 100
 
 
 @pytest.fixture(scope="module")
-def many(dense: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def many(dense, tmp_path_factory):
     """The rows of the dense run in 102 parts with four row groups each."""
     [rows] = [pq.read_table(file) for file in Results(Run.at(dense)).files]
     folder = tmp_path_factory.mktemp("many")
@@ -153,9 +145,7 @@ def many(dense: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return files
 
 
-def test_few_row_groups_are_read_of_a_run_of_many(
-    dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_row_groups_are_read_of_a_run_of_many(dense, many, monkeypatch):
     """Row groups with large and with small rows are among those that are looked at."""
     parts, opened, looked = listed.Parts(Run.at(dense), many), list[Path](), list[tuple[int, int]]()
     sizes = parts.sizes
@@ -173,9 +163,7 @@ def test_few_row_groups_are_read_of_a_run_of_many(
     assert len(set(places)) == len(places) >= 200
 
 
-def test_the_row_groups_with_most_missing_cells_are_read_first(
-    dense: Path, many: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_row_groups_with_most_missing_cells_are_read_first(dense, many, monkeypatch):
     monkeypatch.setattr(listing, "_EXAMPLES", 0)
     parts, cells = listed.Parts(Run.at(dense), many), cells_of(bq.open_run(dense).sizes())
     there = {place: cells.cells(*parts.sizes(*place)) for place in listed._groups(parts)}

@@ -1,12 +1,9 @@
 """Communities of bicliques: by the lattice and by all pairs, known numbers, files, the page, and what is refused."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +22,7 @@ from tests.support.commands import run
 from tests.support.examples import examples
 from tests.support.known import NOT_HERE, dense_edges, known_graph
 from tests.support.oracles import cliques, random_edges
-from tests.support.runs import write_edges
+from tests.support.runs import OWN, QUIET, write_edges
 
 
 class InMemory(Parts):
@@ -69,7 +66,7 @@ def ids_of(pairs: list[Any]) -> dict[Any, int]:
 
 
 @pytest.mark.parametrize("seed", range(examples(20)))
-def test_the_lattice_gives_what_all_pairs_give(seed: int) -> None:
+def test_the_lattice_gives_what_all_pairs_give(seed):
     rng = np.random.default_rng(seed)
     joined = 0
     for _ in range(100):
@@ -100,13 +97,13 @@ def test_the_lattice_gives_what_all_pairs_give(seed: int) -> None:
     assert joined > 100
 
 
-def test_at_1x1_communities_are_the_connected_components() -> None:
+def test_at_1x1_communities_are_the_connected_components():
     edges = np.array([[0, 0], [1, 0], [1, 1], [2, 2], [3, 3], [3, 4]])
     found = found_in(edges, sorted(cliques(edges)), (4, 5), (1, 1))[2]
     assert sorted(found.to_pairs()) == [((0, 1), (0, 1)), ((2,), (2,)), ((3,), (3, 4))]
 
 
-def test_rows_that_are_read_again_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_that_are_read_again_and_threads_change_nothing(monkeypatch):
     edges = random_edges(np.random.default_rng(5), 30, 30, 0.4)
     pairs = sorted(cliques(edges))
     expected = found_in(edges, pairs, (30, 30), (3, 3))
@@ -125,8 +122,8 @@ def test_rows_that_are_read_again_and_threads_change_nothing(monkeypatch: pytest
         assert (len(calls) > len(pairs) // 5 + 1) == (room < 100)  # with little room, a row group takes several calls
 
 
-def test_either_side_gives_the_same_communities() -> None:
-    for seed in range(50):
+def test_either_side_gives_the_same_communities():
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         edges = random_edges(rng, 12, 9, 0.5)
         turned = np.array(sorted(edges[:, ::-1].tolist())).reshape(-1, 2)
@@ -136,7 +133,7 @@ def test_either_side_gives_the_same_communities() -> None:
         assert sorted(found) == sorted((left, right) for right, left in other)
 
 
-def test_a_missing_row_is_noticed() -> None:
+def test_a_missing_row_is_noticed():
     edges = random_edges(np.random.default_rng(3), 12, 12, 0.6)
     pairs = sorted(cliques(edges))
     noticed = 0
@@ -148,7 +145,7 @@ def test_a_missing_row_is_noticed() -> None:
     assert noticed > len(pairs) // 2
 
 
-def test_a_row_that_is_there_twice_or_has_other_members_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_is_there_twice_or_has_other_members_is_noticed(monkeypatch):
     edges = random_edges(np.random.default_rng(3), 12, 12, 0.6)
     pairs = sorted(cliques(edges))
     with pytest.raises(IncompleteError, match=r"another row has the members of -?\d+; verify the run"):
@@ -188,14 +185,12 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("name", "least", "bicliques", "number", "largest", "fingerprint"), KNOWN)
-def test_known_communities(
-    name: str, least: Any, bicliques: int, number: int, largest: int, fingerprint: int, tmp_path: Path
-) -> None:
+def test_known_communities(name, least, bicliques, number, largest, fingerprint, tmp_path):
     if (path := known_graph(name)) is None:
         pytest.skip(f"{name}.parquet is not here: {NOT_HERE}")
     edges = dense_edges(path)
     source = pa.table([edges[:, 0], edges[:, 1]], ["left", "right"])
-    options = {"min_left": least[0], "min_right": least[1], "workers": 0, "progress": False, "report": False}
+    options = {"min_left": least[0], "min_right": least[1], **QUIET}
     found = bq.mine(source, tmp_path / "out", **options).communities(*least)
     assert list(found.settings[0].values()) == [*least, bicliques, number, largest]
     assert found.fingerprint == fingerprint
@@ -204,16 +199,16 @@ def test_known_communities(
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("communities")
     edges = [(f"<b>{u}</b>", f"=r{v}") for u, v in random_edges(np.random.default_rng(5), 30, 30, 0.4).tolist()]
     table = pa.table(dict(zip(("<b>who</b>", "what"), zip(*edges, strict=True), strict=True)))
     pq.write_table(table, folder / "g.parquet")
-    bq.mine(folder / "g.parquet", folder / "out", min_left=2, min_right=2, workers=0, progress=False)
+    bq.mine(folder / "g.parquet", folder / "out", min_left=2, min_right=2, **OWN)
     return folder / "out"
 
 
-def test_the_files_have_each_community_and_each_biclique(out: Path) -> None:
+def test_the_files_have_each_community_and_each_biclique(out):
     results = bq.open_run(out)
     found = results.communities(3, 3)
     table, rows = found.table, found.of_bicliques
@@ -236,10 +231,10 @@ def test_the_files_have_each_community_and_each_biclique(out: Path) -> None:
     assert pairs.column_names == ["community", "right"]
     assert len(pairs) == sum(table["n_right"].to_pylist())
     with pytest.raises(InputError, match="by biclique or by community, not by 'area'"):
-        results.memberships(by="area")  # type: ignore[arg-type]
+        results.memberships(by="area")
 
 
-def test_the_largest_are_shown_with_their_community(out: Path) -> None:
+def test_the_largest_are_shown_with_their_community(out):
     results = bq.open_run(out)
     found = results.communities(3, 3)
     known = dict(zip(*found.of_bicliques.to_pydict().values(), strict=True))
@@ -255,7 +250,7 @@ def test_the_largest_are_shown_with_their_community(out: Path) -> None:
         results.top(community=own, distinct=0.5)
 
 
-def test_the_command_writes_files_for_show_and_for_the_page(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_files_for_show_and_for_the_page(out, capsys):
     code, text, _ = run(capsys, "communities", out, "--at", "3x2", "--json")
     told = json.loads(text)
     assert code == 0
@@ -295,23 +290,23 @@ def test_the_command_writes_files_for_show_and_for_the_page(out: Path, capsys: p
         ({"max_results": 3}, "is not complete"),
     ],
 )
-def test_a_run_that_may_lack_bicliques_is_refused(options: dict[str, Any], why: str, tmp_path: Path) -> None:
+def test_a_run_that_may_lack_bicliques_is_refused(options, why, tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(5), 20, 20, 0.4))
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False, **options)
+    results = bq.mine(source, tmp_path / "out", **QUIET, **options)
     with pytest.raises((InputError, IncompleteError), match=why):
         results.communities(3, 3)
     assert not (tmp_path / "out" / "communities").exists()
 
 
-def test_the_largest_alone_have_no_communities(tmp_path: Path) -> None:
+def test_the_largest_alone_have_no_communities(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(5), 20, 20, 0.4))
-    bq.largest(source, tmp_path / "out", top=3, workers=0, progress=False)
+    bq.largest(source, tmp_path / "out", top=3, **OWN)
     with pytest.raises(InputError, match="has only the 3 largest; mine again for all of them"):
         bq.open_run(tmp_path / "out").communities(3, 3)
 
 
 @pytest.mark.parametrize("at", ["3", "0x3", "3x0", "3x", "3x3x3", "-1x2", "3X3", "2.5x1", "x", ""])
-def test_a_setting_that_is_none_is_refused(at: str, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_setting_that_is_none_is_refused(at, out, capsys):
     code, _, errors = run(capsys, "communities", out, f"--at={at}")
     assert code == 2
     assert errors.count("\n") == 1
@@ -319,9 +314,9 @@ def test_a_setting_that_is_none_is_refused(at: str, out: Path, capsys: pytest.Ca
     assert few or f"--at must be two numbers as 3x4, not '{at}'" in errors
 
 
-def test_no_communities_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_communities_yet(tmp_path, capsys):
     source = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(5), 9, 9, 0.4))
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", **QUIET)
     with pytest.raises(InputError, match="keeps no communities; find those of one setting first, as of 3x3"):
         results.communities()
     code, _, errors = run(capsys, "show", tmp_path / "out", "--community")
@@ -332,9 +327,9 @@ def test_no_communities_yet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert found.settings[0]["bicliques"] == 0
 
 
-def test_communities_of_other_bicliques_or_in_a_damaged_file_are_none(tmp_path: Path) -> None:
+def test_communities_of_other_bicliques_or_in_a_damaged_file_are_none(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(5), 20, 20, 0.4))
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", **QUIET)
     file = results.communities(3, 3).path / "communities.parquet"
     assert results.communities().settings[0]["left"] == 3
     whole = file.read_bytes()
@@ -345,16 +340,16 @@ def test_communities_of_other_bicliques_or_in_a_damaged_file_are_none(tmp_path: 
     with pytest.raises(IncompleteError, match=r"communities.parquet cannot be read"):
         _ = results.communities().table
     file.write_bytes(whole)
-    other = bq.mine(source, tmp_path / "other", min_left=2, workers=0, progress=False, report=False)
+    other = bq.mine(source, tmp_path / "other", min_left=2, **QUIET)
     (tmp_path / "other" / "communities").mkdir()
     (tmp_path / "other" / "communities" / "communities.parquet").write_bytes(whole)
     with pytest.raises(InputError, match="keeps no communities"):
         other.communities()
 
 
-def test_communities_go_with_the_run_that_takes_the_place(tmp_path: Path) -> None:
+def test_communities_go_with_the_run_that_takes_the_place(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(5), 20, 20, 0.4))
-    options: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
+    options: dict[str, Any] = QUIET
     assert bq.mine(source, tmp_path / "out", **options).communities(3, 3).path.is_dir()
     bq.publish(tmp_path / "out", tmp_path / "there")
     assert (tmp_path / "there" / "communities" / "communities.parquet").is_file()

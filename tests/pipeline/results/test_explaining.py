@@ -1,7 +1,5 @@
 """One biclique by its id: its members, and all that an explanation says, as plain Python finds it on a small graph."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re
@@ -28,32 +26,29 @@ from bicliques.schemas.errors import IncompleteError, InputError, UnknownIdError
 from bicliques.schemas.search import MEASURES
 from tests.support.commands import run
 from tests.support.notebook import HOSTILE, Cells
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 1)
-HOW: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     """A run of several parts, whose labels are text."""
     folder = tmp_path_factory.mktemp("explaining")
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
-    bq.mine(source, folder / "out", max_results=200, **HOW)
+    bq.mine(source, folder / "out", max_results=200, **QUIET)
     for most in (500, None):  # each session writes parts of its own
-        bq.resume(folder / "out", max_results=most, workers=0, progress=False, report=False)
+        bq.resume(folder / "out", max_results=most, **QUIET)
     return folder / "out"
 
 
 @pytest.fixture
-def results(out: Path) -> Results:
+def results(out):
     return bq.open_run(out)
 
 
 @pytest.mark.parametrize("command", ["explain", "plot", "verify"])
-def test_machine_code_that_cannot_be_kept_is_no_damage_of_the_run(
-    command: str, out: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_machine_code_that_cannot_be_kept_is_no_damage_of_the_run(command, out, monkeypatch, capsys, tmp_path):
     """With more labels, all of these commands search texts by compiled code."""
     monkeypatch.setattr(labels, "_MANY", 0)
     monkeypatch.setattr(labels, "_TABLE", 0)
@@ -66,7 +61,7 @@ def test_machine_code_that_cannot_be_kept_is_no_damage_of_the_run(
     assert re.fullmatch(r"bicliques: machine code cannot be kept in \S+ \(Not a directory\); see .*_DIR\n", told)
 
 
-def test_members_are_those_of_the_row_with_the_id(results: Results) -> None:
+def test_members_are_those_of_the_row_with_the_id(results):
     rows = results.to_arrow()
     assert len(results.files) > 2
     assert len(rows) > 900, "more than the summary has"
@@ -77,8 +72,8 @@ def test_members_are_those_of_the_row_with_the_id(results: Results) -> None:
 
 
 @pytest.mark.parametrize("ids", ["labels", "dense"])
-def test_members_are_named_as_in_the_rows(tmp_path: Path, ids: Any) -> None:
-    results = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", ids=ids, **HOW)
+def test_members_are_named_as_in_the_rows(tmp_path, ids):
+    results = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", ids=ids, **QUIET)
     last = list(results)[-1]
     assert results.members(last.id) == last
     explained = results.explain(last.id)
@@ -88,7 +83,7 @@ def test_members_are_named_as_in_the_rows(tmp_path: Path, ids: Any) -> None:
     assert results.members(top["id"]).right == top["right"]
 
 
-def test_an_id_that_no_biclique_has_is_a_key_error_in_a_sentence(results: Results) -> None:
+def test_an_id_that_no_biclique_has_is_a_key_error_in_a_sentence(results):
     known = set(results.to_arrow(["id"])["id"].to_pylist())
     unknown = next(k for k in itertools.count(1) if k not in known)
     for ask in (results.members, results.explain):
@@ -121,9 +116,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return read
 
 
-def test_of_a_large_one_no_ids_are_read_and_of_others_not_more_than_the_ids(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_a_large_one_no_ids_are_read_and_of_others_not_more_than_the_ids(results, monkeypatch):
     large = results.top(300, by="balance")["id"][299].as_py()
     rows = results.to_arrow(["id", "n_left", "n_right"]).to_pylist()
     known = {id for by in MEASURES for id in results.top(300, by)["id"].to_pylist()}
@@ -189,7 +182,7 @@ def measure(row: dict[str, Any], by: str) -> int:
     return {"edges": n * m, "vertices": n + m, "balance": min(n, m), "left": n, "right": m}[by]
 
 
-def test_an_explanation_is_what_plain_python_finds(results: Results) -> None:
+def test_an_explanation_is_what_plain_python_finds(results):
     plain = Plain(results)
     best = results.top(len(results), "surprise")
     surprise = dict(zip(best["id"].to_pylist(), best["surprise"].to_pylist(), strict=True))
@@ -200,11 +193,11 @@ def test_an_explanation_is_what_plain_python_finds(results: Results) -> None:
         assert (found.biclique.left, found.biclique.right) == (row["left"], row["right"])
         assert (found.count, found.missing, found.run) == (len(plain.rows), missing, results.path)
         for k, side in enumerate(("left", "right")):
-            assert found.members[side].to_pylist() == plain.members(k, row)  # type: ignore[index]
+            assert found.members[side].to_pylist() == plain.members(k, row)
             expected = plain.near(k, row, missing)
             near += len(expected)
-            assert found.n_near[side] == len(expected)  # type: ignore[index]
-            assert found.near[side].to_pylist() == expected[:n]  # type: ignore[index]
+            assert found.n_near[side] == len(expected)
+            assert found.near[side].to_pylist() == expected[:n]
         assert found.overlapping.to_pylist() == plain.overlapping(row, n)
         for by in MEASURES:
             own = measure(row, by)
@@ -216,13 +209,7 @@ def test_an_explanation_is_what_plain_python_finds(results: Results) -> None:
     assert number > 15
 
 
-def test_nobody_nearly_belongs_who_misses_nothing(results: Results) -> None:
-    assert results.explain(results.top(1)["id"][0].as_py(), missing=0).n_near == {"left": 0, "right": 0}
-
-
-def test_row_groups_that_cannot_overlap_as_much_are_not_read(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_row_groups_that_cannot_overlap_as_much_are_not_read(results, tmp_path, monkeypatch):
     """The same rows in one file with small row groups, the largest first, as runs write them."""
     table = results.top(len(results), by="left")
     pq.write_table(table.replace_schema_metadata(results.schema.metadata), tmp_path / "a.parquet", row_group_size=7)
@@ -252,7 +239,7 @@ def test_row_groups_that_cannot_overlap_as_much_are_not_read(
     assert read.count(["left", "right"]) == 2, "the edges, twice"
 
 
-def test_edges_are_read_over_as_many_rows_as_there_are_vertices(tmp_path: Path) -> None:
+def test_edges_are_read_over_as_many_rows_as_there_are_vertices(tmp_path):
     """Otherwise a large graph with many row groups would take the product of both."""
     table = pa.table({"left": EDGES[:, 0].astype(np.int32), "right": EDGES[:, 1].astype(np.int32)})
     (tmp_path / EDGES_FILE).parent.mkdir()
@@ -268,9 +255,9 @@ def test_edges_are_read_over_as_many_rows_as_there_are_vertices(tmp_path: Path) 
     assert {len(some) for some in groups[:-1]} == {2}
 
 
-def test_a_run_that_is_not_complete_is_explained_as_far_as_it_is(tmp_path: Path) -> None:
+def test_a_run_that_is_not_complete_is_explained_as_far_as_it_is(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    part = bq.mine(source, tmp_path / "part", max_results=100, **HOW)
+    part = bq.mine(source, tmp_path / "part", max_results=100, **QUIET)
     id = part[7].id
     found = part.explain(id)
     assert found.count == len(part) == 100
@@ -278,16 +265,16 @@ def test_a_run_that_is_not_complete_is_explained_as_far_as_it_is(tmp_path: Path)
     assert found.overlapping.num_rows == 20
     assert str(found).count("\n") > 30
     assert "place among 100:" in found._repr_html_()
-    none = bq.mine(source, tmp_path / "none", min_left=40, **HOW)
+    none = bq.mine(source, tmp_path / "none", min_left=40, **QUIET)
     with pytest.raises(UnknownIdError, match=f"no biclique with the id {id}"):
         none.members(id)
-    counted = bq.mine(source, tmp_path / "counted", count_only=True, **HOW)
+    counted = bq.mine(source, tmp_path / "counted", count_only=True, **QUIET)
     for ask in (counted.members, counted.explain):
         with pytest.raises(InputError, match="holds no bicliques"):
             ask(id)
 
 
-def test_without_its_summary_a_run_is_explained_too(out: Path, tmp_path: Path) -> None:
+def test_without_its_summary_a_run_is_explained_too(out, tmp_path):
     shutil.copytree(out, tmp_path / "out")
     shutil.rmtree(tmp_path / "out" / "summary")
     id = bq.open_run(out).top(1)["id"][0].as_py()
@@ -302,16 +289,16 @@ def test_without_its_summary_a_run_is_explained_too(out: Path, tmp_path: Path) -
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def hostile(tmp_path_factory):
     """Labels and names with quotes, tags, line breaks, formulas, and characters of two columns or of none."""
     labels = [*HOSTILE, "a\nb", "\x1b[31mred", "東京" * 30, "\u202eabc", " "]
     edges = [(label, film) for label in labels for film in ("<i>1</i>", "2\r\n3")] + [("only", "<i>1</i>")]
     table = pa.table(dict(zip(("<b>user</b>", "fi\nlm"), map(list, zip(*edges, strict=True)), strict=True)))
-    return bq.mine(table, tmp_path_factory.mktemp("hostile") / "<u>run", **HOW)
+    return bq.mine(table, tmp_path_factory.mktemp("hostile") / "<u>run", **QUIET)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 300])
-def test_text_fits_the_lines_and_breaks_none(hostile: Results, width: int) -> None:
+def test_text_fits_the_lines_and_breaks_none(hostile, width):
     found = hostile.explain(hostile.top(1)["id"][0].as_py())
     assert len(hostile) == 2
     lines = found.text(width).split("\n")
@@ -325,7 +312,7 @@ def test_text_fits_the_lines_and_breaks_none(hostile: Results, width: int) -> No
     assert repr("a\nb") in text
 
 
-def test_one_of_a_kind_is_told_in_the_singular(hostile: Results) -> None:
+def test_one_of_a_kind_is_told_in_the_singular(hostile):
     text = hostile.explain(hostile.top(1)["id"][0].as_py(), n=1).text()
     assert "the one that shares most of its edges" in text
     assert ", the one with fewest neighbours" in text
@@ -334,14 +321,14 @@ def test_one_of_a_kind_is_told_in_the_singular(hostile: Results) -> None:
     assert "the one that shares most of its edges" in hostile.explain(smaller, n=1).text()
 
 
-def test_no_label_is_code_in_a_notebook(hostile: Results) -> None:
+def test_no_label_is_code_in_a_notebook(hostile):
     shown = Cells(hostile.explain(hostile.top(1)["id"][0].as_py())._repr_html_())
     assert shown.tags == {"div", "p", "b", "br", "table", "tr", "th", "td"}
     assert "<script>alert(1)</script>" in shown.texts
     assert any("<u>run" in text for text in shown.texts)
 
 
-def test_the_command_prints_text_or_json(hostile: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_text_or_json(hostile, capsys):
     largest = hostile.top(1)["id"][0].as_py()
     code, output, _ = run(capsys, "explain", hostile.path, "--json")
     found = json.loads(output)
@@ -361,13 +348,13 @@ def test_the_command_prints_text_or_json(hostile: Results, capsys: pytest.Captur
     )
 
 
-def test_a_run_without_bicliques_has_none_to_explain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    none = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=40, **HOW)
+def test_a_run_without_bicliques_has_none_to_explain(tmp_path, capsys):
+    none = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=40, **QUIET)
     code, _, error = run(capsys, "explain", none.path)
     assert (code, error) == (2, f"bicliques: {none.path} has no biclique to explain\n")
 
 
-def test_ids_are_shown_when_they_are_asked_for(results: Results, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ids_are_shown_when_they_are_asked_for(results, capsys):
     ids = [str(id) for id in results.top(5)["id"].to_pylist()]
     for command in ("show", "cover", "sample"):
         _, plain, _ = run(capsys, command, results.path, "-n", "5")

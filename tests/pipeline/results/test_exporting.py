@@ -1,13 +1,10 @@
 """Text for other programs can be read back, whatever a label holds, and forms of other libraries say the same."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -23,9 +20,8 @@ from bicliques.pipeline.results.exporting import FORMATS
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.rows import tabular
 from bicliques.schemas.errors import InputError, ResourceError
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
-QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 HOSTILE = [
     'a"b',
     "a,b",
@@ -50,7 +46,7 @@ def hostile_edges(*more: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module", params=["text", "numbers", "dense"])
-def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
     if request.param == "text":
         return bq.mine(hostile_edges(), folder / "run", **QUIET)
@@ -68,7 +64,7 @@ def text_of(results: Results, name: str) -> str:
     return stream.getvalue().decode()
 
 
-def test_csv_is_read_back_and_no_cell_can_be_a_formula(results: Results) -> None:
+def test_csv_is_read_back_and_no_cell_can_be_a_formula(results):
     text = text_of(results, "csv")
     assert "\r" not in text
     found = list(csv.DictReader(io.StringIO(text)))
@@ -80,7 +76,7 @@ def test_csv_is_read_back_and_no_cell_can_be_a_formula(results: Results) -> None
     assert not [cell for row in found for cell in row.values() if re.match(r"[=+@\t\r]|-(?!\d+$)", cell)]
 
 
-def test_jsonl_is_read_back(results: Results) -> None:
+def test_jsonl_is_read_back(results):
     lines = text_of(results, "jsonl").splitlines()
     told = [json.loads(line) for line in lines]
     assert [(row["left"], row["right"]) for row in told] == [tuple(row) for row in results]
@@ -88,9 +84,9 @@ def test_jsonl_is_read_back(results: Results) -> None:
     assert [row["id"] for row in told] == [str(row.id) for row in results]
 
 
-def test_spmf_holds_the_closed_itemsets_with_their_support(results: Results) -> None:
+def test_spmf_holds_the_closed_itemsets_with_their_support(results):
     lines = text_of(results, "spmf").splitlines()
-    names = dict(re.fullmatch(r"@ITEM=(\d+)=(.*)", line).groups() for line in lines if line.startswith("@ITEM"))  # type: ignore[union-attr]
+    names = dict(re.fullmatch(r"@ITEM=(\d+)=(.*)", line).groups() for line in lines if line.startswith("@ITEM"))
     assert (lines[0] == "@CONVERTED_FROM_TEXT") == bool(names)
     found = []
     for line in (line for line in lines if not line.startswith("@")):
@@ -104,22 +100,22 @@ def test_spmf_holds_the_closed_itemsets_with_their_support(results: Results) -> 
     ]
 
 
-def test_the_graph_as_adjacency_lists_has_the_same_bicliques(results: Results, tmp_path: Path) -> None:
+def test_the_graph_as_adjacency_lists_has_the_same_bicliques(results, tmp_path):
     results.export("adj", tmp_path / "g.adj")
     text = (tmp_path / "g.adj").read_text()
-    left, right = (results.labels(side).to_pylist() for side in ("left", "right"))  # type: ignore[arg-type]
+    left, right = (results.labels(side).to_pylist() for side in ("left", "right"))
     assert len(text.splitlines()) == len(left)
     found = bq.mine(tmp_path / "g.adj", tmp_path / "run", **QUIET)
     wanted = results
     if results._mined.options.ids == "labels":
-        found = [([left[a] for a in one], [right[b] for b in two]) for one, two in found]  # type: ignore[assignment]
+        found = [([left[a] for a in one], [right[b] for b in two]) for one, two in found]
     assert pairs(found) == pairs(wanted)
 
 
-def test_the_graph_as_a_cross_table_has_every_edge(results: Results) -> None:
+def test_the_graph_as_a_cross_table_has_every_edge(results):
     lines = text_of(results, "cxt").split("\n")
     n_left, n_right = int(lines[2]), int(lines[3])
-    left, right = (results.labels(side).to_pylist() for side in ("left", "right"))  # type: ignore[arg-type]
+    left, right = (results.labels(side).to_pylist() for side in ("left", "right"))
     assert (lines[0], lines[1], lines[4], lines[-1]) == ("B", "", "", "")
     assert lines[5 : 5 + n_left + n_right] == [str(label) for label in [*left, *right]]
     table = lines[5 + n_left + n_right : -1]
@@ -130,7 +126,7 @@ def test_the_graph_as_a_cross_table_has_every_edge(results: Results) -> None:
     assert {cell for line in table for cell in line} <= {"X", "."}
 
 
-def test_small_batches_and_pieces_change_nothing(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_batches_and_pieces_change_nothing(results, monkeypatch):
     whole = {name: text_of(results, name) for name in FORMATS}
     monkeypatch.setitem(tabular.FEW_AT_A_TIME, "batch_size", 7)
     monkeypatch.setattr(exporting, "_EDGES", 5)
@@ -139,7 +135,7 @@ def test_small_batches_and_pieces_change_nothing(results: Results, monkeypatch: 
 
 
 @pytest.mark.parametrize("name", ["spmf", "cxt"])
-def test_a_label_with_a_line_break_is_refused_where_it_would_be_two(name: str, tmp_path: Path) -> None:
+def test_a_label_with_a_line_break_is_refused_where_it_would_be_two(name, tmp_path):
     results = bq.mine(hostile_edges("two\nlines"), tmp_path / "run", **QUIET)
     for stays in ("csv", "jsonl", "adj"):
         results.export(stays, tmp_path / stays)
@@ -149,13 +145,13 @@ def test_a_label_with_a_line_break_is_refused_where_it_would_be_two(name: str, t
     assert (tmp_path / name).read_text() == "before"
 
 
-def test_a_cross_table_that_is_too_large_is_refused(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cross_table_that_is_too_large_is_refused(results, monkeypatch):
     monkeypatch.setattr(exporting, "_MOST_CELLS", 10)
     with pytest.raises(InputError, match=r"vertices would take .* GB; choose another format"):
         text_of(results, "cxt")
 
 
-def test_what_cannot_be_exported_is_refused(tmp_path: Path, results: Results) -> None:
+def test_what_cannot_be_exported_is_refused(tmp_path, results):
     counted = bq.mine(hostile_edges(), tmp_path / "counted", count_only=True, **QUIET)
     with pytest.raises(InputError, match="holds no bicliques"):
         counted.export("csv", tmp_path / "x.csv")
@@ -169,7 +165,7 @@ def test_what_cannot_be_exported_is_refused(tmp_path: Path, results: Results) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["counted", "x.adj"]
 
 
-def test_no_rows_are_a_file_without(tmp_path: Path) -> None:
+def test_no_rows_are_a_file_without(tmp_path):
     none = bq.mine(hostile_edges(), tmp_path / "none", min_left=12, min_right=12, **QUIET)
     assert text_of(none, "csv") == "id,n_left,n_right,left,right\n"
     assert text_of(none, "jsonl") == ""
@@ -177,7 +173,7 @@ def test_no_rows_are_a_file_without(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_the_long_table_and_the_matrix_say_who_is_where(results: Results, side: Any) -> None:
+def test_the_long_table_and_the_matrix_say_who_is_where(results, side):
     every = list(results)
     table = results.memberships(side)
     assert table.column_names == ["id", side]
@@ -192,10 +188,10 @@ def test_the_long_table_and_the_matrix_say_who_is_where(results: Results, side: 
         assert {labels[k] for k in matrix[[number]].nonzero()[1]} == set(getattr(row, side))
     assert np.array_equal(matrix.sum(axis=1), [len(getattr(row, side)) for row in every])
     with pytest.raises(InputError, match="the side must be left or right, not 'top'"):
-        results.memberships("top")  # type: ignore[arg-type]
+        results.memberships("top")
 
 
-def test_the_graph_of_some_bicliques_has_their_edges(results: Results) -> None:
+def test_the_graph_of_some_bicliques_has_their_edges(results):
     every = list(results)
     graph = results.to_networkx(slice(0, 4))
     wanted: dict[tuple[Any, Any], int] = {}
@@ -213,7 +209,7 @@ def test_the_graph_of_some_bicliques_has_their_edges(results: Results) -> None:
     ), "every edge is in a maximal biclique"
 
 
-def test_a_library_that_is_missing_is_named_with_its_extra(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_is_missing_is_named_with_its_extra(results, monkeypatch):
     for name in ("scipy", "scipy.sparse", "networkx"):
         monkeypatch.setitem(sys.modules, name, None)
     for call, library in ((results.to_sparse, "SciPy"), (results.to_networkx, "NetworkX")):
@@ -222,9 +218,7 @@ def test_a_library_that_is_missing_is_named_with_its_extra(results: Results, mon
     assert forms.Forms.to_sparse.__doc__
 
 
-def test_the_command_writes_what_the_call_writes(
-    results: Results, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
-) -> None:
+def test_the_command_writes_what_the_call_writes(results, tmp_path, capfdbinary):
     assert tuple(FORMATS) == NAMED
     for name in FORMATS:
         assert main(["export", str(results.path), "--format", name]) == 0
@@ -244,7 +238,7 @@ def test_the_command_writes_what_the_call_writes(
     assert capfdbinary.readouterr().out == text_of(results, "csv").encode()
 
 
-def test_what_is_not_complete_is_exported_with_a_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_complete_is_exported_with_a_word(tmp_path, capsys):
     bq.mine(hostile_edges(), tmp_path / "run", max_results=3, **QUIET)
     assert main(["export", str(tmp_path / "run"), "--format", "jsonl", "-o", str(tmp_path / "x")]) == 3
     assert len((tmp_path / "x").read_text().splitlines()) == 3

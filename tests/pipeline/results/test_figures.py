@@ -1,7 +1,5 @@
 """The pictures of the page, by their elements: every number has its mark, at the place that the axis says."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -81,7 +79,6 @@ def map_of(tree: Element) -> tuple[float, float, float]:
     """Left and upper end of the heat map, and the side of a cell, in units."""
     [cells] = of_class(tree, "cells")
     found = re.fullmatch(r"translate\((\S+) (\S+)\) scale\((\S+)\)", cells.attrib["transform"])
-    assert found is not None
     return float(found[1]), float(found[2]), float(found[3])
 
 
@@ -101,7 +98,7 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("what", PICTURES)
-def test_every_picture_is_well_formed_whatever_the_names_are(what: str) -> None:
+def test_every_picture_is_well_formed_whatever_the_names_are(what):
     figure = PICTURES[what](NAMES)
     tree = parsed(figure)
     assert tree.tag == "svg"
@@ -118,7 +115,7 @@ def test_every_picture_is_well_formed_whatever_the_names_are(what: str) -> None:
 
 
 @pytest.mark.parametrize("what", PICTURES)
-def test_numbers_of_an_axis_are_within_it_and_do_not_touch(what: str) -> None:
+def test_numbers_of_an_axis_are_within_it_and_do_not_touch(what):
     tree = parsed(PICTURES[what](None))
     for axis, size in (("axis-x", 0.6), ("axis-y", 1.1)):
         for group in of_class(tree, axis):
@@ -140,7 +137,7 @@ def test_numbers_of_an_axis_are_within_it_and_do_not_touch(what: str) -> None:
 
 
 @pytest.mark.parametrize(("left", "right"), [(3, 4), (16, 16), (40, 900), (90_000, 12), (300_000, 300_000)])
-def test_every_size_that_is_there_has_its_square_cell(left: int, right: int) -> None:
+def test_every_size_that_is_there_has_its_square_cell(left, right):
     sizes = sizes_of(left, left, right)
     tree, grid = parsed(size_figure(sizes)), cells_of(sizes)
     [cells] = of_class(tree, "cells")
@@ -164,7 +161,7 @@ def test_every_size_that_is_there_has_its_square_cell(left: int, right: int) -> 
 
 
 @pytest.mark.parametrize(("most", "edges"), [(2**19 - 1, 2**38), (MAX_VERTICES, 2**41 - 1)])
-def test_there_are_never_more_cells_than_the_page_has_room_for(most: int, edges: int) -> None:
+def test_there_are_never_more_cells_than_the_page_has_room_for(most, edges):
     """Bicliques of all sizes that fewer than 2**41 edges allow, the smallest of each cell of the coarsest bins."""
     starts = 2 ** np.arange(most.bit_length())
     pairs = np.array([(a, b) for a in starts.tolist() for b in starts.tolist() if a * b <= edges])
@@ -176,7 +173,7 @@ def test_there_are_never_more_cells_than_the_page_has_room_for(most: int, edges:
     assert grid.count.sum() == len(both)
 
 
-def test_numbers_are_written_beside_their_cells() -> None:
+def test_numbers_are_written_beside_their_cells():
     sizes = sizes_of(5, 2000, 30)
     tree, grid = parsed(size_figure(sizes)), cells_of(sizes)
     left, top, side = map_of(tree)
@@ -189,14 +186,14 @@ def test_numbers_are_written_beside_their_cells() -> None:
     assert len(ticks(tree, "axis-x")) >= 3
 
 
-def test_a_picture_of_large_bicliques_only_has_no_empty_corner() -> None:
+def test_a_picture_of_large_bicliques_only_has_no_empty_corner():
     grid = cells_of(SizeCounts.of(np.array([20, 40]), np.array([1000, 3000]), np.array([2, 3])))
     assert grid.left[0] == 20
     assert grid.left[-1] > 40 >= grid.left[-2]
     assert (grid.count.any(axis=1)[[0, -1]].all(), grid.count.any(axis=0)[[0, -1]].all()) == (True, True)
 
 
-def test_colours_are_logarithmic_and_brighter_for_more() -> None:
+def test_colours_are_logarithmic_and_brighter_for_more():
     assert colour_of(1, 1000) == "#453781"
     assert colour_of(1000, 1000) == "#fde725"
     assert colour_of(100, 10_000) == "#20a386", "the middle of Viridis from its first sixth on"
@@ -209,7 +206,7 @@ def test_colours_are_logarithmic_and_brighter_for_more() -> None:
     assert all(a < b for a, b in itertools.pairwise(lights)), "also without any colour vision"
 
 
-def test_the_legend_says_what_the_colours_mean() -> None:
+def test_the_legend_says_what_the_colours_mean():
     sizes = SizeCounts.of(np.array([1, 2, 3]), np.array([1, 1, 1]), np.array([1, 100, 10_000]))
     tree = parsed(size_figure(sizes))
     [bar] = of_class(tree, "colours")
@@ -224,7 +221,7 @@ def test_the_legend_says_what_the_colours_mean() -> None:
         assert max(abs(a - b) for a, b in apart) < 16
 
 
-def test_scales() -> None:
+def test_scales():
     assert [Linear(0, 10, 50, 250)(value) for value in (0, 5, 10)] == [50, 150, 250]
     logarithmic = Logarithmic(1, 1000, 0, 300)
     assert [logarithmic(value) for value in (1, 10, 100, 1000)] == pytest.approx([0, 100, 200, 300])
@@ -234,7 +231,7 @@ def test_scales() -> None:
 
 
 @pytest.mark.parametrize("high", [1e-3, 0.05, 0.21, 1.0, 9.99, 39.4, 86_400.0])
-def test_numbers_of_a_linear_axis(high: float) -> None:
+def test_numbers_of_a_linear_axis(high):
     found = linear_numbers(high)
     assert found[0] == 0
     assert 4 <= len(found) <= 12
@@ -242,7 +239,7 @@ def test_numbers_of_a_linear_axis(high: float) -> None:
     assert high - found[-1] < found[1]
 
 
-def test_curves_have_the_numbers_of_the_degrees() -> None:
+def test_curves_have_the_numbers_of_the_degrees():
     degrees = {"left": np.array([3, 2, 0, 1]), "right": np.bincount([1, 10, 100])}
     tree = parsed(degree_figure(degrees, {"left": "user", "right": "film"}))
     titles = [str(circle[0].text) for circle in tree.iter("circle")]
@@ -262,7 +259,7 @@ def test_curves_have_the_numbers_of_the_degrees() -> None:
     ), "no legend covers a curve"
 
 
-def test_a_curve_of_many_degrees_has_a_bounded_number_of_points_and_both_ends() -> None:
+def test_a_curve_of_many_degrees_has_a_bounded_number_of_points_and_both_ends():
     many = np.ones(5000, np.int64)
     circles = list(parsed(degree_figure({"left": many, "right": many})).iter("circle"))
     assert 200 < len(circles) <= 400
@@ -270,7 +267,7 @@ def test_a_curve_of_many_degrees_has_a_bounded_number_of_points_and_both_ends() 
     assert {"left: 4,999 have at least 1", "left: 1 have at least 4,999"} <= set(titles)
 
 
-def test_pictures_say_what_the_sides_are_called() -> None:
+def test_pictures_say_what_the_sides_are_called():
     names = {"left": "user", "right": "film"}
     tree = parsed(size_figure(SizeCounts.of(np.array([2]), np.array([1])), names))
     assert (title(tree, "axis-x"), title(tree, "axis-y")) == ("left (user) members", "right (film) members")
@@ -278,7 +275,7 @@ def test_pictures_say_what_the_sides_are_called() -> None:
     assert title(plain, "axis-x") == "left members"
 
 
-def test_texts_that_touch_on_a_phone_are_shown_where_letters_are_smaller() -> None:
+def test_texts_that_touch_on_a_phone_are_shown_where_letters_are_smaller():
     for room in (0.5, 1.1, 3.0):
         places = [figures.FONT * room * 0.9 * k for k in range(5)]
         assert figures._that_fit(places, [room] * 5) == [(0, ""), (1, " wide"), (2, ""), (3, " wide"), (4, "")]
@@ -286,7 +283,7 @@ def test_texts_that_touch_on_a_phone_are_shown_where_letters_are_smaller() -> No
         assert figures._that_fit(places, [room] * 3) == [(0, ""), (2, " wide")], "too close for a wide screen, too"
 
 
-def test_bars_are_as_long_as_their_steps() -> None:
+def test_bars_are_as_long_as_their_steps():
     tree = parsed(step_figure((("ingest", 1.0), ("mine", 4.0))))
     short, long = (float(bar.attrib["width"]) for bar in of_class(tree, "left"))
     assert long == pytest.approx(4 * short, rel=0.01)
@@ -296,7 +293,7 @@ def test_bars_are_as_long_as_their_steps() -> None:
     assert {"1.00 s", "4.00 s"} <= {text.text for text in tree.iter("text")}
 
 
-def test_the_timeline_shows_searching_writing_idle_and_sessions() -> None:
+def test_the_timeline_shows_searching_writing_idle_and_sessions():
     tree = parsed(timeline_figure(TIMES))
     [marks] = of_class(tree, "marks")
     assert len(marks) == 3
@@ -327,11 +324,11 @@ def test_the_timeline_shows_searching_writing_idle_and_sessions() -> None:
     assert float(line.attrib["d"][1:].split()[0]) == pytest.approx(x["6"], abs=0.2)
 
 
-def test_colours_of_the_style_sheet_are_those_of_the_other_pictures() -> None:
+def test_colours_of_the_style_sheet_are_those_of_the_other_pictures():
     assert all(colour in style() for colour in (LEFT, RIGHT, BUSY, WRITING))
 
 
-def test_a_notebook_shows_a_picture_by_itself() -> None:
+def test_a_notebook_shows_a_picture_by_itself():
     figure = size_figure(sizes_of(1, 30, 30), NAMES)
     html = figure._repr_html_()
     assert html.startswith("<style>")
@@ -341,7 +338,7 @@ def test_a_notebook_shows_a_picture_by_itself() -> None:
 
 
 @pytest.mark.parametrize("hostile", [HOSTILE, "<", "&amp;", '"', "'", "]]>", "\ud800", "\x00\x08\x0b\x7f\x80\uffff"])
-def test_an_element_keeps_text_and_values_as_they_are(hostile: str) -> None:
+def test_an_element_keeps_text_and_values_as_they_are(hostile):
     text = element("text", hostile, element("title", hostile), x=1.26, stroke_width=2, class_=hostile, y=None)
     tree = ElementTree.fromstring(text)
     kept = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f]", lambda control: chr(0x2400 + ord(control[0])), hostile)
@@ -350,12 +347,12 @@ def test_an_element_keeps_text_and_values_as_they_are(hostile: str) -> None:
     assert tree.attrib == {"x": "1.3", "stroke-width": "2", "class": kept.replace("\n", " ")}
 
 
-def test_numbers_are_short() -> None:
+def test_numbers_are_short():
     assert [number(x) for x in (0.0, -0.01, 1.04, 12.96, 1e6, -3.25)] == ["0", "0", "1", "13", "1000000", "-3.2"]
     assert math.isclose(float(number(599.97)), 600)
 
 
-def test_the_rooms_of_the_style_sheet_and_of_the_axes_agree() -> None:
+def test_the_rooms_of_the_style_sheet_and_of_the_axes_agree():
     """The axes leave room for the letters that the style sheet draws."""
     fonts = [float(size) for size in re.findall(r"font(?:-size)?: ([\d.]+)px", style())]
     assert (min(fonts), max(fonts)) == (9.0, figures.FONT)

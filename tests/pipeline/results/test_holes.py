@@ -1,15 +1,11 @@
 """What is shown of rows with missing pairs: each pair by name, as a hole, and never as an edge."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,18 +18,16 @@ from bicliques.pipeline.results import candidates
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.page import _holes
-from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.results.surprise import Surprise
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
 from tests.support.notebook import HOSTILE
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import OWN, random_edges, write_edges
 from tests.support.svg import SVG, parsed, squares
 
 EDGES = random_edges(14, 12, 0.72, 42)
 THERE = {(3 * u + 5, 7 * v + 1) for u, v in EDGES.tolist()}  # as `write_edges` labels them
-OWN: dict[str, Any] = {"workers": 0, "progress": False}
 ASKED: list[dict[str, int]] = [
     {"missing_pairs": 2, "min_left": 4, "min_right": 4},
     {"missing_each": 1, "min_left": 5, "min_right": 4},
@@ -41,7 +35,7 @@ ASKED: list[dict[str, int]] = [
 
 
 @pytest.fixture(scope="module", params=ASKED, ids=["pairs", "each"])
-def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("holes")
     return bq.mine(write_edges(folder / "g.parquet", EDGES), folder / "out", **request.param, **OWN)
 
@@ -59,13 +53,12 @@ def bits_of(row: dict[str, Any]) -> float:
     return joined - sum(math.log2(math.comb(n, k)) for n, k in ways)
 
 
-def test_explain_names_the_missing_pairs_and_counts_edges_alone(results: Results) -> None:
+def test_explain_names_the_missing_pairs_and_counts_edges_alone(results):
     rows = results.to_arrow().to_pylist()
     some = np.random.default_rng(1).choice(len(rows), 12, replace=False).tolist()
     most = max(range(len(rows)), key=lambda k: rows[k]["missing"])
     for row in (rows[k] for k in {*some, most}):
         found, holes = results.explain(row["id"], n=5), holes_of(row)
-        assert found.holes is not None
         named = [(one["label"], v) for one in found.holes.to_pylist() for v in one["missing"]]
         assert (len(named), {*named}, found.n_holes) == (row["missing"], holes, row["missing"])
         edges = {(u, v) for u in row["left"] for v in row["right"]} & THERE
@@ -87,7 +80,7 @@ def test_explain_names_the_missing_pairs_and_counts_edges_alone(results: Results
         assert found.to_json()["holes"] == found.holes.to_pylist()
 
 
-def test_a_picture_crosses_the_missing_pairs_out(results: Results) -> None:
+def test_a_picture_crosses_the_missing_pairs_out(results):
     row = max(results.to_arrow().to_pylist(), key=lambda row: row["missing"])
     root = parsed(results.plot(row["id"], missing=0, n=1).svg)
     assert len(squares(root, "hole")) == row["missing"] + 1, "one is in the legend"
@@ -95,7 +88,7 @@ def test_a_picture_crosses_the_missing_pairs_out(results: Results) -> None:
     assert f"with {row['missing']} missing pairs" in (root.get("aria-label") or "")
 
 
-def test_members_with_a_hole_are_drawn_among_many(tmp_path: Path) -> None:
+def test_members_with_a_hole_are_drawn_among_many(tmp_path):
     is_edge = np.ones((200, 4), bool)
     is_edge[101, 2] = False
     out = bq.mine(np.argwhere(is_edge), tmp_path / "out", missing_pairs=1, min_left=2, min_right=2, report=False, **OWN)
@@ -104,9 +97,7 @@ def test_members_with_a_hole_are_drawn_among_many(tmp_path: Path) -> None:
     assert len(squares(root, "own")) == 30 * 4 - 1 + 1
 
 
-def test_surprise_is_of_the_edges_and_of_the_places_of_the_holes(
-    results: Results, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_surprise_is_of_the_edges_and_of_the_places_of_the_holes(results, monkeypatch):
     table = results.top(len(results), "surprise")
     bits = table["surprise"].to_pylist()
     assert bits == pytest.approx([bits_of(row) for row in table.to_pylist()], abs=1e-4)
@@ -115,7 +106,7 @@ def test_surprise_is_of_the_edges_and_of_the_places_of_the_holes(
     assert results.top(3, "surprise").equals(table.slice(0, 3))
 
 
-def test_bounds_of_the_surprise_hold_where_no_member_has_other_neighbours(results: Results, tmp_path: Path) -> None:
+def test_bounds_of_the_surprise_hold_where_no_member_has_other_neighbours(results, tmp_path):
     """A row may have more members than any vertex has neighbours."""
     block = np.argwhere(~np.eye(5, dtype=bool))
     alone = bq.mine(block, tmp_path / "out", missing_each=1, min_left=3, min_right=3, report=False, **OWN)
@@ -129,7 +120,7 @@ def test_bounds_of_the_surprise_hold_where_no_member_has_other_neighbours(result
         assert (found <= score.most(*map(max, sizes))).all()
 
 
-def test_rows_without_holes_have_the_surprise_of_bicliques(tmp_path: Path) -> None:
+def test_rows_without_holes_have_the_surprise_of_bicliques(tmp_path):
     sizes = {"min_left": 4, "min_right": 4}
     edges = np.concatenate([EDGES, np.argwhere(np.ones((5, 4), bool)) + 20])  # nothing else is joined to the last ones
     near = bq.mine(edges, tmp_path / "near", missing_pairs=1, **sizes, **OWN)
@@ -140,7 +131,7 @@ def test_rows_without_holes_have_the_surprise_of_bicliques(tmp_path: Path) -> No
     assert same
 
 
-def test_distinct_rows_share_few_pairs_with_better_ones(results: Results) -> None:
+def test_distinct_rows_share_few_pairs_with_better_ones(results):
     kept: list[set[tuple[int, int]]] = []
     for row in results.top(len(results)).to_pylist():
         pairs = {(u, v) for u in row["left"] for v in row["right"]}
@@ -151,7 +142,7 @@ def test_distinct_rows_share_few_pairs_with_better_ones(results: Results) -> Non
     assert len(kept) < len(results)
 
 
-def test_text_has_the_number_of_missing_pairs(results: Results, tmp_path: Path) -> None:
+def test_text_has_the_number_of_missing_pairs(results, tmp_path):
     missing = {row["id"]: row["missing"] for row in results.to_arrow().to_pylist()}
     for format in ("csv", "jsonl"):
         results.export(format, tmp_path / format)
@@ -167,7 +158,7 @@ def test_text_has_the_number_of_missing_pairs(results: Results, tmp_path: Path) 
         assert (tmp_path / f"{format}0").read_bytes() == (tmp_path / f"{format}1").read_bytes()
 
 
-def test_the_page_says_how_many_rows_have_how_many_holes(results: Results) -> None:
+def test_the_page_says_how_many_rows_have_how_many_holes(results):
     counts = Counter(results.to_arrow()["missing"].to_pylist())
     assert content_of(Run.with_holes(results.path)).holes == dict(sorted(counts.items()))
     page = (results.path / "report.html").read_text()
@@ -179,14 +170,14 @@ def test_the_page_says_how_many_rows_have_how_many_holes(results: Results) -> No
     assert "most edges" not in page.partition("<script")[0]
 
 
-def test_the_page_of_many_kinds_of_holes_ends_with_one_line() -> None:
+def test_the_page_of_many_kinds_of_holes_ends_with_one_line():
     lines = _holes({k: 2 * k + 1 for k in range(50)})
     assert lines[:2] == [("0", 1), ("1", 3)]
     assert (len(lines), lines[-1]) == (20, ("more", sum(2 * k + 1 for k in range(19, 50))))
     assert len(_holes({k: 1 for k in range(20)})) == 20
 
 
-def test_the_page_of_bicliques_has_no_holes(tmp_path: Path) -> None:
+def test_the_page_of_bicliques_has_no_holes(tmp_path):
     out = bq.mine(EDGES, tmp_path / "out", **OWN)
     page = (out.path / "report.html").read_text()
     assert 'id="holes"' not in page
@@ -194,7 +185,7 @@ def test_the_page_of_bicliques_has_no_holes(tmp_path: Path) -> None:
     assert "holes" not in out.explain().to_json()
 
 
-def test_no_label_of_a_missing_pair_is_code(tmp_path: Path) -> None:
+def test_no_label_of_a_missing_pair_is_code(tmp_path):
     labels = [*HOSTILE, "a\nb", "\x1b[31mred", "</script><script>alert(1)</script>"]
     pairs = [(a, b) for i, a in enumerate(labels) for j, b in enumerate(labels) if i + j != 15 or i % 8 > 1]
     table = pa.table({"<i>l": [a for a, _ in pairs], "<b>r": [b for _, b in pairs]})
@@ -212,7 +203,7 @@ def test_no_label_of_a_missing_pair_is_code(tmp_path: Path) -> None:
     assert "<u>run" not in page
 
 
-def test_holes_of_rows_that_state_another_number_are_refused() -> None:
+def test_holes_of_rows_that_state_another_number_are_refused():
     adjacency = Adjacency(*np.ascontiguousarray(EDGES.T), 14, 12)
     row = Bicliques.from_pairs([([0, 1, 2], [0, 1, 2])])
     n = sum((u, v) not in {*map(tuple, EDGES.tolist())} for u in range(3) for v in range(3))
@@ -232,9 +223,7 @@ def test_holes_of_rows_that_state_another_number_are_refused() -> None:
     ],
     ids=["cover", "complete", "communities", "spmf", "networkx"],
 )
-def test_what_takes_every_pair_for_an_edge_refuses_the_run_and_says_why(
-    asked: Callable[[Results, Path], Any], why: str, results: Results, tmp_path: Path
-) -> None:
+def test_what_takes_every_pair_for_an_edge_refuses_the_run_and_says_why(asked, why, results, tmp_path):
     sentence = f"near-bicliques, of which a few pairs are no edges, and .*{why}; mine without"
     with pytest.raises(InputError, match=sentence):
         asked(results, tmp_path)

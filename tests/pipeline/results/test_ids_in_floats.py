@@ -1,11 +1,8 @@
 """Ids that pandas has turned into floats are refused, with the way out."""
 
-from __future__ import annotations
-
 import re
 from decimal import Decimal
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -13,22 +10,21 @@ import pyarrow as pa
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.results.results import Results
 from bicliques.schemas.errors import InputError, UnknownIdError
 from tests.support.commands import run
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ids")
     source = write_edges(folder / "g.parquet", random_edges(9, 9, 0.4, 1), strings=True)
-    bq.mine(source, folder / "out", workers=0, progress=False, report=False)
+    bq.mine(source, folder / "out", **QUIET)
     return folder / "out"
 
 
 @pytest.fixture
-def results(out: Path) -> Results:
+def results(out):
     return bq.open_run(out)
 
 
@@ -37,9 +33,7 @@ LOST = (
 )
 
 
-def test_an_id_that_went_through_a_float_is_refused_with_the_way_out(
-    results: Results, out: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_id_that_went_through_a_float_is_refused_with_the_way_out(results, out, capsys):
     groups = results.to_pandas(columns=["id", "n_left"]).head(1)
     whole = int(groups["id"][0])
     joined = pd.DataFrame({"key": [0, 1]}).merge(groups, how="left", left_on="key", right_index=True)
@@ -60,7 +54,7 @@ def test_an_id_that_went_through_a_float_is_refused_with_the_way_out(
 
 
 @pytest.mark.parametrize("wrong", [float("nan"), pd.NA, None, "nan", "seven", "1_0", "9" * 20, Decimal(7), True])
-def test_what_never_was_a_float_is_not_said_to_have_lost_digits(results: Results, wrong: Any) -> None:
+def test_what_never_was_a_float_is_not_said_to_have_lost_digits(results, wrong):
     with pytest.raises(InputError, match="an id is a") as ended:
         results.members(wrong)
     assert "float" not in str(ended.value)

@@ -1,7 +1,5 @@
 """How much bicliques overlap, against sets of edges."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -23,7 +21,7 @@ def edges_of(left: np.ndarray, right: np.ndarray) -> set[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_shares_and_repeats_are_those_of_the_sets_of_edges(seed: int) -> None:
+def test_shares_and_repeats_are_those_of_the_sets_of_edges(seed):
     left, right = random_rows(seed)
     edges = [edges_of(a, b) for a, b in zip(left, right, strict=True)]
     shares = shares_of(common_members(left), common_members(right))
@@ -40,13 +38,13 @@ def test_shares_and_repeats_are_those_of_the_sets_of_edges(seed: int) -> None:
             kept.append(k)
 
 
-def test_exactly_the_limit_is_no_repetition() -> None:
+def test_exactly_the_limit_is_no_repetition():
     ten, eight = np.arange(10), np.append(np.arange(8), [10, 11])
     shares = shares_of(common_members([ten, eight]), common_members([np.array([0])] * 2))
     assert repeated(shares, np.array([0, 1]), 0.8).tolist() == [-1, -1]
     assert repeated(shares, np.array([0, 1]), 0.79).tolist() == [-1, 0]
 
 
-def test_no_rows() -> None:
+def test_no_rows():
     assert common_members([]).shape == (0, 0)
     assert repeated(np.zeros((0, 0)), np.zeros(0, np.int64), 0.8).tolist() == []

@@ -1,7 +1,5 @@
 """What the script of the page gets, without a browser: all members of what is listed, or it says which."""
 
-from __future__ import annotations
-
 import base64
 import itertools
 import json
@@ -21,16 +19,16 @@ from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.listed import Listed
 from bicliques.pipeline.results.report.page import PAGE, SHOWN, UNFOLDED, packed
 from bicliques.pipeline.run.opened import Run
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import OWN, QUIET, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
 SIDES = ("left", "right")
 
 
 @pytest.fixture
-def out(tmp_path: Path) -> Path:
+def out(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES, strings=True)
-    return bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False).path
+    return bq.mine(source, tmp_path / "out", **QUIET).path
 
 
 def listed_of(run: Path) -> Listed:
@@ -59,16 +57,15 @@ def unpacked(text: str) -> dict[str, Any]:
 
 def of_page(page: Path) -> dict[str, Any]:
     found = re.search(r'<script type="text/plain" id="labels">(.*?)</script>', page.read_text(), re.DOTALL)
-    assert found is not None
     return unpacked(found[1])
 
 
-def test_all_members_of_the_listed_bicliques_are_there(tmp_path: Path) -> None:
+def test_all_members_of_the_listed_bicliques_are_there(tmp_path):
     """Also of a list of which the page shows the beginning only."""
     names = [f"user {k} </script>" for k in range(900)]
     edges = pa.table({"l": np.repeat(names, 2), "r": np.tile(["<b>", "x"], 900)})
     edges = pa.concat_tables([edges, pa.table({"l": ["one"], "r": ["x"]})])
-    results = bq.mine(edges, tmp_path / "out", workers=0, progress=False)
+    results = bq.mine(edges, tmp_path / "out", **OWN)
     data = of_page(results.path / "report.html")
     assert data["most"] is None
     for by in ("edges", "balance"):
@@ -81,7 +78,7 @@ HOSTILE = ["", "\\", '"', "\u2028", "</script>", "🌟", "🌟a", "🌟b", "a�
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_any_rows_and_labels_come_back(seed: int) -> None:
+def test_any_rows_and_labels_come_back(seed):
     draw = np.random.default_rng(seed)
     names = sorted({*HOSTILE[:-1], *(str(n) for n in draw.integers(0, 3000, 80))}, key=lambda label: label.encode())
 
@@ -115,16 +112,16 @@ def test_any_rows_and_labels_come_back(seed: int) -> None:
     assert unpacked(packed(found, {}, 1))["most"] == 0, "there is no room for any"
 
 
-def test_numbers_are_listed_by_value_and_the_same_label_may_be_on_both_sides(tmp_path: Path) -> None:
+def test_numbers_are_listed_by_value_and_the_same_label_may_be_on_both_sides(tmp_path):
     numbers = [9, 10, 100, 2, 5]
     edges = pa.table({"l": np.repeat(numbers, 2), "r": np.tile(["9", "100"], 5)})
-    bq.mine(edges, tmp_path / "out", workers=0, progress=False)
+    bq.mine(edges, tmp_path / "out", **OWN)
     data = of_page(tmp_path / "out" / "report.html")
     assert data["members"] == {"left": [["2", "5", "9", "10", "100"]], "right": [["100", "9"]]}
     assert data["numeric"] == {"left": True, "right": False}
 
 
-def test_the_rows_are_the_largest_by_both_measures_each_once(out: Path) -> None:
+def test_the_rows_are_the_largest_by_both_measures_each_once(out):
     found, results = listed_of(out), bq.open_run(out)
     assert len(set(found.ids)) == len(found.ids) == len(found.rows) > 100
     for by, order in found.lists.items():
@@ -140,7 +137,7 @@ def test_the_rows_are_the_largest_by_both_measures_each_once(out: Path) -> None:
     assert found.first(3, "left", SHOWN) == sorted(found.rows["left"][3].as_py())[:SHOWN]
 
 
-def test_rows_that_repeat_a_better_one_are_known(out: Path) -> None:
+def test_rows_that_repeat_a_better_one_are_known(out):
     found = listed_of(out)
     edges = [{(a, b) for a in row["left"] for b in row["right"]} for row in found.rows.to_pylist()]
     for by, order in (*found.lists.items(), ("all", np.arange(len(edges)))):
@@ -153,7 +150,7 @@ def test_rows_that_repeat_a_better_one_are_known(out: Path) -> None:
         assert 0 < len(kept) <= len(order)
 
 
-def test_what_has_nearly_room_is_packed_better_and_not_cut(out: Path) -> None:
+def test_what_has_nearly_room_is_packed_better_and_not_cut(out):
     found = listed_of(out)
     whole = packed(found, {}, 10**9)
     better = packed(found, {}, len(whole) - 1)
@@ -163,7 +160,7 @@ def test_what_has_nearly_room_is_packed_better_and_not_cut(out: Path) -> None:
     assert unpacked(packed(found, {}, int(0.9 * len(whole))))["most"] is not None
 
 
-def test_more_members_than_can_be_compared_are_cut(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_members_than_can_be_compared_are_cut(out, monkeypatch):
     monkeypatch.setattr(listing, "MOST_MEMBERS", 900)
     found = listed_of(out)
     assert found.most is not None
@@ -175,7 +172,7 @@ def test_more_members_than_can_be_compared_are_cut(out: Path, monkeypatch: pytes
         ]
 
 
-def test_shares_are_those_of_whole_lists_wherever_these_are_cut(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shares_are_those_of_whole_lists_wherever_these_are_cut(out, monkeypatch):
     whole = listed_of(out)
     monkeypatch.setattr(listing, "MOST_MEMBERS", 900)
     found = listed_of(out)

@@ -1,7 +1,5 @@
 """Results go to other processes, as tasks of Dask and joblib send them: by the place of their run, without rows."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import shutil
@@ -14,7 +12,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.results.results import Results, open_results
 from bicliques.schemas.errors import IncompleteError, InputError
-from tests.support.runs import environment, random_edges, write_edges
+from tests.support.runs import QUIET, environment, random_edges, write_edges
 from tests.support.stored import machines_with_a_bucket, source_in
 
 EDGES = random_edges(20, 14, 0.4, 2)
@@ -26,14 +24,14 @@ print(repr(found), len(list(found)), found.top(1)["id"][0].as_py(), sep="\\n")
 
 
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Results:
+def results(tmp_path, monkeypatch):
     """Opened by a path that another process has not."""
     monkeypatch.chdir(tmp_path)
     write_edges(tmp_path / "g.parquet", EDGES, strings=True)
-    return bq.mine("g.parquet", "out", workers=0, progress=False, report=False)
+    return bq.mine("g.parquet", "out", **QUIET)
 
 
-def test_another_process_opens_the_run(results: Results, tmp_path: Path) -> None:
+def test_another_process_opens_the_run(results, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     command, data = [sys.executable, "-c", IN_ANOTHER_PROCESS], pickle.dumps(results)
     ended = subprocess.run(command, input=data, capture_output=True, check=True, cwd="elsewhere", env=environment())
@@ -43,7 +41,7 @@ def test_another_process_opens_the_run(results: Results, tmp_path: Path) -> None
     assert len(data) < 1000, "no rows"
 
 
-def test_what_is_loaded_speaks_the_words_of_its_package(results: Results) -> None:
+def test_what_is_loaded_speaks_the_words_of_its_package(results):
     opened = bq.open_run("out")
     for again in (pickle.loads(pickle.dumps(opened)), copy.copy(opened), copy.deepcopy(opened)):
         assert isinstance(again, Results)
@@ -54,27 +52,27 @@ def test_what_is_loaded_speaks_the_words_of_its_package(results: Results) -> Non
     assert type(pickle.loads(pickle.dumps(plain))) is Results
 
 
-def test_a_run_that_is_not_complete_is_loaded_as_it_is_then(results: Results) -> None:
-    begun = bq.mine("g.parquet", "begun", max_results=5, workers=0, progress=False, report=False)
+def test_a_run_that_is_not_complete_is_loaded_as_it_is_then(results):
+    begun = bq.mine("g.parquet", "begun", max_results=5, **QUIET)
     data = pickle.dumps(begun)
     assert (len(pickle.loads(data)), pickle.loads(data).complete) == (5, False)
-    bq.resume("begun", max_results=None, workers=0, progress=False, report=False)
+    bq.resume("begun", max_results=None, **QUIET)
     assert (len(pickle.loads(data)), pickle.loads(data).complete) == (len(results), True)
     assert len(begun) == 5
 
 
-def test_another_run_in_the_place_is_not_taken_for_it(results: Results, tmp_path: Path) -> None:
+def test_another_run_in_the_place_is_not_taken_for_it(results, tmp_path):
     data = pickle.dumps(results)
     shutil.rmtree("out")
     with pytest.raises(InputError, match=f"^{tmp_path / 'out'} is not the folder of a run"):
         pickle.loads(data)
-    bq.mine("g.parquet", "out", workers=0, progress=False, report=False)
+    bq.mine("g.parquet", "out", **QUIET)
     with pytest.raises(InputError, match="out holds another run now than when its results were pickled; open it with"):
         pickle.loads(data)
 
 
-def test_results_of_a_run_that_was_begun_anew_say_so(results: Results) -> None:
-    bq.mine("g.parquet", "out", min_left=2, overwrite=True, workers=0, progress=False, report=False)
+def test_results_of_a_run_that_was_begun_anew_say_so(results):
+    bq.mine("g.parquet", "out", min_left=2, overwrite=True, **QUIET)
     with pytest.raises(
         IncompleteError, match=r"\(it is missing\); another run was made in its folder, so open that again"
     ):
@@ -86,22 +84,22 @@ def test_results_of_a_run_that_was_begun_anew_say_so(results: Results) -> None:
         again.head()
 
 
-def test_a_run_in_a_store_is_opened_at_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_in_a_store_is_opened_at_its_address(tmp_path, monkeypatch):
     with machines_with_a_bucket(tmp_path, monkeypatch) as machines:
-        results = bq.mine(source_in(tmp_path), machines.url, workers=0, progress=False, report=False)
+        results = bq.mine(source_in(tmp_path), machines.url, **QUIET)
         data, rows = pickle.dumps(results), list(results)
         machines.change()
         assert list(pickle.loads(data)) == rows
 
 
-def test_rows_explanations_and_comparisons_are_pickled_too(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_explanations_and_comparisons_are_pickled_too(results, monkeypatch):
     row = results[0]
     for again in (pickle.loads(pickle.dumps(row)), copy.copy(row), copy.deepcopy(row)):
         assert (again, again.id) == (row, row.id)
     explained = results.explain(row.id)
     assert pickle.loads(pickle.dumps(explained)).to_json() == explained.to_json()
     write_edges(Path("h.parquet"), EDGES[:-4], strings=True)
-    bq.mine("h.parquet", "less", workers=0, progress=False, report=False)
+    bq.mine("h.parquet", "less", **QUIET)
     found = bq.diff("out", "less", output="changes")
     data, gone = pickle.dumps((found, found.gone)), list(found.gone)
     Path("elsewhere").mkdir()

@@ -1,10 +1,6 @@
 """The picture of one biclique shows the edges, the holes and the overlaps that there are, and no label is code."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -14,33 +10,30 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli.main import main
 from bicliques.pipeline.results import picture
-from bicliques.pipeline.results.results import Results
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.notebook import HOSTILE
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 from tests.support.svg import SVG, parsed, squares
-
-HOW: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("picture")
-    return bq.mine(write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1)), folder / "run", **HOW)
+    return bq.mine(write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1)), folder / "run", **QUIET)
 
 
-def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results: Results) -> None:
+def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results):
     row = results.top(1, by="balance").to_pylist()[0]
     found = results.explain(row["id"], missing=2, n=5)
     root = parsed(results.plot(row["id"], missing=2, n=5).svg)
     n_left, n_right = len(row["left"]), len(row["right"])
-    near_left, near_right = (found.near[side].num_rows for side in ("left", "right"))  # type: ignore[index]
+    near_left, near_right = (found.near[side].num_rows for side in ("left", "right"))
     assert near_left == near_right == 5
     own, hole = squares(root, "own"), squares(root, "hole")
     assert len(own) == n_left * n_right + 1, "one is in the legend"
     ground = {(round(x + 3, 1), round(y + 3, 1)) for x, y in squares(root, "ground")}
     assert len({(round(x, 1), round(y, 1)) for x, y in hole} - ground) <= 1, "a hole is a place without an edge"
-    missing = sum(len(one) for side in ("left", "right") for one in found.near[side]["missing"].to_pylist())  # type: ignore[index]
+    missing = sum(len(one) for side in ("left", "right") for one in found.near[side]["missing"].to_pylist())
     assert len(hole) == missing + 1
     assert len(squares(root, "near")) == near_left * n_right + near_right * n_left - missing + 1
     between = [
@@ -49,7 +42,7 @@ def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results: Result
     edges = set(map(tuple, pa.parquet.read_table(results.path.parent / "g.parquet").to_pandas().to_numpy().tolist()))
     assert len(squares(root, "other")) == len(edges.intersection(between)) + 1 > 1
     overlaps = sum(row.as_py() for name in ("shared_left", "shared_right") for row in found.overlapping[name])
-    near = [set(found.near[side]["label"].to_pylist()) for side in ("left", "right")]  # type: ignore[index]
+    near = [set(found.near[side]["label"].to_pylist()) for side in ("left", "right")]
     overlaps += sum(
         len(near[k] & set(other[side]))
         for k, side in enumerate(("left", "right"))
@@ -65,9 +58,9 @@ def test_squares_are_the_edges_among_the_vertices_that_are_drawn(results: Result
     assert title == f"{n_left} user x {n_right} item"
 
 
-def test_of_many_members_some_are_drawn_and_the_number_is_said(tmp_path: Path) -> None:
+def test_of_many_members_some_are_drawn_and_the_number_is_said(tmp_path):
     edges = np.argwhere(np.ones((500, 3), int))
-    results = bq.mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "run", **HOW)
+    results = bq.mine(write_edges(tmp_path / "g.parquet", edges), tmp_path / "run", **QUIET)
     drawn = results.plot(results[0].id)
     root = parsed(drawn.svg)
     assert len(squares(root, "own")) == 30 * 3 + 1
@@ -78,11 +71,11 @@ def test_of_many_members_some_are_drawn_and_the_number_is_said(tmp_path: Path) -
     )
 
 
-def test_labels_are_text_in_the_picture(tmp_path: Path) -> None:
+def test_labels_are_text_in_the_picture(tmp_path):
     labels = [*HOSTILE, "a\nb", "\x1b[31m", "東京" * 30, " "]
     edges = [(label, film) for label in labels for film in ("<i>1</i>", "]]>")] + [("only", "]]>")]
     table = pa.table(dict(zip(("<b>user</b>", "fi\nlm"), map(list, zip(*edges, strict=True)), strict=True)))
-    results = bq.mine(table, tmp_path / "run", **HOW)
+    results = bq.mine(table, tmp_path / "run", **QUIET)
     drawn = results.plot(str(results.top(1)["id"][0].as_py()))
     root = parsed(drawn.svg)
     assert {node.tag.removeprefix(SVG) for node in root.iter()} == {"svg", "style", "title", "text", "path"}
@@ -91,16 +84,16 @@ def test_labels_are_text_in_the_picture(tmp_path: Path) -> None:
     assert drawn._repr_html_() == drawn._repr_svg_() == drawn.svg
 
 
-def test_a_run_with_dense_ids_is_drawn_too(results: Results, tmp_path: Path) -> None:
+def test_a_run_with_dense_ids_is_drawn_too(results, tmp_path):
     source = results.path.parent / "g.parquet"
-    dense = bq.mine(source, tmp_path / "dense", ids="dense", **HOW)
+    dense = bq.mine(source, tmp_path / "dense", ids="dense", **QUIET)
     id = results.top(1)["id"][0].as_py()
     for name in ("own", "near", "hole", "in"):
         counts = [len(squares(parsed(one.plot(id).svg), name)) for one in (results, dense)]
         assert counts[0] == counts[1] > 0
 
 
-def test_it_is_saved_as_svg_or_refused(results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_saved_as_svg_or_refused(results, tmp_path, monkeypatch):
     drawn = results.plot(results[0].id)
     assert drawn.save(tmp_path / "one.svg") == tmp_path / "one.svg"
     assert (tmp_path / "one.svg").read_text() == drawn.svg
@@ -112,7 +105,7 @@ def test_it_is_saved_as_svg_or_refused(results: Results, tmp_path: Path, monkeyp
         drawn.save("/proc/one.svg")
 
 
-def test_axes_of_matplotlib_show_the_same_edges_and_holes(results: Results, tmp_path: Path) -> None:
+def test_axes_of_matplotlib_show_the_same_edges_and_holes(results, tmp_path):
     drawn = results.plot()
     axes, root = drawn.on(), parsed(drawn.svg)
     cells = np.asarray(axes.images[0].get_array())
@@ -130,9 +123,7 @@ def has_sign(root: Element, name: str) -> bool:
     return len(squares(root, name)) > 0
 
 
-def test_without_matplotlib_a_sentence_says_so_before_anything_is_written(
-    results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_without_matplotlib_a_sentence_says_so_before_anything_is_written(results, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(picture, "find_spec", lambda name: None)
     drawn = results.plot()
     for call in (drawn.on, lambda: drawn.save(tmp_path / "one.png")):
@@ -143,18 +134,18 @@ def test_without_matplotlib_a_sentence_says_so_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_marks_are_bounded(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_marks_are_bounded(results, monkeypatch):
     monkeypatch.setattr(picture, "_MEMBERS", 3)
     row = results.top(1, by="balance").to_pylist()[0]
     assert len(squares(parsed(results.plot(row["id"]).svg), "own")) == 10
 
 
-def test_as_text_a_picture_is_a_few_words() -> None:
+def test_as_text_a_picture_is_a_few_words():
     matrix = picture.Matrix("", ("left", "right"), ([], []), np.zeros((0, 0), bool))
     assert repr(picture.Picture("<svg>" + "ü" * 1000, matrix)) == "<picture of a biclique, SVG of 2.0 kB>"
 
 
-def test_the_command_draws_the_same(results: Results, tmp_path: Path, capsysbinary: Any) -> None:
+def test_the_command_draws_the_same(results, tmp_path, capsysbinary):
     id, file = results[0].id, tmp_path / "one.svg"
     assert main(["plot", str(results.path), "--id", str(id), "--missing", "2", "-n", "3", "--output", str(file)]) == 0
     assert capsysbinary.readouterr().out.decode() == f"biclique {id} in {file}\n"
@@ -185,9 +176,7 @@ def test_the_command_draws_the_same(results: Results, tmp_path: Path, capsysbina
         (["-n", "0"], "the number of bicliques and vertices to show must be at least 1, not 0"),
     ],
 )
-def test_what_the_command_cannot_draw_is_said_in_a_sentence(
-    words: list[str], why: str, results: Results, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
+def test_what_the_command_cannot_draw_is_said_in_a_sentence(words, why, results, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["plot", str(results.path), *words]) == 2
     told = capsys.readouterr()
@@ -195,9 +184,9 @@ def test_what_the_command_cannot_draw_is_said_in_a_sentence(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_without_bicliques_has_none_to_draw(results: Results, tmp_path: Path, capsys: Any) -> None:
+def test_a_run_without_bicliques_has_none_to_draw(results, tmp_path, capsys):
     source = results.path.parent / "g.parquet"
-    none = bq.mine(source, tmp_path / "none", min_left=29, min_right=19, **HOW)
+    none = bq.mine(source, tmp_path / "none", min_left=29, min_right=19, **QUIET)
     assert len(none) == 0
     assert main(["plot", str(none.path)]) == 2
     assert capsys.readouterr().err == f"bicliques: {none.path} has no biclique to plot\n"

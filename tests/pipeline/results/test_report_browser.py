@@ -1,16 +1,14 @@
 """The page in a real browser: nothing asked of the network, no errors, tooltips, light, dark, a phone, paper."""
 
-from __future__ import annotations
-
 import base64
 import itertools
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import bicliques as bq
+from tests.support.runs import OWN
 
 
 def colour(page: Any, selector: str, x: float, y: float) -> tuple[int, ...]:
@@ -40,7 +38,7 @@ def touch(one: dict[str, float], other: dict[str, float]) -> bool:
     return across > 1 and down > 4
 
 
-def test_the_page_opens_with_all_pictures(visit: Any) -> None:
+def test_the_page_opens_with_all_pictures(visit):
     page = visit()
     assert page.title() == "packages: maximal bicliques"
     assert "All 56,688 groups of packages that share tags" in page.inner_text("header")
@@ -76,7 +74,7 @@ SAID = {
 }
 
 
-def test_tooltips(visit: Any) -> None:
+def test_tooltips(visit):
     page = visit()
     for section, said in SAID.items():
         text = hover(page, section)
@@ -87,7 +85,7 @@ def test_tooltips(visit: Any) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_tooltips_by_keyboard(visit: Any, width: int) -> None:
+def test_tooltips_by_keyboard(visit, width):
     page = visit(width)
     for section in SAID:
         check_keys(page, section, width)
@@ -115,7 +113,7 @@ def check_keys(page: Any, section: str, width: int) -> None:
     assert page.locator(".tip:visible").count() == 0, "the focus is elsewhere"
 
 
-def test_a_pointer_at_rest_does_not_disturb_the_keys(visit: Any) -> None:
+def test_a_pointer_at_rest_does_not_disturb_the_keys(visit):
     page = visit()
     box = page.locator("#sizes .cells").bounding_box()
     page.mouse.move(box["x"] + 30, box["y"] + box["height"] - 60)
@@ -132,7 +130,7 @@ def test_a_pointer_at_rest_does_not_disturb_the_keys(visit: Any) -> None:
     assert page.locator(".tip:visible").inner_text() != text
 
 
-def test_tooltips_at_the_edges_stay_on_the_screen(visit: Any) -> None:
+def test_tooltips_at_the_edges_stay_on_the_screen(visit):
     page = visit(390)
     marks = page.locator("#sizes .cells rect")
     for mark, to_the_top in itertools.product((marks.first, marks.last), (False, True)):
@@ -145,7 +143,7 @@ def test_tooltips_at_the_edges_stay_on_the_screen(visit: Any) -> None:
         page.mouse.move(2, 600)
 
 
-def test_the_cells_of_the_heat_map_are_squares(visit: Any) -> None:
+def test_the_cells_of_the_heat_map_are_squares(visit):
     for width in (390, 1280):
         box = visit(width).locator("#sizes .cells rect").first.bounding_box()
         assert box["width"] == pytest.approx(box["height"], rel=0.01)
@@ -155,7 +153,7 @@ def test_the_cells_of_the_heat_map_are_squares(visit: Any) -> None:
 @pytest.mark.values
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
-def test_the_page_fits_the_screen_in_light_and_dark(visit: Any, scheme: str, width: int) -> None:
+def test_the_page_fits_the_screen_in_light_and_dark(visit, scheme, width):
     page = visit(width, scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width, "the page can be moved sideways"
     hidden = "(lists) => lists.filter((list) => list.scrollWidth > list.clientWidth).map((list) => list.textContent)"
@@ -175,14 +173,14 @@ def test_the_page_fits_the_screen_in_light_and_dark(visit: Any, scheme: str, wid
     assert page.locator("#sizes .plot .wide").count() > 0
 
 
-def test_the_page_follows_a_change_of_light_and_dark(visit: Any) -> None:
+def test_the_page_follows_a_change_of_light_and_dark(visit):
     page = visit(scheme="light")
     assert ink(page) == INK["light"]
     page.emulate_media(color_scheme="dark")
     assert ink(page) == INK["dark"]
 
 
-def test_print_shows_all_rows_dark_on_white(visit: Any) -> None:
+def test_print_shows_all_rows_dark_on_white(visit):
     page = visit(scheme="dark")
     page.emulate_media(media="print", color_scheme="dark")
     assert ink(page) == "rgb(0, 0, 0)"
@@ -197,7 +195,7 @@ def test_print_shows_all_rows_dark_on_white(visit: Any) -> None:
     page.wait_for_function("document.querySelectorAll('#list tbody tr').length === 10")
 
 
-def test_a_browser_that_cannot_unpack_the_labels_says_so(browser: Any, page_file: Path) -> None:
+def test_a_browser_that_cannot_unpack_the_labels_says_so(browser, page_file):
     context = browser.new_context()
     page = context.new_page()
     page.add_init_script("delete window.DecompressionStream")
@@ -208,7 +206,7 @@ def test_a_browser_that_cannot_unpack_the_labels_says_so(browser: Any, page_file
     context.close()
 
 
-def test_without_scripts_the_page_still_says_everything_but_the_search(browser: Any, page_file: Path) -> None:
+def test_without_scripts_the_page_still_says_everything_but_the_search(browser, page_file):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(page_file.as_uri())
@@ -222,7 +220,7 @@ def test_without_scripts_the_page_still_says_everything_but_the_search(browser: 
     context.close()
 
 
-def test_short_bars_do_not_cut_numbers(visit: Any) -> None:
+def test_short_bars_do_not_cut_numbers(visit):
     """A bar has a place of its own, beside the number."""
     page = visit()
     for row in page.locator("#participation tbody tr").all():
@@ -233,7 +231,7 @@ def test_short_bars_do_not_cut_numbers(visit: Any) -> None:
 @pytest.mark.parametrize(
     "what", [*(pytest.param(what, marks=pytest.mark.exhaustive) for what in ("none", "one", "counted")), "not complete"]
 )
-def test_odd_runs_open_without_complaint(visit: Any, tmp_path: Path, what: str) -> None:
+def test_odd_runs_open_without_complaint(visit, tmp_path, what):
     options: dict[str, Any] = {
         "none": {"min_left": 9},
         "one": {"min_left": 2},
@@ -241,7 +239,7 @@ def test_odd_runs_open_without_complaint(visit: Any, tmp_path: Path, what: str) 
         "not complete": {"max_results": 1},
     }[what]
     table = pa.table({"l": [1, 2, 3, 3], "r": ["<i>", "<i>", "$$x$$", "<i>"]})
-    bq.mine(table, tmp_path / "out", workers=0, progress=False, **options)
+    bq.mine(table, tmp_path / "out", **OWN, **options)
     page = visit(file=bq.report(tmp_path / "out"))
     assert page.locator("section").count() == {"none": 4, "one": 8, "counted": 7, "not complete": 8}[what]
     assert page.locator(".plot").count() == {"none": 2, "one": 4, "counted": 4, "not complete": 4}[what]

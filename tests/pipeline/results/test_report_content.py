@@ -1,7 +1,5 @@
 """What the page of a run shows: the right numbers, for any run, in bounded size."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -32,16 +30,16 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.search import Search
 from bicliques.schemas.sizes import SizeCounts
-from tests.support.runs import environment, ledger_entry, random_edges, rewrite_record, write_edges
+from tests.support.runs import OWN, QUIET, environment, ledger_entry, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
-QUIET = ("--workers", "0", "--quiet")
+ALONE = ("--workers", "0", "--quiet")
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("run")
-    bq.mine(write_edges(folder / "g.parquet", EDGES, strings=True), folder / "out", workers=0, progress=False)
+    bq.mine(write_edges(folder / "g.parquet", EDGES, strings=True), folder / "out", **OWN)
     return folder / "out"
 
 
@@ -51,12 +49,12 @@ def words_of(page: Path) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
 
 
-def test_the_page_of_the_largest_says_that_it_has_no_others(out: Path, tmp_path: Path) -> None:
-    bq.largest(str(out), tmp_path / "largest", top=2, by="balance", workers=0, progress=False)
+def test_the_page_of_the_largest_says_that_it_has_no_others(out, tmp_path):
+    bq.largest(str(out), tmp_path / "largest", top=2, by="balance", **OWN)
     assert "The 2 largest groups by balance of users that share items" in words_of(tmp_path / "largest" / "report.html")
 
 
-def test_every_complete_run_has_a_report_page(out: Path) -> None:
+def test_every_complete_run_has_a_report_page(out):
     text = words_of(out / "report.html")
     count = len(bq.open_run(out))
     assert f"All {count:,} groups of users that share items" in text
@@ -69,9 +67,8 @@ def test_every_complete_run_has_a_report_page(out: Path) -> None:
     assert len(html) < 120_000
 
 
-def test_the_numbers_are_those_of_the_files(out: Path) -> None:
+def test_the_numbers_are_those_of_the_files(out):
     content, frame = content_of(Run.at(out)), bq.open_run(out).to_pandas()
-    assert content.sizes is not None
     assert content.sizes.total == len(frame)
     for side in ("left", "right"):
         counted = pd.Series([label for members in frame[side] for label in members]).value_counts()
@@ -83,13 +80,12 @@ def test_the_numbers_are_those_of_the_files(out: Path) -> None:
     labels = pd.read_parquet(out.parent / "g.parquet")
     assert best.degree == (labels.user == best.label).sum()
     edges = frame.n_left * frame.n_right
-    assert content.listed is not None
     assert np.prod(content.listed.sizes(0)) == edges.max()
     assert dict(content.steps).keys() == {"startup", "ingest", "build", "plan", "mine", "prove"}
     assert content.busy_ratio == bq.open_run(out).manifest.mining["busy_ratio"]
 
 
-def test_the_answer_comes_first_and_the_facts_of_the_run_last(out: Path) -> None:
+def test_the_answer_comes_first_and_the_facts_of_the_run_last(out):
     text, frame = words_of(out / "report.html"), bq.open_run(out).to_pandas()
     edges, smaller = frame.n_left * frame.n_right, np.minimum(frame.n_left, frame.n_right)
     first = frame.assign(edges=edges, smaller=smaller).sort_values(["edges", "n_left"]).iloc[-1]
@@ -116,13 +112,13 @@ def test_the_answer_comes_first_and_the_facts_of_the_run_last(out: Path) -> None
         assert after < text.index(facts, places[-3]) < min(later)
 
 
-def test_the_page_of_the_graph_that_ships_is_small(tmp_path: Path) -> None:
-    results = bq.mine(demo_source(), tmp_path / "out", workers=0, progress=False)
+def test_the_page_of_the_graph_that_ships_is_small(tmp_path):
+    results = bq.mine(demo_source(), tmp_path / "out", **OWN)
     assert (results.path / "report.html").stat().st_size < 400_000
     assert '"most":null' in zlib.decompress(base64.b64decode(data_of(results.path / "report.html"))).decode()
 
 
-def test_the_template_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_template_is_compiled_once(monkeypatch):
     Page()
     monkeypatch.delattr("jinja2.Environment.from_string")
     Page()
@@ -130,11 +126,10 @@ def test_the_template_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def data_of(page: Path) -> str:
     found = re.search(r'<script type="text/plain" id="labels">(.*?)</script>', page.read_text(), re.DOTALL)
-    assert found is not None
     return found[1]
 
 
-def test_a_page_with_long_lists_of_long_labels_and_many_slices_is_small_too(tmp_path: Path) -> None:
+def test_a_page_with_long_lists_of_long_labels_and_many_slices_is_small_too(tmp_path):
     """Each of these alone would be more than the page may have."""
     draw = np.random.default_rng(5)
     words = pa.array([bytes(draw.integers(97, 123, 90, np.uint8)).decode() for _ in range(12_000)])
@@ -142,7 +137,7 @@ def test_a_page_with_long_lists_of_long_labels_and_many_slices_is_small_too(tmp_
     left = pa.concat_arrays([words, words, long])
     right = [*(int(k) for k in draw.integers(0, 30, 24_000)), 1, 1]
     table = pa.table({"l": left, "r": right})
-    results = bq.mine(table, tmp_path / "out", workers=0, progress=False, report=False)
+    results = bq.mine(table, tmp_path / "out", **QUIET)
     content = content_of(Run.at(results.path))
     many = [
         ledger_entry(k, count=1, began=100.0 + draw.random() * 1000, seconds=0.01, worker=f"worker {k % 90}")
@@ -156,7 +151,7 @@ def test_a_page_with_long_lists_of_long_labels_and_many_slices_is_small_too(tmp_
     assert "x" * 1000 not in html
 
 
-def test_report_makes_a_removed_page_again(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_makes_a_removed_page_again(out, capsys):
     before = words_of(out / "report.html")
     (out / "report.html").unlink()
     assert main.main(["report", str(out), "--json", "--quiet"]) == 0
@@ -167,23 +162,22 @@ def test_report_makes_a_removed_page_again(out: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "writing the report\n", "once"
 
 
-def test_no_page_is_written_after_a_limit_or_with_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_page_is_written_after_a_limit_or_with_no_report(tmp_path, capsys):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    assert main.main(["mine", str(source), "-o", str(tmp_path / "a"), "--max-results", "9", *QUIET]) == 3
+    assert main.main(["mine", str(source), "-o", str(tmp_path / "a"), "--max-results", "9", *ALONE]) == 3
     assert not (tmp_path / "a" / "report.html").exists(), "it would take time that a limit does not give"
-    assert main.main(["resume", str(tmp_path / "a"), "--max-results", "none", "--no-report", *QUIET]) == 0
+    assert main.main(["resume", str(tmp_path / "a"), "--max-results", "none", "--no-report", *ALONE]) == 0
     assert not (tmp_path / "a" / "report.html").exists()
-    bq.mine(source, tmp_path / "b", workers=0, progress=False, report=False)
+    bq.mine(source, tmp_path / "b", **QUIET)
     assert not (tmp_path / "b" / "report.html").exists()
     capsys.readouterr()
 
 
-def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
+def test_a_run_that_is_not_complete(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", workers=0, progress=False, max_results=700, ids="dense")
+    results = bq.mine(source, tmp_path / "out", **OWN, max_results=700, ids="dense")
     content = content_of(Run.at(results.path))
     frame = results.to_pandas()
-    assert content.sizes is not None
     assert content.sizes.total == 700
     members = np.concatenate(frame.right.to_list())
     assert [p.bicliques for p in content.participants["right"]] == sorted(np.bincount(members))[::-1][:20]
@@ -193,10 +187,10 @@ def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
     assert "--max-results none" in text
 
 
-def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path: Path) -> None:
+def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     options = {"min_left": 2, "max_right": 9, "root_side": "left"}
-    results = bq.mine(source, tmp_path / "2026-01-31", workers=0, progress=False, max_results=7, **options)
+    results = bq.mine(source, tmp_path / "2026-01-31", **OWN, max_results=7, **options)
     facts, origin = dict(content_of(Run.at(results.path)).facts), RunFolder(results.path).origin()
     assert facts["only with"] == "at least 2 left members, at most 9 right members"
     assert facts["BLAKE3 of the input"] == RunFolder(results.path).need("ingest")["digest"]
@@ -215,14 +209,14 @@ def test_the_card_of_a_run_that_is_not_complete_says_what_it_is_of(tmp_path: Pat
         (Search(max_left=1), {}, "no maximal biclique has the sizes that were asked for"),
     ],
 )
-def test_an_empty_result_says_why(search: Search, names: dict[str, str], words: str) -> None:
+def test_an_empty_result_says_why(search, names, words):
     graph = {"profile": {"left": {"max": 2}, "right": {"max": 159}}, "merged_edges": 0 if search.min_left == 9 else 5}
     assert why_none(names, graph, search) == words
 
 
-def test_the_page_of_a_run_that_has_not_begun_to_mine_says_so(tmp_path: Path) -> None:
+def test_the_page_of_a_run_that_has_not_begun_to_mine_says_so(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    bq.mine(source, tmp_path / "a", workers=0, progress=False, max_results=1)
+    bq.mine(source, tmp_path / "a", **OWN, max_results=1)
     folder = RunFolder(tmp_path / "a")
     steps.start(source, tmp_path / "out", folder.options(), folder.limits(), False)
     text = words_of(bq.report(tmp_path / "out"))
@@ -231,9 +225,9 @@ def test_the_page_of_a_run_that_has_not_begun_to_mine_says_so(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("sizes", [False, True])
-def test_a_run_that_only_counted(tmp_path: Path, sizes: bool) -> None:
+def test_a_run_that_only_counted(tmp_path, sizes):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", count_only=True, sizes=sizes, workers=0, progress=False)
+    results = bq.mine(source, tmp_path / "out", count_only=True, sizes=sizes, **OWN)
     text = words_of(results.path / "report.html")
     assert "counted and not listed" in text
     assert "it lists no bicliques" in text
@@ -242,9 +236,9 @@ def test_a_run_that_only_counted(tmp_path: Path, sizes: bool) -> None:
 
 
 @pytest.mark.parametrize(("least", "count"), [(5, 0), (3, 1), (1, 2)])
-def test_the_page_of_a_run_with_no_one_or_a_few_bicliques(tmp_path: Path, least: int, count: int) -> None:
+def test_the_page_of_a_run_with_no_one_or_a_few_bicliques(tmp_path, least, count):
     table = pa.table({"l": [1, 1, 2, 2, 3], "r": ["a", "b", "a", "b", "b"]})
-    results = bq.mine(table, tmp_path / "out", min_left=least, workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "out", min_left=least, **OWN)
     assert len(results) == count
     text = words_of(results.path / "report.html")
     lead = {
@@ -258,9 +252,9 @@ def test_the_page_of_a_run_with_no_one_or_a_few_bicliques(tmp_path: Path, least:
     assert (" Groups " in text) == (count > 0), "sections with nothing in them"
 
 
-def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
+def test_labels_are_text_and_not_html(tmp_path):
     evil = ["<b>bold</b>", "</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>']
-    results = bq.mine(pa.table({"l": evil, "r": ["x", "x", "x"]}), tmp_path / "out", workers=0, progress=False)
+    results = bq.mine(pa.table({"l": evil, "r": ["x", "x", "x"]}), tmp_path / "out", **OWN)
     html = (results.path / "report.html").read_text()
     assert "<b>bold" not in html
     assert "alert(1)</script>" not in html
@@ -268,10 +262,10 @@ def test_labels_are_text_and_not_html(tmp_path: Path) -> None:
     assert "&lt;b&gt;bold&lt;/b&gt;" in html
 
 
-def test_no_control_of_a_label_a_name_or_a_path_is_in_the_page(tmp_path: Path) -> None:
+def test_no_control_of_a_label_a_name_or_a_path_is_in_the_page(tmp_path):
     controls = "".join(chr(k) for k in (*range(9), 11, 12, *range(14, 32), *range(127, 160), 0xFFFE, 0xFFFF))
     table = pa.table({f"l{controls}": [f"a{controls}", "\x00", "b"], f"r{controls}": ["x\x00y", "x\x00y", "z"]})
-    results = bq.mine(table, tmp_path / "\x01" / "out\x7f", workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "\x01" / "out\x7f", **OWN)
     html = (results.path / "report.html").read_bytes().decode()
     assert not set(html) & set(controls), "browsers replace NUL, and validators refuse all of them"
     text = words_of(results.path / "report.html")
@@ -283,22 +277,22 @@ def test_no_control_of_a_label_a_name_or_a_path_is_in_the_page(tmp_path: Path) -
     assert "x\u2400y" in notebook
 
 
-def test_labels_that_are_in_no_biclique_are_not_listed(tmp_path: Path) -> None:
+def test_labels_that_are_in_no_biclique_are_not_listed(tmp_path):
     table = pa.table({"l": ["a", "a", "b"], "r": ["x", "y", "x"]})
-    results = bq.mine(table, tmp_path / "out", min_left=2, workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "out", min_left=2, **OWN)
     found = content_of(Run.at(results.path)).participants
     assert {side: [p.label for p in found[side]] for side in found} == {"left": ["a", "b"], "right": ["x"]}
 
 
-def test_many_members_and_vertices_make_no_large_page(tmp_path: Path) -> None:
+def test_many_members_and_vertices_make_no_large_page(tmp_path):
     wide = pa.table({"l": np.repeat(np.arange(20_000), 2), "r": np.tile([0, 1], 20_000)})
-    results = bq.mine(wide, tmp_path / "out", workers=0, progress=False)
+    results = bq.mine(wide, tmp_path / "out", **OWN)
     assert len(results) == 1
     assert (results.path / "report.html").stat().st_size < 150_000
     assert "and 19,996 more" in words_of(results.path / "report.html")
 
 
-def test_a_full_disk_leaves_the_old_page(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_old_page(out, monkeypatch):
     before = (out / "report.html").read_bytes()
 
     def full(*_: object, **__: object) -> None:
@@ -311,7 +305,7 @@ def test_a_full_disk_leaves_the_old_page(out: Path, monkeypatch: pytest.MonkeyPa
     assert not list(out.glob(".*.tmp"))
 
 
-def test_damage_is_named(out: Path, tmp_path: Path) -> None:
+def test_damage_is_named(out, tmp_path):
     with pytest.raises(InputError, match="is not the folder of a run"):
         bq.report(tmp_path)
     file = out / "summary" / "sizes.parquet"
@@ -323,11 +317,11 @@ def test_damage_is_named(out: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_memory_does_not_grow_with_the_rows(out: Path, tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_rows(out, tmp_path):
     """Two million rows, which are the files of a run many times over, without the summary that the proof makes."""
     tiny = shutil.copytree(out, tmp_path / "tiny", ignore=shutil.ignore_patterns("summary"))
     out = tmp_path / "out"
-    results = bq.mine(demo_source(), out, workers=0, progress=False, report=False)
+    results = bq.mine(demo_source(), out, **QUIET)
     program = (
         "import sys, bicliques as bq\n"
         "from tests.support.own_memory import OwnMemory\n"
@@ -358,7 +352,7 @@ def test_memory_does_not_grow_with_the_rows(out: Path, tmp_path: Path) -> None:
     assert large < 400
 
 
-def test_energy_is_shown_where_it_is_counted(out: Path) -> None:
+def test_energy_is_shown_where_it_is_counted(out):
     file = out / "steps" / "mine.json"
     before = json.loads(file.read_text())
     (session,) = before["sessions"]
@@ -377,7 +371,7 @@ def noted(real: Any, read: list[Any]) -> Any:
     return lambda *args, **options: read.append(options.get("columns")) or real(*args, **options)
 
 
-def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out, monkeypatch):
     monkeypatch.setattr(
         "bicliques.pipeline.results.report.content.read_part", lambda *_: pytest.fail("the rows were read")
     )
@@ -390,27 +384,23 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out: Path, monkeypatc
     assert read.count(None) == 2, "the row group, once for what is surprising, and once for what the page has"
 
 
-def test_surprising_ones_of_a_large_run_are_those_of_a_sample_that_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_surprising_ones_of_a_large_run_are_those_of_a_sample_that_is_named(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("bicliques.pipeline.output.stretch.GROUP_MEMBERS", 3000)  # many row groups
-        results = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", workers=0, progress=False)
+        results = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", **OWN)
     whole = content_of(Run.at(results.path)).listed
     assert "of a sample" not in words_of(results.path / "report.html")
     monkeypatch.setattr("bicliques.pipeline.results.report.listed.MAY_TAKE", (30_000, 0, 0))
     some = content_of(Run.at(results.path)).listed
-    assert whole is not None
-    assert some is not None
     assert 0 < some.scored < whole.scored == len(results)
     best = results.top(9, "surprise")["id"].to_pylist()
     assert whole.rows["id"].take(whole.lists["surprise"][:9]).to_pylist() == best
     assert f"those of a sample of {some.scored:,}." in words_of(bq.report(results.path))
 
 
-def test_what_a_group_is_about_stands_before_who_is_in_it(out: Path, tmp_path: Path) -> None:
+def test_what_a_group_is_about_stands_before_who_is_in_it(out, tmp_path):
     """The side with fewer vertices: 40 items of 60 users. The other way round it is the left one."""
-    turned = bq.mine(EDGES[:, ::-1].copy(), tmp_path / "turned", workers=0, progress=False).path
+    turned = bq.mine(EDGES[:, ::-1].copy(), tmp_path / "turned", **OWN).path
     for run, first in ((out, "right"), (turned, "left")):
         data = json.loads(zlib.decompress(base64.b64decode(data_of(run / "report.html"))))
         assert (data["sides"][0], data["shown"][first]) == (first, 12)
@@ -420,9 +410,9 @@ def test_what_a_group_is_about_stands_before_who_is_in_it(out: Path, tmp_path: P
         ]
 
 
-def test_labels_with_the_same_numbers_are_one_row_of_who_takes_part(tmp_path: Path) -> None:
+def test_labels_with_the_same_numbers_are_one_row_of_who_takes_part(tmp_path):
     table = pa.table({"user": ["ann", "ann", "bob", "bob", "cyd"], "item": ["a", "b", "a", "b", "a"]})
-    page = bq.mine(table, tmp_path / "out", workers=0, progress=False).path / "report.html"
+    page = bq.mine(table, tmp_path / "out", **OWN).path / "report.html"
     part = page.read_text().partition('<section id="participation">')[2].partition("</section>")[0]
     rows = [re.findall(r">(ann|bob|cyd)<", row) for row in part.split("<tr>") if 'data-side="left"' in row]
     assert rows == [["ann", "bob"], ["cyd"]]
@@ -442,5 +432,5 @@ def test_labels_with_the_same_numbers_are_one_row_of_who_takes_part(tmp_path: Pa
         ),
     ],
 )
-def test_names_of_columns_that_may_be_words_are_told_in_the_plural(name: str, words: str) -> None:
+def test_names_of_columns_that_may_be_words_are_told_in_the_plural(name, words):
     assert many(name) == words

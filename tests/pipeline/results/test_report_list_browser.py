@@ -1,10 +1,5 @@
 """The list of the page in a real browser: search, order, pages, and what is chosen in the pictures."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import duckdb
 import numpy as np
 import pyarrow as pa
@@ -15,7 +10,7 @@ from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.listed import Listed
 from bicliques.pipeline.run.opened import Run
 from tests.support.page_list import ROWS, distinct, numbers, row_of
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import OWN, random_edges, write_edges
 
 pytestmark = pytest.mark.exhaustive
 
@@ -30,7 +25,7 @@ def having(known: Listed, by: str, words: str) -> list[int]:
     return found
 
 
-def test_distinct_ones_are_listed_first_and_a_switch_shows_all(visit: Any, known: Listed) -> None:
+def test_distinct_ones_are_listed_first_and_a_switch_shows_all(visit, known):
     page, wanted = visit(), distinct(known)
     assert numbers(page) == wanted[:10]
     left_out = 100 - len(wanted)
@@ -55,7 +50,7 @@ def test_distinct_ones_are_listed_first_and_a_switch_shows_all(visit: Any, known
     assert page.inner_text("#told").endswith("left out: one before it has more than 80 % of the edges of each.")
 
 
-def test_the_search_looks_at_all_members_and_says_so(visit: Any, known: Listed) -> None:
+def test_the_search_looks_at_all_members_and_says_so(visit, known):
     page = visit()
     for words in ("IMPLEMENTED-in::perl", "pcsc-tools", "yelp"):  # the last two are in long lists, behind what is shown
         wanted = having(known, "surprise", words)
@@ -78,7 +73,7 @@ def test_the_search_looks_at_all_members_and_says_so(visit: Any, known: Listed) 
     assert numbers(page) == distinct(known, "balance")[:10]
 
 
-def test_the_search_names_members_that_are_not_shown(visit: Any, known: Listed) -> None:
+def test_the_search_names_members_that_are_not_shown(visit, known):
     page = visit()
     page.fill("#search", "pcsc-tools")
     first = page.locator(ROWS).first
@@ -97,7 +92,7 @@ def test_the_search_names_members_that_are_not_shown(visit: Any, known: Listed) 
     assert page.locator(".found:visible, .hit:visible, .members details[open]").count() == 0
 
 
-def test_a_list_unfolds_and_says_what_is_not_shown(visit: Any, known: Listed) -> None:
+def test_a_list_unfolds_and_says_what_is_not_shown(visit, known):
     page = visit()
     members = page.locator(f"{ROWS} .members.left").first
     shown = members.locator(":scope > a").all_text_contents()
@@ -110,7 +105,7 @@ def test_a_list_unfolds_and_says_what_is_not_shown(visit: Any, known: Listed) ->
     assert members.locator("details a").count() == 196, "it is filled once"
 
 
-def test_order_and_pages(visit: Any, known: Listed) -> None:
+def test_order_and_pages(visit, known):
     page, wanted = visit(), distinct(known)
     page.click("text=Next")
     assert numbers(page) == wanted[10:20]
@@ -134,7 +129,7 @@ def test_order_and_pages(visit: Any, known: Listed) -> None:
     assert numbers(page) == wanted[:10]
 
 
-def test_a_link_opens_the_same_view(visit: Any) -> None:
+def test_a_link_opens_the_same_view(visit):
     page = visit()
     page.check("input[value=balance]")
     page.uncheck("#distinct")
@@ -156,17 +151,9 @@ def test_a_link_opens_the_same_view(visit: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "place",
-    [
-        "#by=__proto__",
-        "#page=1e99",
-        "#sort=name&cell=x&label=y",
-        "#page=-3",
-        "#=&&%",
-        "#x=1",
-    ],
+    "place", ["#by=__proto__", "#page=1e99", "#sort=name&cell=x&label=y", "#page=-3", "#=&&%", "#x=1"]
 )
-def test_places_that_nobody_made_show_the_start(visit: Any, known: Listed, place: str) -> None:
+def test_places_that_nobody_made_show_the_start(visit, known, place):
     page = visit(place=place)
     assert numbers(page) == (distinct(known)[60:] if "1e99" in place else distinct(known)[:10])
 
@@ -183,9 +170,7 @@ def test_places_that_nobody_made_show_the_start(visit: Any, known: Listed, place
         ("x" * 30, 0, "0 of 1 in the address", f"the id {'x' * 19}\u2026"),
     ],
 )
-def test_ids_in_the_address_are_found_or_named(
-    visit: Any, known: Listed, asked: str, n: int, chip: str, missing: str
-) -> None:
+def test_ids_in_the_address_are_found_or_named(visit, known, asked, n, chip, missing):
     page = visit(place=f"#by=all&repeats=1&ids={asked.format(*known.ids)}")
     assert len(numbers(page)) == n
     assert page.inner_text("#filters") == f"{chip} \u00d7"
@@ -195,7 +180,7 @@ def test_ids_in_the_address_are_found_or_named(
     assert page.inner_text("#told") == told
 
 
-def test_no_id_in_the_address_chooses_nothing(visit: Any, known: Listed) -> None:
+def test_no_id_in_the_address_chooses_nothing(visit, known):
     page = visit(place="#ids=%20,,")
     assert numbers(page) == distinct(known)[:10]
     assert page.locator("#filters button").count() == 0
@@ -207,7 +192,7 @@ def is_in(size: tuple[int, int], cell: str) -> bool:
     return all(first <= n <= last for n, (first, last) in zip(size, ends, strict=True))
 
 
-def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit: Any, known: Listed, page_file: Path) -> None:
+def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit, known, page_file):
     page = visit()
     frame = bq.open_run(page_file.parent).to_pandas()
     cells = page.eval_on_selector_all("#sizes [data-cell]", "(marks) => marks.map((mark) => mark.dataset.cell)")
@@ -242,7 +227,7 @@ def test_a_cell_lists_its_bicliques_and_says_how_many_there_are(visit: Any, know
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_what_a_screen_reader_finds(visit: Any, width: int) -> None:
+def test_what_a_screen_reader_finds(visit, width):
     page = visit(width)
     tree = page.locator("main").aria_snapshot()
     for words in (
@@ -261,7 +246,7 @@ def test_what_a_screen_reader_finds(visit: Any, width: int) -> None:
     assert page.locator("header").aria_snapshot().count("link") == 5
 
 
-def test_labels_lead_to_their_groups(visit: Any, known: Listed, page_file: Path) -> None:
+def test_labels_lead_to_their_groups(visit, known, page_file):
     page = visit()
     page.click("#participation >> text=role::program")
     page.wait_for_function("location.hash.includes('label')")
@@ -278,7 +263,7 @@ def test_labels_lead_to_their_groups(visit: Any, known: Listed, page_file: Path)
     assert page.locator(f"{ROWS}").count() > 0
 
 
-def test_squares_of_the_matrix_say_how_much_two_overlap(visit: Any, known: Listed) -> None:
+def test_squares_of_the_matrix_say_how_much_two_overlap(visit, known):
     page, wanted = visit(), distinct(known)[:50]
     rows = [row_of(known, number) for number in wanted]
     shares = np.floor(100 * known.shares[np.ix_(rows, rows)] + 1e-9).astype(int)
@@ -302,16 +287,15 @@ def test_squares_of_the_matrix_say_how_much_two_overlap(visit: Any, known: Liste
 
 
 @pytest.fixture(scope="module")
-def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def alike(tmp_path_factory):
     """A run whose largest are nearly the same."""
     folder = tmp_path_factory.mktemp("alike")
     source = write_edges(folder / "g.parquet", random_edges(200, 14, 0.8, 11))
-    return bq.mine(source, folder / "out", workers=0, progress=False).path
+    return bq.mine(source, folder / "out", **OWN).path
 
 
-def test_distinct_ones_behind_the_largest_are_listed_with_their_numbers(visit: Any, alike: Path) -> None:
+def test_distinct_ones_behind_the_largest_are_listed_with_their_numbers(visit, alike):
     page, found = visit(file=alike / "report.html", place="#by=edges"), content_of(Run.at(alike)).listed
-    assert found is not None
     looked_at, wanted = found.looked_at["edges"], distinct(found, "edges")
     assert (len(wanted), wanted[-1]) == (50, looked_at)
     assert page.inner_text("#told").startswith(f"50 of the {looked_at} largest. {looked_at - 50} left out: ")
@@ -327,17 +311,14 @@ def test_distinct_ones_behind_the_largest_are_listed_with_their_numbers(visit: A
     assert numbers(page) == list(range(91, 101))
 
 
-def test_shares_of_lists_that_are_cut_are_those_of_the_whole_lists(
-    visit: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_shares_of_lists_that_are_cut_are_those_of_the_whole_lists(visit, monkeypatch, tmp_path):
     left, right = random_edges(2000, 12, 0.7, 3).T
     draw = np.random.default_rng(3)
     names = np.array([bytes(draw.integers(97, 123, 40, np.uint8)).decode() for _ in range(2000)])
     table = pa.table({"user": names[left], "film": right})
     monkeypatch.setattr("bicliques.pipeline.results.report.page._MOST_BYTES", 0)
-    run = bq.mine(table, tmp_path / "out", workers=0, progress=False).path
+    run = bq.mine(table, tmp_path / "out", **OWN).path
     found = content_of(Run.at(run)).listed
-    assert found is not None
     page = visit(file=run / "report.html", place="#by=all&repeats=1")
     most = page.evaluate("unpacked(document.querySelector('#labels').textContent).then((data) => data.most)")
     assert 10 < most < 1000
@@ -367,7 +348,7 @@ def test_shares_of_lists_that_are_cut_are_those_of_the_whole_lists(
         assert one.inner_text(".repeats") == f"{share} of its edges are in number {other + 1}"
 
 
-def test_it_works_without_a_mouse(visit: Any, known: Listed) -> None:
+def test_it_works_without_a_mouse(visit, known):
     page = visit()
     page.focus("nav a:last-child")
     for _ in range(2):  # the picture before it takes a key, too

@@ -1,7 +1,5 @@
 """What leaves the page in a real browser: files, and lines for DuckDB and pandas, also where labels are hostile."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re
@@ -15,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.results.report.listed import Listed
 from tests.support.page_list import ROWS, distinct, row_of
+from tests.support.runs import OWN
 
 
 def run_pandas(lines: str) -> pd.DataFrame:
@@ -38,7 +36,7 @@ def run_pandas(lines: str) -> pd.DataFrame:
         "#cell=1-99.2-9&label=right%3Arole%3A%3Aprogram&find=perl",
     ],
 )
-def test_the_lines_for_duckdb_and_pandas_find_the_same(visit: Any, place: str, page_file: Path) -> None:
+def test_the_lines_for_duckdb_and_pandas_find_the_same(visit, place, page_file):
     page = visit(place=place)
     frame = bq.open_run(page_file.parent).to_pandas()
     wanted = frame
@@ -58,7 +56,7 @@ def test_the_lines_for_duckdb_and_pandas_find_the_same(visit: Any, place: str, p
     assert len(duckdb.sql(page.text_content("#duckdb").replace("LIMIT 100", "")).fetchall()) == len(wanted)
 
 
-def test_lines_are_copied(visit: Any) -> None:
+def test_lines_are_copied(visit):
     page = visit()
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.click("[data-of=pandas]")
@@ -77,7 +75,7 @@ def saved(page: Any, selector: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(text, newline="")))
 
 
-def test_the_list_and_a_group_are_files(visit: Any, known: Listed) -> None:
+def test_the_list_and_a_group_are_files(visit, known):
     page, wanted = visit(), distinct(known)
     head, *lines = saved(page, "#csv")
     assert head == ["number", "id", "edges", "side", "label"]
@@ -117,10 +115,10 @@ EVIL = [
 FORMULA = re.compile("(?:^|(?<=[;\t\r\n]))(?=[=+@\t\r-])")
 
 
-def test_labels_that_are_programs_do_not_run(visit: Any, tmp_path: Path) -> None:
+def test_labels_that_are_programs_do_not_run(visit, tmp_path):
     names = ["=side", "<b>right"]
     table = pa.table({names[0]: [*EVIL, *EVIL, "one"], names[1]: [*["x"] * len(EVIL), *["'); --"] * len(EVIL), "x"]})
-    results = bq.mine(table, tmp_path / "it's <b>", workers=0, progress=False)
+    results = bq.mine(table, tmp_path / "it's <b>", **OWN)
     page = visit(file=results.path / "report.html")
     page.fill("#search", "<img src=x")
     assert page.inner_text("#told").startswith("<img src=x: 1 of 1 distinct among the 2 most surprising. 1 left out:")

@@ -1,9 +1,6 @@
 """Results are read when asked for: frames, datasets, the largest ones, and the queries of the documentation."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,13 +18,13 @@ from bicliques.pipeline.results import results as results_module
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.schemas.bicliques import biclique_schema
 from bicliques.schemas.errors import IncompleteError, InputError
-from tests.support.runs import ROOT, random_edges, write_edges
+from tests.support.runs import QUIET, ROOT, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("results")
     source = write_edges(folder / "g.parquet", EDGES, strings=True)
     with pytest.MonkeyPatch.context() as patch:
@@ -38,19 +35,19 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def results(out: Path) -> bq.Results:
+def results(out):
     return bq.open_run(out)
 
 
-def test_the_schema_is_the_one_that_is_promised(results: bq.Results) -> None:
+def test_the_schema_is_the_one_that_is_promised(results):
     assert results.schema.equals(biclique_schema(pa.string(), pa.string()))
     assert results.to_arrow().schema.equals(results.schema)
     assert len(results.files) > 2
 
 
-def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
+def test_labels_have_the_types_of_the_input(tmp_path):
     edges = pl.DataFrame({"u": EDGES[:, 0] * 5, "v": EDGES[:, 1].astype(np.int64)})
-    found = bq.mine(edges, tmp_path / "out", workers=0, progress=False, report=False)
+    found = bq.mine(edges, tmp_path / "out", **QUIET)
     assert found.schema.equals(biclique_schema(pa.int32(), pa.int64()))
     assert bq.verify(found.path, progress=False).count == len(found) > 1000
     rows = (
@@ -61,7 +58,7 @@ def test_labels_have_the_types_of_the_input(tmp_path: Path) -> None:
     assert len(pairs) == expected.sum().item()
 
 
-def test_columns_and_rows_can_be_chosen(results: bq.Results) -> None:
+def test_columns_and_rows_can_be_chosen(results):
     is_wide = (pc.field("n_left") >= 4) & (pc.field("n_right") >= 3)
     wide = results.to_arrow(columns=["n_left", "n_right"], filter=is_wide)
     assert wide.column_names == ["n_left", "n_right"]
@@ -71,13 +68,13 @@ def test_columns_and_rows_can_be_chosen(results: bq.Results) -> None:
     assert results.dataset().count_rows() == len(results)
 
 
-def test_a_column_that_is_not_there_is_named_with_those_that_are(results: bq.Results) -> None:
+def test_a_column_that_is_not_there_is_named_with_those_that_are(results):
     for call in (results.to_arrow, results.to_pandas, results.batches):
         with pytest.raises(InputError, match="no column 'lft'; the columns are id, left, right, n_left, n_right, root"):
             call(columns=["left", "lft"])
 
 
-def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_reads_no_rows(out, monkeypatch):
     def refuse(*arguments: Any, **options: Any) -> None:
         raise AssertionError("a part was opened")
 
@@ -91,9 +88,7 @@ def test_opening_reads_no_rows(out: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
 @pytest.mark.parametrize("known", [True, False], ids=["of the summary", "of the rows"])
-def test_the_largest_are_the_largest(
-    results: bq.Results, by: Any, known: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_largest_are_the_largest(results, by, known, monkeypatch):
     read: list[str] = []
     real = results_module.largest
     monkeypatch.setattr(results_module, "largest", lambda *arguments: read.append("rows") or real(*arguments))
@@ -112,7 +107,7 @@ def test_the_largest_are_the_largest(
     assert read == ([] if known else ["rows"])
 
 
-def test_the_summary_knows_the_largest_by_every_measure(results: bq.Results) -> None:
+def test_the_summary_knows_the_largest_by_every_measure(results):
     folder = RunFolder(results.path)
     for by in MEASURES:
         expected = selection.largest(results.files, 300, by)
@@ -121,20 +116,20 @@ def test_the_summary_knows_the_largest_by_every_measure(results: bq.Results) -> 
         assert summary.read_largest(folder, results.manifest, by, 301) is None
 
 
-def test_top_gives_all_rows_when_asked_for_more(results: bq.Results) -> None:
+def test_top_gives_all_rows_when_asked_for_more(results):
     assert results.top(10**6).num_rows == len(results)
 
 
-def test_top_refuses_zero_rows_and_an_unknown_order(results: bq.Results) -> None:
+def test_top_refuses_zero_rows_and_an_unknown_order(results):
     with pytest.raises(InputError, match="at least 1, not 0"):
         results.top(0)
     with pytest.raises(InputError, match="by edges, vertices, balance, left, right or surprise, not by 'size'"):
-        results.top(3, "size")  # type: ignore[arg-type]
+        results.top(3, "size")
 
 
-def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
+def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    results = bq.mine(source, tmp_path / "out", max_results=50, workers=0, progress=False, report=False)
+    results = bq.mine(source, tmp_path / "out", max_results=50, **QUIET)
     assert len(results.to_pandas()) == len(results) == 50
     assert not results.complete
     with pytest.raises(
@@ -143,7 +138,7 @@ def test_an_incomplete_run_has_rows_but_no_manifest(tmp_path: Path) -> None:
         _ = results.manifest
 
 
-def test_the_queries_of_the_documentation_run(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_queries_of_the_documentation_run(out, monkeypatch):
     text = (ROOT / "docs" / "output.md").read_text()
     programs = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(programs) >= 4
@@ -155,7 +150,7 @@ def test_the_queries_of_the_documentation_run(out: Path, monkeypatch: pytest.Mon
         exec(program, {})
 
 
-def test_what_people_call_on_results_is_there_or_says_what_to_call(results: bq.Results, tmp_path: Path) -> None:
+def test_what_people_call_on_results_is_there_or_says_what_to_call(results, tmp_path):
     verified = results.verify(sample=3)
     assert (verified.count, verified.sampled) == (len(results), 3)
     assert results.report().read_text().startswith("<!doctype html>")

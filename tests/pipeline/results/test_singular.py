@@ -1,9 +1,6 @@
 """What users see of a graph with one of everything says "1 biclique", and not "1 bicliques"."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,7 @@ PLURAL = re.compile(
 )
 
 
-def test_a_run_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_and_its_page(tmp_path, capsys):
     out = tmp_path / "out"
     (tmp_path / "g.csv").write_text("left,right\nann,tea\n")
     for command in (
@@ -50,7 +47,7 @@ def test_a_run_and_its_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         ("x.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 1\n2 2\n", "says 1 entry, but the file"),
     ],
 )
-def test_what_is_refused(name: str, text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_refused(name, text, says, tmp_path, capsys):
     (tmp_path / name).write_text(text)
     assert main(["count", str(tmp_path / name)]) == 2
     assert says in capsys.readouterr().err

@@ -1,7 +1,5 @@
 """The timeline of the page: what every worker did when."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -16,7 +14,7 @@ def entry(number: int, worker: str, began: float, seconds: float, **more: Any) -
     return ledger_entry(number, count=10, began=began, seconds=seconds, worker=worker, **more)
 
 
-def test_the_time_line_leaves_out_the_time_between_two_sessions() -> None:
+def test_the_time_line_leaves_out_the_time_between_two_sessions():
     sessions = [
         {"began": 1000.0, "seconds": 10.0, "outcome": "time_limit"},
         {"began": 90_000.0, "seconds": 5.0, "outcome": "complete"},
@@ -36,13 +34,13 @@ def test_the_time_line_leaves_out_the_time_between_two_sessions() -> None:
     assert lanes["b"].busy_share == pytest.approx(9 / 9), "it was not there in the second session"
 
 
-def test_a_killed_session_lasts_as_long_as_its_slices() -> None:
+def test_a_killed_session_lasts_as_long_as_its_slices():
     found = timeline([entry(0, "a", 50.0, 2.0)], [{"began": 49.0, "seconds": 0.0, "outcome": "failed"}])
     assert found.seconds == pytest.approx(3.0)
     assert timeline([], []).seconds == 0.0
 
 
-def test_many_slices_are_joined_and_none_is_lost() -> None:
+def test_many_slices_are_joined_and_none_is_lost():
     entries = [entry(k, "ab"[k % 2], 100.0 + (k // 2) * 0.1, 0.09) for k in range(20_000)]
     found = timeline(entries, [{"began": 100.0, "seconds": 1000.0, "outcome": "complete"}])
     assert sum(len(lane.blocks) for lane in found.lanes) < 3000

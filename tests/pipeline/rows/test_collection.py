@@ -1,8 +1,5 @@
 """Results are a collection: gone through, asked by number, read by other libraries, shown in a notebook."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +15,21 @@ from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.rows.collection import Biclique
 from bicliques.schemas.errors import InputError
 from tests.support.notebook import HOSTILE, Cells
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("rows")
     source = write_edges(folder / "g.parquet", random_edges(40, 30, 0.3, 1))
-    return bq.mine(source, folder / "run", workers=0, progress=False, report=False)
+    return bq.mine(source, folder / "run", **QUIET)
 
 
 def sides(rows: Any) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
     return [(tuple(left), tuple(right)) for left, right in rows]
 
 
-def test_going_through_gives_every_row_in_the_order_of_the_files(results: Results) -> None:
+def test_going_through_gives_every_row_in_the_order_of_the_files(results):
     table = results.to_arrow()
     wanted = list(zip(table["left"].to_pylist(), table["right"].to_pylist(), strict=True))
     assert len(wanted) > 100
@@ -52,15 +49,13 @@ def test_going_through_gives_every_row_in_the_order_of_the_files(results: Result
         lambda results: results.batches(["lef"]),
     ],
 )
-def test_a_column_or_a_filter_that_is_wrong_shows_before_rows_are_read(
-    results: Results, monkeypatch: pytest.MonkeyPatch, wrong: Callable[[Results], object]
-) -> None:
+def test_a_column_or_a_filter_that_is_wrong_shows_before_rows_are_read(results, monkeypatch, wrong):
     monkeypatch.setattr(Results, "_opened", lambda self, file: pytest.fail(f"{file} is read"))
     with pytest.raises((InputError, pa.ArrowException)):
         wrong(results)
 
 
-def test_a_row_is_found_by_its_number(results: Results) -> None:
+def test_a_row_is_found_by_its_number(results):
     every = list(results)
     for number in (0, 1, len(every) // 2, len(every) - 1, -1, -len(every)):
         assert results[number] == every[number]
@@ -70,18 +65,18 @@ def test_a_row_is_found_by_its_number(results: Results) -> None:
             _ = results[number]
 
 
-def test_a_column_is_no_row_and_a_text_is_no_list_of_columns(results: Results) -> None:
+def test_a_column_is_no_row_and_a_text_is_no_list_of_columns(results):
     with pytest.raises(
         TypeError, match="rows have numbers and slices, not 'left'; to_arrow and to_pandas take columns"
     ):
-        results["left"]  # type: ignore[call-overload]
+        results["left"]
     with pytest.raises(InputError, match=r"columns is a list of names, as \['left'\], not a text"):
-        results.to_pandas(columns="left")  # type: ignore[arg-type]
+        results.to_pandas(columns="left")
     with pytest.raises(InputError, match=r"which is a slice of the rows, as slice\(0, 1\) for the first one, not 3"):
-        results.to_networkx(3)  # type: ignore[arg-type]
+        results.to_networkx(3)
 
 
-def test_a_row_is_written_with_a_few_members_on_one_line() -> None:
+def test_a_row_is_written_with_a_few_members_on_one_line():
     row = Biclique(["a\n", *(f"u{k}" for k in range(9999))], [7, 2**63 - 1], id=-5)
     assert repr(row) == (
         "Biclique(left=['a\\n', 'u0', 'u1', 'u2', 'u3', 'u4', ...], right=[7, 9223372036854775807], "
@@ -91,12 +86,12 @@ def test_a_row_is_written_with_a_few_members_on_one_line() -> None:
 
 
 @pytest.mark.parametrize("which", [slice(3, 9), slice(None, None, 37), slice(-4, None), slice(9, 3), slice(8, 2, -2)])
-def test_a_slice_is_a_table(results: Results, which: slice) -> None:
+def test_a_slice_is_a_table(results, which):
     every = results.to_arrow()
     assert results[which].equals(every.take(pa.array(range(len(every))[which], pa.int64())))
 
 
-def test_rows_of_several_files_and_row_groups_are_found(results: Results, tmp_path: Path) -> None:
+def test_rows_of_several_files_and_row_groups_are_found(results, tmp_path):
     """The same rows in three files with small row groups."""
     table, files = results.to_arrow(), []
     for k in range(3):
@@ -117,7 +112,7 @@ def test_rows_of_several_files_and_row_groups_are_found(results: Results, tmp_pa
     assert sides([Elsewhere()[-1]]) == sides([list(results)[149]])
 
 
-def test_head_is_a_frame_that_pandas_can_group_and_drop_from(results: Results) -> None:
+def test_head_is_a_frame_that_pandas_can_group_and_drop_from(results):
     frame = results.head(7)
     assert isinstance(frame, pd.DataFrame)
     assert sides(zip(frame["left"], frame["right"], strict=True)) == sides(list(results)[:7])
@@ -127,7 +122,7 @@ def test_head_is_a_frame_that_pandas_can_group_and_drop_from(results: Results) -
     assert len(results.head(0)) == 0
 
 
-def test_other_libraries_read_them_as_they_are(results: Results) -> None:
+def test_other_libraries_read_them_as_they_are(results):
     table = results.to_arrow()
     assert pa.table(results).equals(table)
     assert pl.DataFrame(results)["left"].to_list() == table["left"].to_pylist()
@@ -138,9 +133,9 @@ def test_other_libraries_read_them_as_they_are(results: Results) -> None:
     assert pa.RecordBatchReader.from_stream(results).schema == table.schema
 
 
-def test_a_notebook_shows_the_largest_and_no_label_is_code(tmp_path: Path) -> None:
+def test_a_notebook_shows_the_largest_and_no_label_is_code(tmp_path):
     edges = pa.table({"<b>user</b>": [*HOSTILE, "c"], "film": ["<i>1</i>"] * len(HOSTILE) + ["2"]})
-    results = bq.mine(edges, tmp_path / "<u>run", workers=0, progress=False, report=False)
+    results = bq.mine(edges, tmp_path / "<u>run", **QUIET)
     shown = Cells(results._repr_html_())
     assert shown.tags == {"div", "p", "b", "br", "table", "tr", "th", "td"}
     assert shown.texts[0] == "2 maximal bicliques"
@@ -151,18 +146,18 @@ def test_a_notebook_shows_the_largest_and_no_label_is_code(tmp_path: Path) -> No
     assert all(len(label) <= 40 for label in members.split(", "))
 
 
-def test_what_has_no_rows_is_shown_without_and_cannot_be_gone_through(tmp_path: Path) -> None:
+def test_what_has_no_rows_is_shown_without_and_cannot_be_gone_through(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1))
-    counted = bq.mine(source, tmp_path / "counted", count_only=True, workers=0, progress=False, report=False)
+    counted = bq.mine(source, tmp_path / "counted", count_only=True, **QUIET)
     assert Cells(counted._repr_html_()).tags == {"div", "p", "b", "br"}
     for ask in (iter, lambda results: results[0], lambda results: results.head(), pa.table):
         with pytest.raises(InputError, match="holds no bicliques"):
             ask(counted)
-    none = bq.mine(source, tmp_path / "none", min_left=12, workers=0, progress=False, report=False)
+    none = bq.mine(source, tmp_path / "none", min_left=12, **QUIET)
     assert (list(none), len(none.head()), pa.table(none).num_rows) == ([], 0, 0)
     assert "not complete" not in none._repr_html_()
     with pytest.raises(IndexError, match="there is no row 0"):
         _ = none[0]
-    part = bq.mine(source, tmp_path / "part", max_results=3, workers=0, progress=False, report=False)
+    part = bq.mine(source, tmp_path / "part", max_results=3, **QUIET)
     assert len(list(part)) == len(part.head()) == 3
     assert "not complete: max_results" in part._repr_html_()

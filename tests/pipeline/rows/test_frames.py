@@ -1,9 +1,6 @@
 """Frames whose lists pandas can group, drop, compare and write, of a run and of a comparison."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -15,14 +12,14 @@ import bicliques as bq
 from bicliques.pipeline.results.results import Results
 from bicliques.schemas.errors import IncompleteError, InputError
 from tests.support.notebook import HOSTILE
-from tests.support.runs import labels_of, random_edges, write_edges
+from tests.support.runs import QUIET, labels_of, random_edges, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 1)
 COLUMNS = ["id", "left", "right"]
 
 
 @pytest.fixture(scope="module", params=["integers", "text", "dense"])
-def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(request, tmp_path_factory):
     """Labels of text hold commas, quotes, line breaks and formulas."""
     folder = tmp_path_factory.mktemp("frames")
     left, right = labels_of(EDGES[:, 0], EDGES[:, 1])
@@ -31,14 +28,14 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         left = pa.array([words[k] if k < len(words) else f"u{k}" for k in EDGES[:, 0].tolist()])
     ids: Any = "dense" if request.param == "dense" else "labels"
     source = pa.table({"user": left, "item": right})
-    return bq.mine(source, folder / "run", ids=ids, workers=0, progress=False, report=False)
+    return bq.mine(source, folder / "run", ids=ids, **QUIET)
 
 
 def plain(results: Results) -> list[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
     return [(row.id, tuple(row.left), tuple(row.right)) for row in results]
 
 
-def test_tuples_are_grouped_compared_and_dropped(results: Results) -> None:
+def test_tuples_are_grouped_compared_and_dropped(results):
     frame = results.to_pandas(COLUMNS, lists="tuple")
     assert [tuple(row) for row in frame.itertuples(index=False)] == plain(results)
     assert type(frame["right"][0][0]) is int, "no number of NumPy, which would print as np.int64(7)"
@@ -50,14 +47,14 @@ def test_tuples_are_grouped_compared_and_dropped(results: Results) -> None:
     assert frame.merge(frame, on=["left", "right"]).shape[0] == len(frame)
 
 
-def test_tuples_come_back_from_parquet_as_lists(results: Results, tmp_path: Path) -> None:
+def test_tuples_come_back_from_parquet_as_lists(results, tmp_path):
     results.to_pandas(lists="tuple").to_parquet(tmp_path / "frame.parquet")
     back = pd.read_parquet(tmp_path / "frame.parquet", columns=COLUMNS)
     found = [(id, tuple(left.tolist()), tuple(right.tolist())) for id, left, right in back.itertuples(index=False)]
     assert found == plain(results)
 
 
-def test_json_comes_back_from_csv(results: Results, tmp_path: Path) -> None:
+def test_json_comes_back_from_csv(results, tmp_path):
     frame = results.to_pandas(COLUMNS, lists="json")
     assert frame.groupby("left").size().max() == 1
     assert frame["left"].str.startswith("[").all(), "no cell is a formula of a spreadsheet"
@@ -69,17 +66,17 @@ def test_json_comes_back_from_csv(results: Results, tmp_path: Path) -> None:
     assert found == plain(results)
 
 
-def test_arrays_are_what_comes_if_nothing_is_said(results: Results) -> None:
+def test_arrays_are_what_comes_if_nothing_is_said(results):
     frame = results.to_pandas()
     assert frame.columns.tolist() == results.schema.names
     assert type(frame["left"][0]).__name__ == "ndarray"
     filtered = results.to_pandas(["left", "n_left"], pa.compute.field("n_left") > 3, lists="tuple")
     assert (filtered["left"].map(len) == filtered["n_left"]).all()
     with pytest.raises(InputError, match="array, tuple, json in a frame, not 'list'"):
-        results.to_pandas(lists="list")  # type: ignore[arg-type]
+        results.to_pandas(lists="list")
 
 
-def test_any_table_of_rows_becomes_a_frame(results: Results) -> None:
+def test_any_table_of_rows_becomes_a_frame(results):
     best = results.top(9, by="surprise")
     for rows in (best, results[:9], results):
         frame = bq.to_pandas(rows)
@@ -91,25 +88,18 @@ def test_any_table_of_rows_becomes_a_frame(results: Results) -> None:
         bq.to_pandas("top")
 
 
-def test_no_rows_are_a_frame_too(tmp_path: Path) -> None:
-    none = bq.mine(
-        write_edges(tmp_path / "g.parquet", EDGES),
-        tmp_path / "none",
-        min_left=30,
-        workers=0,
-        progress=False,
-        report=False,
-    )
+def test_no_rows_are_a_frame_too(tmp_path):
+    none = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "none", min_left=30, **QUIET)
     for lists in ("array", "tuple", "json"):
         frame = none.to_pandas(COLUMNS, lists=lists)
         assert (len(frame), len(frame.drop_duplicates("id")), frame.groupby("left").ngroups) == (0, 0, 0)
 
 
-def test_what_changed_is_a_collection_as_results_are(tmp_path: Path) -> None:
+def test_what_changed_is_a_collection_as_results_are(tmp_path):
     paths = []
     for name, edges in (("old", EDGES), ("new", EDGES[:-5])):
         source = write_edges(tmp_path / f"{name}.parquet", edges)
-        paths.append(bq.mine(source, tmp_path / name, workers=0, progress=False, report=False).path)
+        paths.append(bq.mine(source, tmp_path / name, **QUIET).path)
     gone = bq.diff(*paths, tmp_path / "changes", progress=False).gone
     assert len(gone) > 20
     assert plain(gone) == [tuple(row) for row in gone.to_pandas(COLUMNS, lists="tuple").itertuples(index=False)]
@@ -124,7 +114,7 @@ def test_what_changed_is_a_collection_as_results_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lists", ["tuple", "json", "array"])
-def test_a_frame_of_polars_is_as_the_rows_that_it_was_made_of(results: Results, lists: Any) -> None:
+def test_a_frame_of_polars_is_as_the_rows_that_it_was_made_of(results, lists):
     """Polars holds text and lists in types of their own."""
     best = results.top(20).select(COLUMNS)
     found = bq.to_pandas(pl.DataFrame(best), lists)
@@ -136,7 +126,7 @@ def test_a_frame_of_polars_is_as_the_rows_that_it_was_made_of(results: Results, 
 
 
 @pytest.mark.parametrize("kind", [pl.List(pl.String), pl.Array(pl.String, 2), pl.List(pl.Int64)], ids=str)
-def test_columns_of_polars_beside_those_of_bicliques_come_too(kind: Any) -> None:
+def test_columns_of_polars_beside_those_of_bicliques_come_too(kind):
     members = [[1, 2], None, [3, 4]] if kind == pl.List(pl.Int64) else [["a", "ü"], None, ["", "b"]]
     more = {
         "name": ["x", None, "y"],

@@ -1,7 +1,5 @@
 """Rows as a table: which contain a vertex, which have a size, their shape, and frames."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 
@@ -9,19 +7,19 @@ import numpy as np
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.rows import tabular
 from bicliques.schemas.errors import InputError
 from tests.support.oracles import cliques, random_edges
+from tests.support.runs import OWN, QUIET
 
 
 @pytest.fixture(scope="module", params=["text", "integers"])
-def mined(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, list[Any]]:
+def mined(request, tmp_path_factory):
     """Results, and their rows by another search. The right labels are text on one graph, and integers on the other."""
     edges = random_edges(np.random.default_rng(7), 9, 8, 0.6)
     name = "r{}".format if request.param == "text" else lambda v: v + 100
     pairs = [(f"l{a}", name(b)) for a, b in edges.tolist()]
-    results = bq.mine(pairs, tmp_path_factory.mktemp("tabular") / "out", workers=0, progress=False, report=False)
+    results = bq.mine(pairs, tmp_path_factory.mktemp("tabular") / "out", **QUIET)
     return results, [([f"l{a}" for a in left], [name(b) for b in right]) for left, right in cliques(edges)]
 
 
@@ -29,9 +27,7 @@ def plain(table: Any) -> list[Any]:
     return sorted((sorted(row["left"]), sorted(row["right"])) for row in table.to_pylist())
 
 
-def test_rows_that_contain_a_vertex_are_found_on_either_side(
-    mined: tuple[Results, list[Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_that_contain_a_vertex_are_found_on_either_side(mined, monkeypatch):
     results, rows = mined
     monkeypatch.setitem(tabular.FEW_AT_A_TIME, "batch_size", 3)
     for label in {member for sides in rows for side in sides for member in side}:
@@ -44,7 +40,7 @@ def test_rows_that_contain_a_vertex_are_found_on_either_side(
     assert (["nobody"], []) not in results
 
 
-def test_a_label_that_no_side_can_have_is_refused(mined: tuple[Results, list[Any]]) -> None:
+def test_a_label_that_no_side_can_have_is_refused(mined):
     results, rows = mined
     if isinstance(rows[0][1][0], int):
         assert 5 not in results
@@ -58,7 +54,7 @@ def test_a_label_that_no_side_can_have_is_refused(mined: tuple[Results, list[Any
             results.containing(odd)
 
 
-def test_sizes_and_members_of_both_sides_choose_rows(mined: tuple[Results, list[Any]]) -> None:
+def test_sizes_and_members_of_both_sides_choose_rows(mined):
     results, rows = mined
     left, right = (sorted({member for row in rows for member in row[side]}) for side in (0, 1))
     sizes: list[Any] = [(0, None), (2, None), (0, 3), (3, 4)]
@@ -81,10 +77,10 @@ def test_sizes_and_members_of_both_sides_choose_rows(mined: tuple[Results, list[
                 and {*other} <= {*b}
             )
     with pytest.raises(InputError, match="min_left"):
-        results.filter(min_left=1.5)  # type: ignore[arg-type]
+        results.filter(min_left=1.5)
 
 
-def test_shape_columns_description_and_frames(mined: tuple[Results, list[Any]]) -> None:
+def test_shape_columns_description_and_frames(mined):
     results, rows = mined
     assert results.shape == (len(rows), len(results.columns))
     assert results.columns[:3] == ["id", "left", "right"]
@@ -95,10 +91,10 @@ def test_shape_columns_description_and_frames(mined: tuple[Results, list[Any]]) 
     ids = results.to_pandas(id_type="string")["id"]
     assert ids.tolist() == [str(id) for id in results.to_arrow()["id"].to_pylist()]
     with pytest.raises(InputError, match="ids become int64 or string in a frame, not 'text'"):
-        results.to_pandas(id_type="text")  # type: ignore[arg-type]
+        results.to_pandas(id_type="text")
 
 
-def test_a_row_stands_for_its_id_and_none_for_the_largest(mined: tuple[Results, list[Any]]) -> None:
+def test_a_row_stands_for_its_id_and_none_for_the_largest(mined):
     results, _ = mined
     row, best = results[1], results.top(1).to_pylist()[0]
     assert results.members(row) == row
@@ -115,30 +111,30 @@ def test_a_row_stands_for_its_id_and_none_for_the_largest(mined: tuple[Results, 
         ("verfy", ""),
     ],
 )
-def test_what_is_elsewhere_is_said(mined: tuple[Results, list[Any]], name: str, advice: str) -> None:
+def test_what_is_elsewhere_is_said(mined, name, advice):
     with pytest.raises(AttributeError, match=f"no attribute '{name}'{f'; call {advice}' if advice else ''}$"):
         getattr(mined[0], name)
     assert not hasattr(mined[0], "_ipython_display_")
 
 
-def test_calls_without_a_folder_say_what_takes_none() -> None:
+def test_calls_without_a_folder_say_what_takes_none():
     with pytest.raises(
         TypeError, match=r"mine\(\) needs output, .*; bicliques\.maximal_bicliques and bicliques\.count"
     ):
-        bq.mine([(1, 2)])  # type: ignore[call-arg]
+        bq.mine([(1, 2)])
     with pytest.raises(AttributeError, match="no attribute 'load'; call open_run"):
-        bq.load  # type: ignore[attr-defined]  # noqa: B018
+        bq.load  # noqa: B018
 
 
-def test_what_calls_return_is_shown_in_a_few_lines(mined: tuple[Results, list[Any]]) -> None:
+def test_what_calls_return_is_shown_in_a_few_lines(mined):
     results, rows = mined
-    count = bq.count([("a", 1), ("b", 1)], workers=0, progress=False)
+    count = bq.count([("a", 1), ("b", 1)], **OWN)
     assert repr(count).startswith("<1 maximal biclique, in ")
     assert repr(bq.status(results.path)).endswith(f"{len(rows)} maximal bicliques>")
     first, *sizes = repr(results.sizes()).splitlines()
     assert first.startswith(f"<{len(rows):,} bicliques of ")
     assert 1 < len(sizes) <= 10
-    dry = repr(bq.dry_run([(a, b) for a in range(30) for b in range(30) if (a * b) % 7], workers=0, progress=False))
+    dry = repr(bq.dry_run([(a, b) for a in range(30) for b in range(30) if (a * b) % 7], **OWN))
     assert dry.startswith("<dry run: about ")
     assert "--" not in dry
     assert len(dry) < 2000

@@ -89,10 +89,10 @@ def test_a_run_stands_for_the_day_in_the_name_of_its_folder(tmp_path: Path, name
         ({"ids": "names"}, "ids must be labels or dense"),
         ({"build": BuildOptions(root_side="top")}, "root side must be auto, left or right"),  # type: ignore[arg-type]
         ({"build": BuildOptions(order="size")}, "order must be degree"),  # type: ignore[arg-type]
-        ({"search": Search(min_right=0)}, "--min-right must be at least 1, not 0"),
-        ({"search": Search(min_left=1.5)}, r"--min-left must be a whole number \(int\), not 1.5 \(float\)"),  # type: ignore[arg-type]
-        ({"search": Search(max_right="3")}, r"--max-right must be a whole number \(int\), not '3' \(str\)"),  # type: ignore[arg-type]
-        ({"search": Search(min_left=3, max_left=2)}, "--max-left is 2, less than --min-left, which is 3"),
+        ({"search": Search(min_right=0)}, "min_right must be at least 1, not 0"),
+        ({"search": Search(min_left=1.5)}, r"min_left must be a whole number \(int\), not 1.5 \(float\)"),  # type: ignore[arg-type]
+        ({"search": Search(max_right="3")}, r"max_right must be a whole number \(int\), not '3' \(str\)"),  # type: ignore[arg-type]
+        ({"search": Search(min_left=3, max_left=2)}, "max_left is 2, less than min_left, which is 3"),
     ],
     ids=str,
 )
@@ -104,7 +104,7 @@ def test_odd_options_are_refused(change: dict[str, object], words: str) -> None:
 @pytest.mark.parametrize("limits", [(1.5, None), (True, None), (0, None), (2**63, None), (None, "9"), (None, -1.0)])
 def test_odd_limits_are_refused(limits: tuple[Any, Any]) -> None:
     """A budget of 1.5 rows would never be used up."""
-    with pytest.raises(InputError, match=r"--max-results must be|time limit must be"):
+    with pytest.raises(InputError, match=r"max_results must be|time limit must be"):
         RunLimits(max_results=limits[0], time_limit_s=limits[1])
 
 
@@ -144,7 +144,7 @@ def test_a_folder_with_a_run_says_of_which_input(tmp_path: Path, most: int | Non
     bq.mine(source, out, workers=0, progress=False, report=False, max_results=most)
     with pytest.raises(InputError) as refused, new_run(out):
         raise AssertionError("it was taken")
-    remedy = "" if most is None else f", or continue the run in it with: bicliques resume {out}"
+    remedy = "" if most is None else f", or continue the run in it with: bicliques.resume({str(out)!r})"
     assert str(refused.value) == (
         f"the output folder {out} is not empty: it holds the {state} run of {source}; name another one{remedy}"
     )
@@ -158,9 +158,7 @@ def test_a_run_that_a_limit_ended_is_continued_beyond_it(tmp_path: Path, ask: Ca
         ask(out)
 
 
-def test_a_folder_that_another_process_makes_first_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_another_process_makes_first_is_left_alone(tmp_path, monkeypatch):
     def make(folder: Path, *args: Any, **kwargs: Any) -> None:
         os.mkdir(folder)  # noqa: PTH102
         (folder / "options.json").write_text("theirs")

@@ -109,9 +109,7 @@ def test_a_reader_never_sees_a_row_that_does_not_count(tmp_path: Path, moments: 
 
 
 @pytest.mark.parametrize("writer", ["device", "threads"])
-def test_a_reader_never_sees_a_row_of_a_gpu_that_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: list[int], writer: str
-) -> None:
+def test_a_reader_never_sees_a_row_of_a_gpu_that_does_not_count(tmp_path, monkeypatch, moments, writer):
     class Copying(Host):
         def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:  # because the engine uses its arrays again
             return super().pieces(deepcopy(found), members)
@@ -199,9 +197,7 @@ def test_a_part_that_cannot_be_moved_counts(tmp_path: Path, monkeypatch: pytest.
     finish(out)
 
 
-def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(tmp_path, monkeypatch):
     out = stopped(tmp_path)
     parts, folder = held_back(out), RunFolder(out)
     monkeypatch.setattr(store, "_PATIENCE_S", 60.0)

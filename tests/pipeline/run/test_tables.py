@@ -66,15 +66,13 @@ NO_ANSWER = (
     ("error", "kind", "words"),
     [
         (OSError(NO_ANSWER), ResourceError, r"\(When reading .*\); check the connection and the credentials"),
-        (FileNotFoundError("gone"), IncompleteError, r"\(it is missing\); mend it with: bicliques resume"),
+        (FileNotFoundError("gone"), IncompleteError, r"\(it is missing\); mend it with: bicliques\.resume"),
         (pa.ArrowInvalid("bad magic bytes"), IncompleteError, r"\(bad magic bytes\); .* remove it from the store"),
         (OSError("could not verify page"), IncompleteError, r"\(could not verify page\); .* remove it from the store"),
     ],
     ids=["no answer", "missing", "no Parquet", "damaged"],
 )
-def test_a_store_that_does_not_answer_is_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], words: str
-) -> None:
+def test_a_store_that_does_not_answer_is_no_damage(tmp_path, monkeypatch, error, kind, words):
     def found_at(path: Path) -> dict[str, object]:
         raise error
 

@@ -1,9 +1,5 @@
 """Runs of one series."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
 
 import bicliques as bq
@@ -14,7 +10,7 @@ EDGES = random_edges(12, 9, 0.4, 1)
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+def model(tmp_path_factory):
     """A complete run, and one that is not."""
     folder = tmp_path_factory.mktemp("model")
     source = write_edges(folder / "g.parquet", EDGES)
@@ -24,7 +20,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture
-def runs(model: tuple[Path, Path], tmp_path: Path) -> Path:
+def runs(model, tmp_path):
     """Runs a (oldest) to f (newest) of one series; b and e are not complete."""
     for k, name in enumerate("abcdef", start=1):
         copy(model[name in "be"], tmp_path / "runs" / name, f"2026-01-0{k}")

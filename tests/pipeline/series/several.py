@@ -1,7 +1,5 @@
 """Runs of one series, which are made quickly by copying."""
 
-from __future__ import annotations
-
 import shutil
 import uuid
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Old runs of a series are removed, by the day that they stand for. Everything else stays."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -21,7 +19,7 @@ from bicliques.pipeline.series import removal
 from bicliques.pipeline.series.pruning import Pruning, prune_after
 from bicliques.schemas.errors import InputError
 from tests.pipeline.series.several import change, copy, left, reasons
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
 
@@ -34,7 +32,7 @@ def half_removed(run: Path) -> Path:
     return away
 
 
-def test_a_dry_run_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_first(runs, capsys):
     assert main.main(["prune", str(runs), "--keep", "2"]) == 0
     text = capsys.readouterr().out
     assert left(runs) == "abcdef"
@@ -43,7 +41,7 @@ def test_a_dry_run_first(runs: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "--remove" in text
 
 
-def test_prune_keeps_the_newest_complete_runs(runs: Path) -> None:
+def test_prune_keeps_the_newest_complete_runs(runs):
     pruning = bq.prune(runs, keep=2, remove=True)
     assert left(runs) == "bdef"
     assert [run.path.name for run in pruning.chosen] == ["c", "a"]
@@ -51,16 +49,16 @@ def test_prune_keeps_the_newest_complete_runs(runs: Path) -> None:
     assert len(bq.open_run(runs / "f")) == len(bq.open_run(runs / "d")) > 0
 
 
-def test_a_backfilled_day_is_as_old_as_the_day_it_stands_for(model: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_backfilled_day_is_as_old_as_the_day_it_stands_for(model, tmp_path):
     source, nights = write_edges(tmp_path / "s.parquet", EDGES), tmp_path / "bf"
     for day in ("2026-11-21", "2026-11-22", "2026-11-23", "2026-10-01"):  # the last one is mined last
-        bq.mine(source, nights / day, workers=0, progress=False, report=False)
+        bq.mine(source, nights / day, **QUIET)
     found = bq.prune(nights, keep=2, remove=True)
     assert {path.name for path in nights.iterdir()} == {"2026-11-22", "2026-11-23"}
     assert [run.path.name for run in found.chosen] == ["2026-11-21", "2026-10-01"]
 
 
-def test_times_of_files_do_not_matter(runs: Path, tmp_path: Path) -> None:
+def test_times_of_files_do_not_matter(runs, tmp_path):
     """A copy of the folder has other times, and a clock may have been ahead."""
     for k, name in enumerate("fedcba"):
         for file in ("manifest.json", "options.json", "ledger", "steps", "."):
@@ -69,7 +67,7 @@ def test_times_of_files_do_not_matter(runs: Path, tmp_path: Path) -> None:
     assert [run.path.name for run in bq.prune(runs, keep=1).chosen] == ["d", "c", "a"]
 
 
-def test_runs_of_another_source_are_neither_counted_nor_removed(runs: Path, model: tuple[Path, Path]) -> None:
+def test_runs_of_another_source_are_neither_counted_nor_removed(runs, model):
     for k in (1, 2, 3):
         copy(model[0], runs / f"other{k}", f"2026-02-0{k}", series="/in/other.csv")
     copy(model[0], runs / "once", "2025-01-01", series="/in/once.csv")
@@ -78,7 +76,7 @@ def test_runs_of_another_source_are_neither_counted_nor_removed(runs: Path, mode
     assert (runs / "once").exists()
 
 
-def test_sources_that_differ_in_the_day_are_one_series(runs: Path, model: tuple[Path, Path]) -> None:
+def test_sources_that_differ_in_the_day_are_one_series(runs, model):
     for k, series in enumerate(("/in/2026-03-01.csv", "/in/2026-03-02.csv", "/in/{date}.csv"), start=1):
         copy(model[0], runs / f"day{k}", f"2026-03-0{k}", series=series)
     found = bq.prune(runs, keep=1)
@@ -87,9 +85,7 @@ def test_sources_that_differ_in_the_day_are_one_series(runs: Path, model: tuple[
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_each_of_several_series_has_a_heading(
-    n: int, runs: Path, model: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_of_several_series_has_a_heading(n, runs, model, capsys):
     for k in range(1, n):
         copy(model[0], runs / f"other{k}", "2026-02-01", series=f"/in/other{k}.csv")
     main.main(["prune", str(runs), "--keep", "2"])
@@ -97,7 +93,7 @@ def test_each_of_several_series_has_a_heading(
     assert len(headings) == (0 if n == 1 else n)
 
 
-def test_runs_of_an_object_in_memory_stay(runs: Path) -> None:
+def test_runs_of_an_object_in_memory_stay(runs):
     for name in "acdf":
         change(runs / name, series=None)
     found = bq.prune(runs, keep=1, remove=True)
@@ -105,28 +101,26 @@ def test_runs_of_an_object_in_memory_stay(runs: Path) -> None:
     assert "nobody knows which runs it follows: its input was an object in memory" in reasons(found)["a"]
 
 
-def test_unfinished_runs_older_than_a_kept_run_are_removed_on_request(runs: Path) -> None:
+def test_unfinished_runs_older_than_a_kept_run_are_removed_on_request(runs):
     bq.prune(runs, keep=2, unfinished=True, remove=True)
     assert left(runs) == "def", "e is newer than a complete run that stays"
 
 
-def test_without_a_complete_run_nothing_is_removed(runs: Path) -> None:
+def test_without_a_complete_run_nothing_is_removed(runs):
     for name in "acdf":
         shutil.rmtree(runs / name)
     bq.prune(runs, keep=1, unfinished=True, remove=True)
     assert left(runs) == "be"
 
 
-def test_prune_keeps_a_run_whose_lock_is_held(runs: Path) -> None:
+def test_prune_keeps_a_run_whose_lock_is_held(runs):
     with locked(runs / "a" / "run.lock"), locked(runs / "b" / "run.lock"):
         pruning = bq.prune(runs, keep=1, unfinished=True, remove=True)
         assert left(runs) == "abf"
     assert "running: process" in reasons(pruning)["a"]
 
 
-def test_a_run_that_is_resumed_during_a_prune_stays(
-    runs: Path, model: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_that_is_resumed_during_a_prune_stays(runs, model, monkeypatch):
     from bicliques.pipeline.series import pruning
 
     carry_out, ready, done = pruning.carry_out, threading.Event(), threading.Event()
@@ -150,7 +144,7 @@ def test_a_run_that_is_resumed_during_a_prune_stays(
     assert reasons(found)["b"] == "somebody has just worked on it"
 
 
-def test_prune_keeps_folders_and_links_that_are_no_runs(runs: Path, tmp_path: Path) -> None:
+def test_prune_keeps_folders_and_links_that_are_no_runs(runs, tmp_path):
     (runs / "letters").mkdir()
     (runs / "letters" / "one.txt").write_text("dear")
     (runs / "note.txt").write_text("mine")
@@ -163,7 +157,7 @@ def test_prune_keeps_folders_and_links_that_are_no_runs(runs: Path, tmp_path: Pa
     assert (tmp_path / "far" / "run" / "manifest.json").exists()
 
 
-def test_a_folder_of_the_user_stays_whatever_it_is_called(runs: Path) -> None:
+def test_a_folder_of_the_user_stays_whatever_it_is_called(runs):
     names = [".mydata.removed", f".a.{uuid.uuid4().hex}.removed", f".b.{uuid.uuid4().hex}.removed"]
     for name in names:
         (runs / name).mkdir()
@@ -173,7 +167,7 @@ def test_a_folder_of_the_user_stays_whatever_it_is_called(runs: Path) -> None:
     assert [(runs / name / "thesis.txt").exists() for name in names] == [True, True, True]
 
 
-def test_a_run_with_a_file_of_somebody_else_is_said_to_stay(runs: Path) -> None:
+def test_a_run_with_a_file_of_somebody_else_is_said_to_stay(runs):
     goes = [run.path.name for run in bq.prune(runs, keep=1).chosen]
     assert "a" in goes
     (runs / "a" / "thesis.txt").write_text("mine")
@@ -182,7 +176,7 @@ def test_a_run_with_a_file_of_somebody_else_is_said_to_stay(runs: Path) -> None:
     assert [run.reason for run in found.runs if run.path.name == "a" and f"{runs}/a/thesis.txt" in run.reason]
 
 
-def test_stray_files_and_links_do_not_stop_a_prune(runs: Path, tmp_path: Path) -> None:
+def test_stray_files_and_links_do_not_stop_a_prune(runs, tmp_path):
     (runs / ".x.removed").touch()
     (runs / f".x.{uuid.uuid4().hex}.removed").touch()
     (runs / "dangling").symlink_to(tmp_path / "nowhere")
@@ -196,13 +190,13 @@ def test_stray_files_and_links_do_not_stop_a_prune(runs: Path, tmp_path: Path) -
     assert (tmp_path / "far" / "thesis.txt").exists()
 
 
-def test_control_characters_in_a_name_are_escaped(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_in_a_name_are_escaped(runs, capsys):
     (runs / "a").rename(runs / "a\n\x1b[2J")
     assert main.main(["prune", str(runs), "--keep", "1"]) == 0
     assert r"a\n\x1b[2J'" in capsys.readouterr().out
 
 
-def test_a_half_removed_run_is_listed_and_removed(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_half_removed_run_is_listed_and_removed(runs, capsys):
     away = half_removed(runs / "a")
     empty = runs / f".z.{uuid.uuid4().hex}.removed"
     empty.mkdir()
@@ -215,7 +209,7 @@ def test_a_half_removed_run_is_listed_and_removed(runs: Path, capsys: pytest.Cap
     assert left(runs) == "bcdef"
 
 
-def test_prune_names_a_user_file_in_a_half_removed_run_until_it_is_moved(runs: Path) -> None:
+def test_prune_names_a_user_file_in_a_half_removed_run_until_it_is_moved(runs):
     away = half_removed(runs / "a")
     (away / "ledger" / "thesis.txt").write_text("mine")
     for _ in range(2):
@@ -226,7 +220,7 @@ def test_prune_names_a_user_file_in_a_half_removed_run_until_it_is_moved(runs: P
     assert not away.exists()
 
 
-def test_the_next_prune_finishes_a_removal_killed_at_any_step(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_next_prune_finishes_a_removal_killed_at_any_step(runs, monkeypatch):
     class Killed(BaseException):
         pass
 
@@ -263,9 +257,7 @@ def test_the_next_prune_finishes_a_removal_killed_at_any_step(runs: Path, monkey
     raise AssertionError("a removal has fewer steps")
 
 
-def test_others_are_removed_if_one_run_cannot_be(
-    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_others_are_removed_if_one_run_cannot_be(runs, monkeypatch, capsys):
     rename = Path.rename
 
     def refuse(path: Path, target: Path) -> Path:
@@ -283,9 +275,7 @@ def test_others_are_removed_if_one_run_cannot_be(
 
 
 @pytest.mark.parametrize("json_too", [False, True])
-def test_prune_names_a_run_before_it_removes_it(
-    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], json_too: bool
-) -> None:
+def test_prune_names_a_run_before_it_removes_it(runs, monkeypatch, capsys, json_too):
     """Ctrl-C leaves a record of the removed runs, and does not say that nothing was done."""
 
     def stop(*_: object) -> None:
@@ -300,14 +290,14 @@ def test_prune_names_a_run_before_it_removes_it(
     assert "stopped; the same command removes the rest" in err
 
 
-def test_prune_prints_json_on_request(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_prints_json_on_request(runs, capsys):
     assert main.main(["prune", str(runs), "--keep", "1", "--remove", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["removed"], found["problems"], len(found["runs"])) == (True, [], 6)
     assert [Path(run["path"]).name for run in found["runs"] if run["verdict"] == "remove"] == ["d", "c", "a"]
 
 
-def test_a_complete_run_removes_older_runs_of_its_series(runs: Path, model: tuple[Path, Path]) -> None:
+def test_a_complete_run_removes_older_runs_of_its_series(runs, model):
     copy(model[0], runs / "other1", "2020-01-01", series="/in/other.csv")
     copy(model[0], runs / "other2", "2020-01-02", series="/in/other.csv")
     half_removed(copy(model[0], runs / "g", "2020-01-01", series="/in/other.csv"))
@@ -316,7 +306,7 @@ def test_a_complete_run_removes_older_runs_of_its_series(runs: Path, model: tupl
     assert "other1" not in reasons(found)
 
 
-def test_a_run_that_is_not_the_newest_removes_nothing(runs: Path) -> None:
+def test_a_run_that_is_not_the_newest_removes_nothing(runs):
     found = prune_after(runs / "d", keep=1)
     assert left(runs) == "abcdef"
     assert reasons(found)["a"] == "f is newer than d, and only the newest run removes others"
@@ -325,13 +315,13 @@ def test_a_run_that_is_not_the_newest_removes_nothing(runs: Path) -> None:
     assert left(runs) == "abcdef"
 
 
-def test_a_run_never_removes_itself(runs: Path) -> None:
+def test_a_run_never_removes_itself(runs):
     shutil.copytree(runs / "f", runs / "g")  # as old as f to the millisecond
     prune_after(runs / "f", keep=1)
     assert "f" in left(runs)
 
 
-def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs, capsys):
     with pytest.raises(InputError, match="at least 1, not 0"):
         bq.prune(runs, keep=0)
     with pytest.raises(InputError, match="is a run itself; name the folder above it"):
@@ -340,13 +330,10 @@ def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs: Path, capsys: py
     assert "is not a folder" in capsys.readouterr().err
 
 
-def test_a_run_that_was_set_aside_comes_back_unless_something_is_in_its_place(
-    model: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_run_that_was_set_aside_comes_back_unless_something_is_in_its_place(model, tmp_path):
     for state in ("nothing", "an empty folder", "a file", "a folder with a file"):
         run = shutil.copytree(model[0], tmp_path / state)
         away = removal.set_aside(run)
-        assert away is not None
         assert not run.exists()
         if "folder" in state:
             run.mkdir()

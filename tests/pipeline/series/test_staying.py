@@ -1,11 +1,7 @@
 """Runs stay that were made lately or that a person marked, and those that a gate refused are not counted."""
 
-from __future__ import annotations
-
 import shutil
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,15 +12,12 @@ from bicliques.pipeline.series.marks import mark_complete, mark_refused, point_t
 from bicliques.pipeline.series.pruning import prune_after, refuse_short_lived
 from bicliques.schemas.errors import InputError
 from tests.pipeline.series.several import change, copy, left, reasons
-from tests.support.runs import random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 EDGES = random_edges(12, 9, 0.4, 1)
-QUIET: dict[str, Any] = {"workers": 0, "progress": False, "report": False}
 
 
-def test_what_was_created_lately_stays_whichever_day_it_stands_for(
-    runs: Path, model: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_created_lately_stays_whichever_day_it_stands_for(runs, model, capsys):
     change(runs / "a", created=f"{datetime.now(UTC) - timedelta(days=6.9):%Y-%m-%dT%H:%M:%S.000+00:00}")
     change(runs / "a", date="2026-01-01")  # made up for
     change(runs / "b", created=f"{datetime.now(UTC) - timedelta(days=7.1):%Y-%m-%dT%H:%M:%S.000+00:00}")
@@ -39,11 +32,11 @@ def test_what_was_created_lately_stays_whichever_day_it_stands_for(
     assert "would remove 0 of 4 runs" in capsys.readouterr().out
     for wrong in (-1, 1.5, "7"):
         with pytest.raises(InputError, match="the number of days for which runs stay after they were created must be"):
-            bq.prune(runs, keep=1, keep_created=wrong)  # type: ignore[arg-type]
+            bq.prune(runs, keep=1, keep_created=wrong)
 
 
 @pytest.mark.parametrize("created", ["yesterday", "", "9999-01-01T00:00:00.000+00:00", "2026-01-01T00:00:00"])
-def test_a_run_whose_age_is_not_known_is_not_called_old(runs: Path, created: str) -> None:
+def test_a_run_whose_age_is_not_known_is_not_called_old(runs, created):
     change(runs / "a", created=created, date="2026-01-01")
     bq.prune(runs, keep=1, keep_created=10**9, remove=True)
     assert left(runs) == "abcdef"
@@ -51,7 +44,7 @@ def test_a_run_whose_age_is_not_known_is_not_called_old(runs: Path, created: str
     assert left(runs) == "abef"
 
 
-def test_what_a_person_named_stays(runs: Path) -> None:
+def test_what_a_person_named_stays(runs):
     (runs / "a" / ".keep").touch()
     (runs / "b" / ".keep").symlink_to("nowhere")
     assert reasons(bq.prune(runs, keep=2))["a"] == "somebody has put a file .keep into it"
@@ -60,7 +53,7 @@ def test_what_a_person_named_stays(runs: Path) -> None:
     assert left(runs) == "abf"
 
 
-def test_a_run_may_begin_in_a_folder_that_is_to_be_kept(tmp_path: Path) -> None:
+def test_a_run_may_begin_in_a_folder_that_is_to_be_kept(tmp_path):
     night = tmp_path / "2026-01-01"
     night.mkdir()
     (night / ".keep").touch()
@@ -87,9 +80,7 @@ def test_a_run_may_begin_in_a_folder_that_is_to_be_kept(tmp_path: Path) -> None:
         (7, 3, [6, 7, 8, 9], 2),
     ],
 )
-def test_a_night_that_the_next_one_would_remove_is_refused(
-    runs: Path, model: tuple[Path, Path], day: int, keep: int, others: list[int], newer: int | None
-) -> None:
+def test_a_night_that_the_next_one_would_remove_is_refused(runs, model, day, keep, others, newer):
     """Complete ones of its series are of the 1st, the 3rd, the 4th and the 6th."""
     series = RunFolder(runs / "a").origin().series
     assert series is not None
@@ -109,7 +100,7 @@ def test_a_night_that_the_next_one_would_remove_is_refused(
     refuse_short_lived(*asked, 0, days)
 
 
-def test_a_run_that_goes_on_is_protected_only_as_long_as_it_is_young(runs: Path) -> None:
+def test_a_run_that_goes_on_is_protected_only_as_long_as_it_is_young(runs):
     series = RunFolder(runs / "a").origin().series
     assert series is not None
     asked = (runs / "a", series, "2026-01-01", 1)
@@ -119,7 +110,7 @@ def test_a_run_that_goes_on_is_protected_only_as_long_as_it_is_young(runs: Path)
         refuse_short_lived(*asked, 6)
 
 
-def test_a_refused_run_takes_the_place_of_none_and_is_not_the_latest(runs: Path) -> None:
+def test_a_refused_run_takes_the_place_of_none_and_is_not_the_latest(runs):
     for name in "df":
         mark_complete(runs / name)
         mark_refused(runs / name, True)

@@ -165,9 +165,7 @@ def test_a_worker_that_leaves_hands_its_shared_slice_back(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("error", [ResourceError("the disk is full"), RuntimeError("a bug")], ids=["ours", "other"])
-def test_a_thread_that_fails_ends_the_slice_and_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_thread_that_fails_ends_the_slice_and_leaves_no_file(tmp_path, monkeypatch, error):
     """It fails when another thread has written a part. The slice is tried again, and nothing of it counts before."""
     folder, all_of, stretch = prepared(tmp_path), SliceSearch.all_of, PartWriter.write_stretch
     written, has_failed, failed = threading.Event(), threading.Event(), []
@@ -214,9 +212,7 @@ def test_a_writer_that_cannot_close_leaves_no_file(tmp_path: Path, monkeypatch: 
     assert list(folder.pending.iterdir()) == []
 
 
-def test_threads_that_have_nothing_to_do_ask_for_a_share_of_a_long_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_that_have_nothing_to_do_ask_for_a_share_of_a_long_piece(tmp_path, monkeypatch):
     """The first piece has all of the work, and lasts until the rest of it is asked for. That rest is dealt."""
     folder, all_of, stop = prepared(tmp_path), SliceSearch.all_of, CpuEngine.stop
     recalled, pieces = threading.Event(), list[int]()

@@ -71,9 +71,7 @@ def fail(message: str) -> None:
     raise ResourceError(message)
 
 
-def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(
-    pool: DaskPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(pool, monkeypatch):
     """A worker may die after it has said its name, and before Dask has fetched the name."""
     real, over = distributed.Future.result, threading.Event()
 
@@ -102,9 +100,7 @@ def die(argument: object) -> None:
 
 
 @pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
-def test_two_workers_find_everything_in_short_and_in_long_slices(
-    tmp_path: Path, pool: DaskPool, slice_seconds: float
-) -> None:
+def test_two_workers_find_everything_in_short_and_in_long_slices(tmp_path, pool, slice_seconds):
     folder = prepared(tmp_path)
     session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, slice_seconds)
     assert session.outcome == "complete"
@@ -172,9 +168,7 @@ def test_the_error_of_a_scheduler_that_ends_says_that_its_workers_are_lost(tmp_p
     pool.close()
 
 
-def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
-    pool: DaskPool, caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(pool, caplog, tmp_path):
     def gone() -> list[str]:
         return [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "gone"]
 
@@ -344,9 +338,7 @@ def test_a_worker_that_never_becomes_ready_is_killed_at_the_end() -> None:
 
 
 @pytest.mark.exhaustive
-def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(monkeypatch, caplog):
     async def never_ends() -> None:
         await asyncio.sleep(3600)
 

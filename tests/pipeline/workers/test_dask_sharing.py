@@ -63,9 +63,7 @@ def test_no_worker_gets_a_second_slice_while_another_one_has_none() -> None:
     ("workers", "hosts", "says"),
     [(MANY, 1, False), (MANY + 1, MANY + 1, False), (MANY + 1, 1, True), (MANY + 1, MANY, True)],
 )
-def test_many_workers_of_one_thread_on_shared_hosts_are_told_of(
-    workers: int, hosts: int, says: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_many_workers_of_one_thread_on_shared_hosts_are_told_of(workers, hosts, says, caplog):
     assert could_share([f"tls://10.0.0.{k % hosts}:{5000 + k}" for k in range(workers)]) == says
     assert ["one worker per host" in record.message for record in caplog.records] == [True] * says
 

@@ -33,20 +33,18 @@ def test_sizes_have_units_and_the_process_takes_three_gigabytes(text: str, n_byt
 
 @pytest.mark.parametrize("text", ["", "-3GB", "16 gigs", "0.5%", "GB", 16])
 def test_what_is_no_size_is_refused(text: str) -> None:
-    with pytest.raises(
-        InputError, match=r"the device memory is a size as 16GB or 12GiB, not .*correct --device-memory"
-    ):
+    with pytest.raises(InputError, match=r"the device memory is a size as 16GB or 12GiB, not .*correct device_memory"):
         WorkerOptions(device_memory=text)
 
 
 @pytest.mark.parametrize("text", ["0", "0.1", "3 GiB", "3999MB"])
 def test_what_leaves_no_room_beside_cuda_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match=f"the device memory is at least 4GB, not {text}, .* raise --device-memory"):
+    with pytest.raises(InputError, match=f"the device memory is at least 4GB, not {text}, .* raise device_memory"):
         WorkerOptions(device_memory=text)
 
 
 def test_a_pool_has_a_size_of_its_own() -> None:
-    with pytest.raises(InputError, match="leave --device-memory or --rmm-pool out"):
+    with pytest.raises(InputError, match="leave device_memory or rmm_pool out"):
         WorkerOptions(device_memory="16GB", rmm_pool="8GB")
 
 
@@ -75,9 +73,7 @@ def cupy(pool: Pool) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize("before", [None, "5000"])
-def test_the_pool_of_this_process_is_limited_and_what_was_before_comes_back(
-    before: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pool_of_this_process_is_limited_and_what_was_before_comes_back(before, monkeypatch):
     pool = Pool(int(before or 0))
     toy = cupy(pool)
     monkeypatch.setitem(sys.modules, "cupy", toy)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -40,9 +39,7 @@ def test_every_platform_of_an_engine_has_workers() -> None:
     assert {kind.platform.name for kind in engines.kinds()} <= LOCAL_WORKERS.keys()
 
 
-def test_another_platform_needs_a_record_workers_and_a_counter_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_platform_needs_a_record_workers_and_a_counter_only(tmp_path, monkeypatch):
     toy = replace(TOY_GPU, name="toy", devices="toys", slices_in_hand=3, energy_counter="another toy's counter")
     asked: list[WorkerOptions] = []
 

@@ -27,12 +27,12 @@ from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.slices import ending
 from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, begun, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.pipeline.workers.processes import Processes
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.options import RunLimits
 from tests.support.engines import TOY_GPU, registered, toy_kind
-from tests.support.pools import FakePool
+from tests.support.pools import FakePool, results, until
 from tests.support.runs import (
     FOR_KILLS,
     FOR_TWO,
@@ -71,22 +71,6 @@ def two() -> Iterator[Processes]:
     with opened() as pool:
         until(lambda: pool.capacity().workers == 2)
         yield pool
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def results(pool: Processes, n: int) -> dict[int, Result]:
-    found: dict[int, Result] = {}
-    end = time.monotonic() + PATIENCE_S
-    while len(found) < n:
-        assert time.monotonic() < end
-        found |= {result.tag: result for result in pool.wait(0.2)}
-    return found
 
 
 def pid_and_devices(argument: object) -> tuple[int, str | None]:
@@ -163,9 +147,7 @@ def test_a_task_that_cannot_be_sent_ends_with_the_reason(two: Processes) -> None
     assert all("pickle" in str(error) for error in errors)
 
 
-def test_two_gpus_have_four_slices_at_a_time_and_find_everything(
-    tmp_path: Path, two: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path, two, monkeypatch):
     def all_there(
         function: Callable[[Any], Any], argument: Any
     ) -> None:  # else one could find all before two are there
@@ -277,7 +259,7 @@ def test_tasks_wait_while_the_only_process_is_replaced(tmp_path: Path) -> None:
 def test_a_process_that_cannot_get_ready_fails_the_run_in_a_sentence() -> None:
     with opened("01", get_ready=partial(os._exit, 3)) as pool, pytest.raises(ResourceError) as raised:
         until(lambda: pool.wait(0.01))
-    assert "of GPU 1 ended while it got ready, with exit code 3; try --workers 0" in str(raised.value)
+    assert "of GPU 1 ended while it got ready, with exit code 3; try workers=0" in str(raised.value)
 
 
 def test_the_end_does_not_wait_for_slices_nor_for_processes_on_their_way(tmp_path: Path) -> None:
@@ -315,9 +297,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [{"workers": 2}, {"devices": "0,1"}])
-def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
-) -> None:
+def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(tmp_path, monkeypatch, how):
     made: list[Processes] = []
     before: list[bool] = []
 
