@@ -32,6 +32,7 @@ from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_cal
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import gathered
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.facts import BEFORE_MINING
 from bicliques.schemas.manifest import Manifest
@@ -152,9 +153,7 @@ def _neighbours_among(csr: tuple[np.ndarray, np.ndarray], members: np.ndarray, n
     batch_of = np.cumsum(degrees) // _CHUNK
     for batch in np.unique(batch_of):
         chosen = batch_of == batch
-        first, n = starts[chosen], degrees[chosen]
-        offset = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n)
-        counts += np.bincount(indices[offset + np.arange(len(offset))], minlength=n_other)
+        counts += np.bincount(gathered(indices, starts[chosen], degrees[chosen])[1], minlength=n_other)
     return counts
 
 

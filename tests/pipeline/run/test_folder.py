@@ -32,7 +32,7 @@ from bicliques.schemas.search import Search
 from bicliques.schemas.stats import EngineStats, SliceStats
 from bicliques.schemas.totals import Found
 from bicliques.schemas.work import Subtrees
-from tests.support.engines import unable
+from tests.support.engines import registered, unable
 from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -253,7 +253,7 @@ def test_a_manifest_survives_json(tmp_path: Path) -> None:
 
 
 def test_engines_are_chosen_by_name_and_say_why() -> None:
-    with engines.registered(unable("bitmatrix", "it rains")):
+    with registered(unable("bitmatrix", "it rains")):
         assert engines.choose("auto") == ("cpu", "the fastest that can run here; bitmatrix cannot: it rains", True)
         assert engines.choose("reference") == ("reference", "asked for", False)
         with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, bitmatrix, cpu"):
@@ -263,15 +263,15 @@ def test_engines_are_chosen_by_name_and_say_why() -> None:
         ):
             engines.choose("bitmatrix")
         none = r"no engine can run here: bitmatrix .* rains; cpu cannot: the sun shines"
-        with engines.registered(unable("cpu", "the sun shines")), pytest.raises(ResourceError, match=none):
+        with registered(unable("cpu", "the sun shines")), pytest.raises(ResourceError, match=none):
             engines.choose("auto")
-    with engines.registered(unable("bitmatrix", None)):
+    with registered(unable("bitmatrix", None)):
         assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
 
 
 def test_an_engine_is_there_until_the_end_of_the_block() -> None:
     before = engines.kinds()
-    with engines.registered(unable("another", None)), engines.registered(unable("cpu", "it rains")):
+    with registered(unable("another", None)), registered(unable("cpu", "it rains")):
         assert [kind.name for kind in engines.kinds()] == [*(kind.name for kind in before), "another"]
         assert engines.kind("cpu").why_not() == "it rains"
         assert engines.choose("another").reason == "asked for"
@@ -284,7 +284,7 @@ def test_the_fallback_is_reported_once(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("bicliques.pipeline.api.choices.has_gpu", lambda: True)
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []
-    with engines.registered(unable("bitmatrix", "it rains")):
+    with registered(unable("bitmatrix", "it rains")):
         bq.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert [note for note in notes if note] == ["engine cpu: the fastest that can run here; bitmatrix cannot: it rains"]
 

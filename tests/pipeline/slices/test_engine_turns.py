@@ -29,7 +29,7 @@ from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Slice, Subtrees
-from tests.support.engines import TOY_GPU, FakeGpu, FakeGpuEngine, fake_gpu
+from tests.support.engines import TOY_GPU, FakeGpu, FakeGpuEngine, fake_gpu, registered
 from tests.support.runs import answer, load_ledger, manifest_pair, mined_in_threads, prepared_run, random_edges
 
 EDGES = random_edges(90, 60, 0.35, 8)
@@ -152,7 +152,7 @@ def test_nodes_are_prepared_before_the_turn_of_their_slice_and_left_over_made_af
 
     monkeypatch.setattr(FakeGpuEngine, "mine", watched)
     monkeypatch.setattr(driver, "warm_up", lambda task: None)
-    with engines.registered(replace(gpu.kind, prepare=prepare)):
+    with registered(replace(gpu.kind, prepare=prepare)):
         mined_in_threads(folder)
     assert in_time == [True, True]
     assert {id(nodes) for nodes in searched} == {id(nodes) for nodes in given}, "an engine gets what was prepared"

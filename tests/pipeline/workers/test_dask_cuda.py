@@ -32,7 +32,7 @@ from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.platform import CORES, Platform
-from tests.support.engines import toy_kind, unable
+from tests.support.engines import registered, toy_kind, unable
 from tests.support.pools import FakePool, results
 from tests.support.runs import (
     FOR_KILLS,
@@ -226,7 +226,7 @@ def test_impossible_options_of_gpu_workers_are_refused(monkeypatch, make, visibl
 
 def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(pool):
     address = pool.client.scheduler.address
-    with engines.registered(unable("bitmatrix", "this driver has no GPU")):
+    with registered(unable("bitmatrix", "this driver has no GPU")):
         assert engines.choose("bitmatrix", ask_workers(address)).name == "bitmatrix"
         assert engines.choose("auto", ask_workers(address)).name == "bitmatrix"
         with pytest.raises(ResourceError, match="this driver has no GPU"):

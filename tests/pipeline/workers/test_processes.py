@@ -31,7 +31,7 @@ from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.pipeline.workers.processes import Processes
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.options import RunLimits
-from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.engines import TOY_GPU, registered, toy_kind
 from tests.support.pools import FakePool, results, until
 from tests.support.runs import (
     FOR_KILLS,
@@ -58,7 +58,7 @@ def pretend() -> None:
 def opened(
     devices: str = "01", here: Here = "first", at_once: bool = True, get_ready: Callable[[], None] = pretend
 ) -> Iterator[Processes]:
-    with engines.registered(toy_kind()):
+    with registered(toy_kind()):
         pool = Processes(devices, TOY_GPU, here, at_once, get_ready)
         try:
             yield pool
@@ -312,7 +312,7 @@ def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(t
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setattr("bicliques.pipeline.workers.processes.Processes", make)
     source = write_edges(tmp_path / "g.parquet", FOR_TWO)
-    with engines.registered(toy_kind()):
+    with registered(toy_kind()):
         results = bq.mine(source, tmp_path / "out", engine="bitmatrix", progress=report, **how)
     assert (len(results), results.manifest.fingerprint) == answer(FOR_TWO)
     assert before
