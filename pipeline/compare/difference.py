@@ -66,6 +66,13 @@ class Changed(Rows):
         return f"<{number(self._count, self._what)} in {self.path}>"
 
     @property
+    def _what(self) -> str:
+        try:
+            return super()._what
+        except IncompleteError:  # a file that is missing or damaged has a repr, too
+            return "maximal biclique"
+
+    @property
     def path(self) -> Path:
         """The file."""
         return self._path

@@ -276,6 +276,12 @@ def verify_run(
     reading.run(drawn)
     certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)
     files = number(len(manifest.parts), "part is the file", "parts are the files")
+    looked_at_all = len(reading.wanted) == reading.rows
+    some = f"{number(len(reading.wanted), 'row')} chosen at random (seed {seed})"
+    rows = "every row" if looked_at_all else some
+    outside = "rows outside the sample were not compared with the input"
+    if search.near:
+        outside = "that no vertex can be added to a row was not tested outside the sample"
     return Verification(
         count=reading.rows,
         fingerprint=reading.fingerprint,
@@ -298,14 +304,12 @@ def verify_run(
             *certain,
         ),
         sampled_only=(
-            f"in {number(len(reading.wanted), 'row')} chosen at random (seed {seed}), "
+            f"in {rows}, "
             f"{'' if search.near else 'every pair is an edge of the input, and '}no vertex of the input can be added",
             *((drawn.words(search, seed),) if drawn else ()),
         ),
         not_proven=(
-            "that no vertex can be added to a row was not tested outside the sample"
-            if search.near
-            else "rows outside the sample were not compared with the input",
+            *(() if looked_at_all else (outside,)),
             *uncertain,
             "that no biclique is missing cannot be seen from the rows: mine again with another engine, order or root "
             "side, and compare count and fingerprint",
