@@ -14,7 +14,7 @@ from bicliques.pipeline.series.runs import run_before
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import RunLimits, RunOptions
-from tests.support.compared import QUIET, maximal_bicliques, night, noted_comparisons, rows_of
+from tests.support.compared import QUIET, maximal_bicliques, noted_comparisons, rows_of, stored
 from tests.support.runs import random_edges, rewrite_record
 
 EDGES = {(int(a), int(b)) for a, b in random_edges(8, 7, 0.5, 6)}
@@ -27,7 +27,7 @@ def of_series(
     """A run that a schedule makes."""
     for name in ("made", "runs"):
         (place / name).mkdir(exist_ok=True)
-    source = night(place / "made" / f"{series}-{day}", edges).with_suffix(".parquet")
+    source = stored(place / "made" / f"{series}-{day}.parquet", edges)
     path, limits = place / "runs" / f"{series}-{day}", RunLimits(max_results=max_results)
     steps.start(str(source), path, RunOptions(source=str(source), engine="cpu"), limits, False, None, series, day)
     steps.run(path, WorkerOptions(workers=0), limits, False)

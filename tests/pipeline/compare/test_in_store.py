@@ -22,7 +22,7 @@ from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 from bicliques.schemas.search import Search
 from tests.support.bucket import Asked
-from tests.support.compared import maximal_bicliques, night, noted_comparisons, rows_of
+from tests.support.compared import maximal_bicliques, noted_comparisons, rows_of, stored
 from tests.support.runs import random_edges
 from tests.support.stored import Machines
 
@@ -38,7 +38,7 @@ def of_series(machines: Machines, day: str, edges: set[tuple[int, int]], series:
     """A run that a schedule makes, in a store. Returns its address."""
     place = machines.top / "in"
     place.mkdir(parents=True, exist_ok=True)
-    source = str(night(place / f"{series}-{day}-{machines.number}", edges).with_suffix(".parquet"))
+    source = str(stored(place / f"{series}-{day}-{machines.number}.parquet", edges))
     url, limits = url_of_night(machines, day), RunLimits(max_results=1 if series == "stopped" else None)
     options = RunOptions(source=source, engine="cpu", search=Search(min_left=min_left))
     path = driven(Path(url))

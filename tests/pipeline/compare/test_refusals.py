@@ -73,11 +73,6 @@ def test_runs_that_do_not_hold_all_bicliques(nights: tuple[Path, Path], tmp_path
             refused(*runs, tmp_path / "diff", error, str(path), words)
 
 
-def test_a_run_of_another_schema(both: tuple[Path, Path], tmp_path: Path) -> None:
-    rewrite_record(both[0] / "options.json", schema_version=1)
-    refused(*both, tmp_path / "diff", InputError, "was made with schema version 1", "mine again into another folder")
-
-
 def test_labels_of_other_types(nights: tuple[Path, Path], tmp_path: Path) -> None:
     text = night(tmp_path / "text", {(a, f"film {b}") for a, b in EDGES})
     words = "the right labels are integers in", "and text in", "mine one of them again"

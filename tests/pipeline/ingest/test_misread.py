@@ -18,7 +18,6 @@ import pytest
 import scipy.io
 
 import bicliques as bq
-from bicliques.pipeline.cli.main import main
 from bicliques.schemas.errors import InputError, Voice, speaking
 from tests.pipeline.ingest.advice import Advice, advised
 from tests.pipeline.ingest.dialect_graphs import number_of_bicliques
@@ -243,55 +242,6 @@ def test_limit_that_is_no_number_is_named(name, value, words):
 def test_timedelta_is_a_limit_or_is_refused_as_one():
     found = counted([("a", "x"), ("b", "x")], {"time_limit": pd.Timedelta(seconds=500).to_pytimedelta()})
     assert found == 1 or "number of seconds" in str(found)
-
-
-NEW = [("new1", "p"), ("new2", "p"), ("new2", "q"), ("new3", "q"), ("new3", "r")]
-
-
-def at_home(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Path]:
-    """Mine `NEW` into ~/out, from another folder. Returns the exit code, 2 for a refusal, and the home folder."""
-    home, work = tmp_path / "home", tmp_path / "work"
-    home.mkdir(exist_ok=True)
-    work.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir(work)
-    (work / "g.csv").write_text("user,item\n" + "".join(f"{u},{v}\n" for u, v in NEW))
-    if how == "command":
-        return main(["mine", "g.csv", "--output=~/out", "--engine", "cpu", "--no-report", "--quiet"]), home
-    try:
-        bq.mine(NEW, "~/out", engine="cpu", progress=False, report=False)
-    except InputError:
-        return 2, home
-    return 0, home
-
-
-@pytest.mark.parametrize("how", ["command", "python"])
-def test_tilde_is_home_or_is_refused_before_anything_is_written(how, tmp_path, monkeypatch):
-    code, home = at_home(how, tmp_path, monkeypatch)
-    assert not (tmp_path / "work" / "~").exists()
-    assert code in (0, 2)
-    assert (home / "out").exists() == (code == 0)
-    assert code == 2 or len(bq.open_run(home / "out")) == number_of_bicliques(NEW)
-
-
-@pytest.mark.parametrize("how", ["command", "python"])
-def test_run_of_others_at_home_is_left_as_it_is(how, tmp_path, monkeypatch):
-    out = tmp_path / "home" / "out"
-    out.parent.mkdir()
-    bq.mine([("old1", "x"), ("old1", "y"), ("old2", "x")], out, engine="cpu", progress=False, report=False)
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()}
-    code, _ = at_home(how, tmp_path, monkeypatch)
-    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()}
-    assert code == 2
-    assert after == before
-    assert not (tmp_path / "work" / "~").exists()
-
-
-def test_tilde_of_a_source_is_home_or_is_refused_as_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "old.csv").write_text("user,item\nold1,x\nold1,y\nold2,x\n")
-    found = counted("~/old.csv", {})
-    assert found == 2 or "home" in str(found)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "el"])
