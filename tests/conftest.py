@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,6 +119,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
         gone = {*map(id, left_out)}
         items[:] = [item for item in items if id(item) not in gone]
+
+
+@pytest.fixture
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The edges of a module of tests as a file."""
+    from tests.support.runs import write_edges
+
+    return write_edges(tmp_path / "g.parquet", request.module.EDGES)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
