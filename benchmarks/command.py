@@ -174,7 +174,7 @@ def run(main: Callable[[], None]) -> None:
     try:
         main()
     except BicliqueError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error.written}", file=sys.stderr)
         raise SystemExit(2 if isinstance(error, InputError) else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(130) from None

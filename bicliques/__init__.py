@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from bicliques.pipeline.rows.frames import to_pandas
     from bicliques.pipeline.run.version import __version__
     from bicliques.pipeline.series.pruning import prune
-    from bicliques.pipeline.synthetic.generated import Generated
-    from bicliques.pipeline.synthetic.generating import generate
+    from bicliques.pipeline.synthetic.generating import Generated, generate
 
 __all__ = [
     "Count",
@@ -77,7 +76,7 @@ __all__ = [
 _HOMES = {
     "Count": "pipeline.results.counted",
     "Difference": "pipeline.compare.difference",
-    "Generated": "pipeline.synthetic.generated",
+    "Generated": "pipeline.synthetic.generating",
     "Look": "pipeline.api.looking",
     "MaximalBicliques": "pipeline.api.estimator",  # not in `__all__`, because it needs scikit-learn
     "Published": "pipeline.publishing.publish_run",

@@ -15,8 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from bicliques.pipeline.api.table import Entry, entries_of
 from bicliques.schemas.option import GROUPS
 
-__all__ = ["Limits", "Reading", "Result", "Searching", "Thresholds", "Workers", "given"]
-
 
 def given(*groups: BaseModel) -> dict[str, Any]:
     """The options of all groups in one dictionary, by name."""

@@ -50,7 +50,7 @@ from bicliques.pipeline.series.pruning import refuse_short_lived
 from bicliques.pipeline.series.runs import is_run
 from bicliques.pipeline.workers.opening import check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.schemas.errors import InputError, spoken
+from bicliques.schemas.errors import spoken
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.values import at_home
 
@@ -148,8 +148,6 @@ def mine(
     note(named)
     options = given(result, thresholds, limits, search, workers, reading)
     asked = Asked.of(fill_in(source, moment), options, mode="fingerprint" if result.count_only else "list")
-    if changes and asked.options.search.near is not None:
-        raise InputError("runs with missing pairs cannot be compared yet: leave changes or the missing pairs out")
     path = folder_for(named, asked.options, may_be_numbered=depends_on_moment(output) and not stored)
     today, nights = f"{moment:%Y-%m-%d}", None
     if path == named and not is_run(path) and depends_on_moment(output):

@@ -7,8 +7,7 @@ GPU libraries take a second or more to import.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
 from bicliques.kernels.bitmatrix.kind import KIND as BITMATRIX
@@ -62,18 +61,6 @@ def register(kind: EngineKind) -> None:
     name.
     """
     _KINDS[kind.name] = kind
-
-
-@contextmanager
-def registered(kind: EngineKind) -> Iterator[EngineKind]:
-    """`register` an engine until the block ends; one of the same name is back afterwards."""
-    before = dict(_KINDS)
-    register(kind)
-    try:
-        yield kind
-    finally:
-        _KINDS.clear()
-        _KINDS.update(before)
 
 
 def here(kind: EngineKind) -> str | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.dtypes import VERTEX, gathered, offsets_of
 from bicliques.schemas.hashes import VertexHashes, hashes_of_ids, mixed
 
 #: Version of the layout and of the fingerprint. A change of either gets a new number. The type of labels is not part of
@@ -72,9 +72,9 @@ class Bicliques:
         """
         left, right = ([sorted(pair[k]) for pair in pairs] for k in (0, 1))
         batch = cls(
-            _offsets(left),
+            offsets_of([len(members) for members in left]),
             np.array([x for side in left for x in side], dtype=VERTEX),
-            _offsets(right),
+            offsets_of([len(members) for members in right]),
             np.array([x for side in right for x in side], dtype=VERTEX),
             np.array(roots if roots is not None else [-1] * len(pairs), dtype=VERTEX),
             np.empty(len(pairs), ID),
@@ -89,9 +89,9 @@ class Bicliques:
     def concat(cls, parts: list[Bicliques]) -> Bicliques:
         """All rows of `parts`, in order."""
         return cls(
-            _join([part.left_indptr for part in parts]),
+            offsets_of(np.concatenate([np.diff(part.left_indptr) for part in parts])),
             np.concatenate([part.left for part in parts]),
-            _join([part.right_indptr for part in parts]),
+            offsets_of(np.concatenate([np.diff(part.right_indptr) for part in parts])),
             np.concatenate([part.right for part in parts]),
             np.concatenate([part.root for part in parts]),
             np.concatenate([part.ids for part in parts]),
@@ -100,7 +100,8 @@ class Bicliques:
 
     def pick(self, which: np.ndarray) -> Bicliques:
         """The rows with these numbers, in that order, in new arrays."""
-        left, right = _pick(self.left_indptr, self.left, which), _pick(self.right_indptr, self.right, which)
+        left = gathered(self.left, self.left_indptr[which], np.diff(self.left_indptr)[which])
+        right = gathered(self.right, self.right_indptr[which], np.diff(self.right_indptr)[which])
         missing = None if self.missing is None else self.missing[which]
         return Bicliques(*left, *right, self.root[which], self.ids[which], missing)
 
@@ -126,21 +127,6 @@ class Bicliques:
             )
             for i in range(len(self))
         ]
-
-
-def _join(offsets: list[np.ndarray]) -> np.ndarray:
-    lengths = np.concatenate([np.diff(own) for own in offsets])
-    return np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
-
-
-def _pick(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lengths = np.diff(indptr)[which]
-    picked = np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
-    return picked, values[np.arange(picked[-1]) + np.repeat(indptr[which] - picked[:-1], lengths)]
-
-
-def _offsets(lists: list[list[int]]) -> np.ndarray:
-    return np.concatenate([np.zeros(1, OFFSET), np.cumsum([len(x) for x in lists], dtype=OFFSET)]).astype(OFFSET)
 
 
 @dataclass(frozen=True)

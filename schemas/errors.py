@@ -12,9 +12,10 @@ A message is one sentence that names the thing, the number and the remedy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Literal
 
 #: Who reads the sentences of a process: "python" has keywords and calls, and "shell" options and commands.
@@ -40,6 +41,7 @@ def spoken(sentence: str) -> str:
     """A sentence in the words of this process. All are written in those of the shell, and stored so."""
     if _voice == "shell":
         return sentence
+    # by name, because schemas import from no room above them
     return str(import_module("bicliques.pipeline.api.python_words").in_python(sentence))
 
 
@@ -81,10 +83,24 @@ class BicliqueError(Exception):
     def __str__(self) -> str:
         return spoken(self.written)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
     @property
     def written(self) -> str:
         """The sentence as records have it, in the words of the shell."""
         return Exception.__str__(self)
+
+
+@contextmanager
+def renaming(names: Mapping[Path, str]) -> Iterator[None]:
+    """Let the errors of the block say how people call copies, by their paths. The block may add some to `names`."""
+    try:
+        yield
+    except BicliqueError as error:
+        for path, name in names.items():
+            error.args = (error.written.replace(str(path), in_one_line(name)),)
+        raise
 
 
 class _OfDataError(BicliqueError):

@@ -77,13 +77,27 @@ class BandFacts(TypedDict):
     ceiling: int
 
 
-class GraphFacts(TypedDict):
-    """Facts of `pipeline.prepare.build.build`."""
+class PrepareFacts(TypedDict):
+    """Sizes of the graph on the way from the edge table to the search.
 
+    ``core_*`` are vertices and edges of the core, and ``merged_*`` those after twins are merged. ``wedges_*`` is the
+    number of wedges to walk with that side as roots.
+    """
+
+    core_left: Vertices
+    core_right: Vertices
+    core_edges: Number
     merged_left: Vertices
     merged_right: Vertices
     merged_edges: Number
+    wedges_left: NotRequired[int]
+    wedges_right: NotRequired[int]
     root_side: str
+
+
+class GraphFacts(PrepareFacts):
+    """Facts of `pipeline.prepare.build.build`."""
+
     profile: Profile
     seconds: float
     pieces: NotRequired[Number]

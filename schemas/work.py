@@ -16,7 +16,7 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.dtypes import OFFSET, VERTEX, gathered, offsets_of
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
@@ -152,9 +152,9 @@ class Subtrees:
         if not parts:
             return cls.empty()
         return cls(
-            _join_offsets([p.path_indptr for p in parts]),
+            offsets_of(np.concatenate([np.diff(p.path_indptr) for p in parts])),
             np.concatenate([p.path for p in parts]),
-            _join_offsets([p.candidate_indptr for p in parts]),
+            offsets_of(np.concatenate([np.diff(p.candidate_indptr) for p in parts])),
             np.concatenate([p.candidates for p in parts]),
             np.concatenate([p.todo for p in parts]),
             np.concatenate([p.fresh for p in parts]),
@@ -179,8 +179,8 @@ class Subtrees:
     def pick(self, which: np.ndarray) -> Subtrees:
         """The nodes with these numbers, in that order."""
         return Subtrees(
-            *_pick_lists(self.path_indptr, self.path, which),
-            *_pick_lists(self.candidate_indptr, self.candidates, which),
+            *gathered(self.path, self.path_indptr[which], np.diff(self.path_indptr)[which]),
+            *gathered(self.candidates, self.candidate_indptr[which], np.diff(self.candidate_indptr)[which]),
             self.todo[which],
             self.fresh[which],
             self.ranged[which],
@@ -310,17 +310,6 @@ def _unpacking() -> Iterator[None]:
         yield
     except (pa.ArrowException, KeyError, MemoryError, OSError, TypeError, ValueError) as error:
         raise IncompleteError(f"a stored list of subtrees cannot be read: {error}") from error
-
-
-def _pick_lists(indptr: np.ndarray, values: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lengths = indptr[which + 1] - indptr[which]
-    picked = np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
-    return picked, values[np.arange(picked[-1]) + np.repeat(indptr[which] - picked[:-1], lengths)]
-
-
-def _join_offsets(offsets: list[np.ndarray]) -> np.ndarray:
-    lengths = np.concatenate([np.diff(o) for o in offsets])
-    return np.concatenate([np.zeros(1, OFFSET), np.cumsum(lengths, dtype=OFFSET)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -129,6 +129,24 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return write_edges(tmp_path / "g.parquet", request.module.EDGES)
 
 
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Generator[Any, None, None]:
+    """A `tests.support.bucket.Bucket`, for tests that ask for one; importing its server takes a while."""
+    from tests.support.bucket import bucket_of_moto
+
+    with bucket_of_moto(monkeypatch) as there:
+        yield there
+
+
+@pytest.fixture
+def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Any, None, None]:
+    """`tests.support.stored.Machines`, the first of which knows nothing yet."""
+    from tests.support.stored import machines_with_a_bucket
+
+    with machines_with_a_bucket(tmp_path, monkeypatch) as there:
+        yield there
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """With --require-gpu a skip is a failure, a module's too."""
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")

@@ -14,22 +14,6 @@ from numba.extending import intrinsic
 from numba.np.numpy_support import from_dtype
 
 
-def _pointer_maker(target):
-    @intrinsic
-    def make(typing, address):
-        def codegen(context, builder, signature, args):
-            return builder.inttoptr(args[0], context.get_value_type(target))
-
-        return target(types.int64), codegen
-
-    return make
-
-
-def record_type(dtype: np.dtype):
-    """A function from an address to the first record there."""
-    return _pointer_maker(from_dtype(dtype))
-
-
 def records_of(dtype: np.dtype):
     """A function from an address and a number to the record of that number there; its fields can be assigned."""
     target, size = from_dtype(dtype), dtype.itemsize
@@ -45,9 +29,38 @@ def records_of(dtype: np.dtype):
     return record
 
 
-int32s = _pointer_maker(types.CPointer(types.int32))
-int64s = _pointer_maker(types.CPointer(types.int64))
-uint64s = _pointer_maker(types.CPointer(types.uint64))
+#: The type of a field, by what `kernels.cpu.workspace` says that it is.
+_OF_FIELD = {
+    "I32": types.CPointer(types.int32),
+    "I64": types.CPointer(types.int64),
+    "U64": types.CPointer(types.uint64),
+    "Address": types.int64,
+}
+
+
+def tuple_at(kind: type, state: np.dtype | None = None):
+    """A function from the addresses of the fields of a tuple of `kernels.cpu.workspace` to the tuple of pointers.
+
+    `state` is the type of the record in the field ``state``.
+    """
+    names = [hint.__forward_arg__ for hint in kind.__annotations__.values()]
+    fields = [from_dtype(state) if name == "State" else _OF_FIELD[name] for name in names]
+    made = types.NamedTuple(fields, kind)
+
+    @intrinsic
+    def make(typing, addresses):
+        def codegen(context, builder, signature, args):
+            data = context.make_array(addresses)(context, builder, args[0]).data
+            words = [builder.load(builder.gep(data, [context.get_constant(types.intp, k)])) for k in range(len(fields))]
+            pointers = [
+                word if field == types.int64 else builder.inttoptr(word, context.get_value_type(field))
+                for word, field in zip(words, fields, strict=True)
+            ]
+            return context.make_tuple(builder, made, pointers)
+
+        return made(addresses), codegen
+
+    return make
 
 
 @intrinsic

@@ -10,8 +10,8 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.compiled.measures import EDGES, value
-from bicliques.kernels.cpu.near_pointers import near_frame
 from bicliques.kernels.cpu.near_workspace import SETS
+from bicliques.kernels.cpu.pointers import near_frame
 from bicliques.kernels.cpu.simd import extract_bits, popcount, trailing_zeros
 
 _ZERO = np.uint64(0)

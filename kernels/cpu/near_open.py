@@ -6,8 +6,8 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.cpu.near_node import branch_of, settle, shrink
-from bicliques.kernels.cpu.near_pointers import near_frame
 from bicliques.kernels.cpu.near_workspace import SETS
+from bicliques.kernels.cpu.pointers import near_frame
 from bicliques.schemas.work import EVERYTHING
 
 _ZERO = np.uint64(0)

@@ -8,10 +8,9 @@ from bicliques.kernels.compiled.jit import compiled, entry
 from bicliques.kernels.cpu.constants import FINISHED, FULL, GROW, PAUSED
 from bicliques.kernels.cpu.near_node import add, branch_of, settle, shrink
 from bicliques.kernels.cpu.near_open import open_piece
-from bicliques.kernels.cpu.near_pointers import near_at, near_frame
 from bicliques.kernels.cpu.near_workspace import SETS
 from bicliques.kernels.cpu.output import deliver
-from bicliques.kernels.cpu.pointers import graph_at, output_at, pieces_at
+from bicliques.kernels.cpu.pointers import graph_at, near_at, near_frame, output_at, pieces_at
 from bicliques.kernels.cpu.simd import trailing_zeros
 
 _ZERO = np.uint64(0)

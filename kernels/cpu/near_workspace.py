@@ -8,12 +8,12 @@ of its own, so that its rows are short.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from bicliques.kernels.cpu.constants import PADDING
-from bicliques.kernels.cpu.workspace import Sizes, allocate_output, record
+from bicliques.kernels.cpu.workspace import I32, U64, Address, Sizes, State, allocate_output, record
 from bicliques.schemas.dtypes import VERTEX, WORD
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Search
@@ -43,25 +43,25 @@ SETS = 6
 class Near(NamedTuple):
     """The arrays of the search. Those with an entry per vertex are clean between two problems."""
 
-    state: Any  # NEAR_STATE
-    frame: Any  # NEAR_FRAME
-    bits: Any  # uint64: rows and sets of problems and frames, one behind the other
-    list: Any  # int32: vertices of problems; excluded vertices and children of frames: i, or ~i of the base side
-    hop: Any  # (n_roots,) int32: roots that share enough with the root `first`
-    flag0: Any  # (n_roots,) int32: what a vertex is in the problem that is being opened
-    flag1: Any  # (n_base,) int32
-    hit0: Any  # (n_roots,) int32: neighbours in S
-    hit1: Any
-    full0: Any  # (n_roots,) int32: neighbours in S that may not miss any more
-    full1: Any
-    count0: Any  # (n_roots,) int32: neighbours in S and C; while `hop` is made, neighbours in common with its root
-    count1: Any
-    at0: Any  # (n_roots,) int32: row
-    at1: Any
-    inner0: Any  # (n_roots,) int32: vertices of S and C
-    inner1: Any
-    met: Any  # (n_base,) int32: base vertices that have a neighbour in S and C
-    listed: Any  # (n_base,) int32: base members of the row that is delivered
+    state: State  # NEAR_STATE
+    frame: Address  # NEAR_FRAME
+    bits: U64  # rows and sets of problems and frames, one behind the other
+    list: I32  # vertices of problems; excluded vertices and children of frames: i, or ~i of the base side
+    hop: I32  # (n_roots,): roots that share enough with the root `first`
+    flag0: I32  # (n_roots,): what a vertex is in the problem that is being opened
+    flag1: I32  # (n_base,)
+    hit0: I32  # (n_roots,): neighbours in S
+    hit1: I32
+    full0: I32  # (n_roots,): neighbours in S that may not miss any more
+    full1: I32
+    count0: I32  # (n_roots,): neighbours in S and C; while `hop` is made, neighbours in common with its root
+    count1: I32
+    at0: I32  # (n_roots,): row
+    at1: I32
+    inner0: I32  # (n_roots,): vertices of S and C
+    inner1: I32
+    met: I32  # (n_base,): base vertices that have a neighbour in S and C
+    listed: I32  # (n_base,): base members of the row that is delivered
 
 
 def allocate_near(graph: MiningGraph, search: Search, least: int) -> Near:

@@ -5,12 +5,12 @@ anywhere (clock, full output buffer, row limit) and go on later, or be written d
 
 L is the base side of a node, and R is its closure on the root side. Q rows are excluded, C rows are
 candidates. A *row* is a root vertex restricted to the L of its problem. The same tuples hold arrays in
-Python and pointers (`kernels.cpu.memory`) in compiled code. `kernels.cpu.pointers` converts them.
+Python and pointers (`kernels.cpu.memory`) in compiled code. `kernels.cpu.pointers` makes them of addresses.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,12 @@ from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Search
 from bicliques.schemas.work import Subtrees
 
+#: What a field is: an array of these numbers, one record, or records, of which compiled code has the address.
+I32: TypeAlias = Any
+I64: TypeAlias = Any
+U64: TypeAlias = Any
+State: TypeAlias = Any
+Address: TypeAlias = Any
 #: Most base vertices of a word problem, with one bit per vertex. It has at most as many frames, because L shrinks.
 WORD_BITS = 64
 #: Most frames of a hub problem, and of a sieve problem. Nodes that lie deeper are put aside.
@@ -69,115 +75,113 @@ OUTPUT_STATE = record(
 class Graph(NamedTuple):
     """A `MiningGraph` for the search: adjacency, members, and the hash sum of each vertex's members."""
 
-    root_indptr: Any  # (n_roots + 1,) int64
-    root_indices: Any  # int32
-    base_indptr: Any
-    base_indices: Any
-    root_members_indptr: Any
-    root_members: Any
-    base_members_indptr: Any
-    base_members: Any
-    root_hash: Any  # (n_roots,) uint64
-    base_hash: Any
-    marks_indptr: Any  # (n_base + 1,) int64, empty without marks
-    marks: Any  # int32: root vertices that each base vertex has a marked edge to
+    root_indptr: I64  # (n_roots + 1,)
+    root_indices: I32
+    base_indptr: I64
+    base_indices: I32
+    root_members_indptr: I64
+    root_members: I32
+    base_members_indptr: I64
+    base_members: I32
+    root_hash: U64  # (n_roots,)
+    base_hash: U64
+    marks_indptr: I64  # (n_base + 1,), empty without marks
+    marks: I32  # root vertices that each base vertex has a marked edge to
 
 
 class Pieces(NamedTuple):
     """`schemas.work.Subtrees`."""
 
-    path_indptr: Any
-    path: Any
-    candidate_indptr: Any
-    candidates: Any
-    todo: Any
-    fresh: Any  # int32
+    path_indptr: I64
+    path: I32
+    candidate_indptr: I64
+    candidates: I32
+    todo: I32
+    fresh: I32
 
 
 class Word(NamedTuple):
     """A problem with at most 64 base vertices. Each row is a single word."""
 
-    state: Any  # WORD_STATE
-    base: Any  # (64,) int32: base vertex of each bit, or its class of twins (`kernels.cpu.twins`)
-    full: Any  # int32: the problem's closure R
-    row: Any  # int32: root vertex of each candidate row, twins included, in candidate order
-    mask: Any  # uint64: its base vertices
-    stack: Any  # uint64: frame after frame, Q rows then C rows
-    near: Any  # int32: per frame, the candidate rows that touch its L (positions in `row`)
-    near_mask: Any  # uint64: their masks
-    frame: Any  # (65,) WORD_FRAME
-    frame_mask: Any  # (65,) uint64: L of each frame
-    found: Any  # uint64: masks found and not yet delivered
-    touched: Any  # int32: rows of the problem being opened
-    touched_mask: Any  # uint64
-    slot: Any  # (n_roots,) int32: position in `touched`, OUTSIDE for the others
-    leaf: Any  # uint64: scratch of `leaf.intersections`
-    listed: Any  # (64,) int32: base vertices of the biclique being delivered
-    planes: Any  # (63,) uint64: the bits whose number of members is odd, those with 2 in it, with 4, ...
-    subset_sums: Any  # (64,) int64: members of each set of at most six bits
-    marked: (
-        Any  # uint64: base vertices of a row, and the one among them with a marked edge to it: two for each such edge
-    )
+    state: State  # WORD_STATE
+    base: I32  # (64,): base vertex of each bit, or its class of twins (`kernels.cpu.twins`)
+    full: I32  # the problem's closure R
+    row: I32  # root vertex of each candidate row, twins included, in candidate order
+    mask: U64  # its base vertices
+    stack: U64  # frame after frame, Q rows then C rows
+    near: I32  # per frame, the candidate rows that touch its L (positions in `row`)
+    near_mask: U64  # their masks
+    frame: Address  # (65,) WORD_FRAME
+    frame_mask: U64  # (65,): L of each frame
+    found: U64  # masks found and not yet delivered
+    touched: I32  # rows of the problem being opened
+    touched_mask: U64
+    slot: I32  # (n_roots,): position in `touched`, OUTSIDE for the others
+    leaf: U64  # scratch of `leaf.intersections`
+    listed: I32  # (64,): base vertices of the biclique being delivered
+    planes: U64  # (63,): the bits whose number of members is odd, those with 2 in it, with 4, ...
+    subset_sums: I64  # (64,): members of each set of at most six bits
+    marked: U64  # base vertices of a row, and the one of them with a marked edge to it: two for each such edge
 
 
 class Hub(NamedTuple):
     """A problem with more than 64 base vertices. Rows that can matter have a bit vector each."""
 
-    state: Any  # HUB_STATE
-    base: Any  # (n_base,) int32: the L of the problem
-    local: Any  # (n_base,) int32: position in `base`, OUTSIDE for the others
-    full: Any  # (n_roots,) int32: the problem's closure R
-    row: Any  # (n_roots,) int32: root vertices with a bit row: excluded ones, then candidates in order
-    key: Any  # (n_roots,) int32: position in `row`, CLOSED for members of R, OUTSIDE for all others
-    closed_at: Any  # (n_roots,) int32: depth at which a row joined the closure, 0 for not yet
-    count: Any  # (n_roots,) int32: base vertices of each root vertex
-    sorter: Any  # (n_roots,) int64: scratch
-    bits: Any  # uint64: row after row, `words` each
-    list: Any  # int32: candidates of each frame (positions in `row`)
-    frame: Any  # (HUB_FRAMES,) HUB_FRAME
-    frame_bits: Any  # uint64: L of each frame, and of the child at hand behind them
-    child: Any  # (n_base,) int32: base vertices of the node being delivered
-    marked: Any  # int32: key of a row, and place in `base`: two for each marked edge between them
+    state: State  # HUB_STATE
+    base: I32  # (n_base,): the L of the problem
+    local: I32  # (n_base,): position in `base`, OUTSIDE for the others
+    full: I32  # (n_roots,): the problem's closure R
+    row: I32  # (n_roots,): root vertices with a bit row: excluded ones, then candidates in order
+    key: I32  # (n_roots,): position in `row`, CLOSED for members of R, OUTSIDE for all others
+    closed_at: I32  # (n_roots,): depth at which a row joined the closure, 0 for not yet
+    count: I32  # (n_roots,): base vertices of each root vertex
+    sorter: I64  # (n_roots,): scratch
+    bits: U64  # row after row, `words` each
+    list: I32  # candidates of each frame (positions in `row`)
+    frame: Address  # (HUB_FRAMES,) HUB_FRAME
+    frame_bits: U64  # L of each frame, and of the child at hand behind them
+    child: I32  # (n_base,): base vertices of the node being delivered
+    marked: I32  # key of a row, and place in `base`: two for each marked edge between them
 
 
 class Sieve(NamedTuple):
     """A problem that thresholds may reduce. The rows of each frame have a bit vector each, word by word."""
 
-    state: Any  # SIEVE_STATE
-    frame: Any  # (SIEVE_FRAMES,) SIEVE_FRAME
-    bits: Any  # uint64: frame after frame: L as `planes` bit vectors, then word 0 of each row, word 1 of each row, ...
-    row: Any  # int32: frame after frame, root vertex of each row: excluded ones, then candidates in order
-    weight: Any  # int32: its members
-    base: Any  # int32: base vertex or class of each bit, once for all frames with the same bits
-    closed: Any  # (n_roots,) int32: closure of the last frame; those of earlier frames are its beginnings
-    count: Any  # int64: weight of the overlap of each row with the child at hand
-    mask: Any  # uint64: L of the node at hand
-    twin: Any  # (n_base,) int32: class of each vertex of L
-    slot: Any  # int32: hash table of the classes
-    key: Any  # uint64: rows that have each class
-    part: Any  # int32: what each class was part of
-    square: Any  # (64,) uint64: the square of bits that is transposed
+    state: State  # SIEVE_STATE
+    frame: Address  # (SIEVE_FRAMES,) SIEVE_FRAME
+    bits: U64  # frame after frame: L as `planes` bit vectors, then word 0 of each row, word 1 of each row, ...
+    row: I32  # frame after frame, root vertex of each row: excluded ones, then candidates in order
+    weight: I32  # its members
+    base: I32  # base vertex or class of each bit, once for all frames with the same bits
+    closed: I32  # (n_roots,): closure of the last frame; those of earlier frames are its beginnings
+    count: I64  # weight of the overlap of each row with the child at hand
+    mask: U64  # L of the node at hand
+    twin: I32  # (n_base,): class of each vertex of L
+    slot: I32  # hash table of the classes
+    key: U64  # rows that have each class
+    part: I32  # what each class was part of
+    square: U64  # (64,): the square of bits that is transposed
 
 
 class Output(NamedTuple):
     """The output of the search: counters, delivered bicliques, and pieces that were put aside."""
 
-    state: Any  # OUTPUT_STATE
-    left_indptr: Any  # (max_rows + 1,) int64
-    left: Any  # int32
-    right_indptr: Any
-    right: Any
-    root: Any  # (max_rows,) int32
-    ids: Any  # (max_rows,) int64
-    aside: Any  # int32: pieces put aside: [len(path), *path, len(candidates), *candidates, fresh] each
-    closure: Any  # (n_roots,) int32: R of the biclique at hand
-    usual: Any  # (USUAL * USUAL,) int64: bicliques by (base size, root size), both below USUAL
-    odd: Any  # int32: (base size, root size) of each of the others
-    missing: Any  # (max_rows,) int32: pairs that are no edges, where these are looked for
-    base_size: Any  # int64: members of each base vertex, and of each class of twins behind them
-    base_hash: Any  # uint64: the sum of their hashes
-    class_ptr: Any  # int64: where the base vertices of each class are
-    class_member: Any  # int32: base vertices, if they are to be listed
+    state: State  # OUTPUT_STATE
+    left_indptr: I64  # (max_rows + 1,)
+    left: I32
+    right_indptr: I64
+    right: I32
+    root: I32  # (max_rows,)
+    ids: U64  # (max_rows,), int64 in Python
+    aside: I32  # pieces put aside: [len(path), *path, len(candidates), *candidates, fresh] each
+    closure: I32  # (n_roots,): R of the biclique at hand
+    usual: I64  # (USUAL * USUAL,): bicliques by (base size, root size), both below USUAL
+    odd: I32  # (base size, root size) of each of the others
+    missing: I32  # (max_rows,): pairs that are no edges, where these are looked for
+    base_size: I64  # members of each base vertex, and of each class of twins behind them
+    base_hash: U64  # the sum of their hashes
+    class_ptr: I64  # where the base vertices of each class are
+    class_member: I32  # base vertices, if they are to be listed
 
 
 class Sizes(NamedTuple):

@@ -21,7 +21,7 @@ from bicliques.kernels.gpu.device import Device
 from bicliques.kernels.gpu.records import RECORD, SIZE
 from bicliques.kernels.gpu.sizes import Buffer
 from bicliques.kernels.gpu.source import Variant
-from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.dtypes import VERTEX, offsets_of
 from bicliques.schemas.errors import DeviceMemoryError, ResourceError
 from bicliques.schemas.graph import MiningGraph
 
@@ -119,7 +119,7 @@ class Bounds(NamedTuple):
             A root has 2**30 or more edges around it, which is too many for 32-bit positions.
         """
         degree = np.diff(graph.base_indptr)
-        total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(degree[graph.root_indices], dtype=OFFSET)])
+        total = offsets_of(degree[graph.root_indices])
         wedges = int((total[graph.root_indptr[1:]] - total[graph.root_indptr[:-1]]).max())
         if wedges >= 1 << 30:
             raise ResourceError(

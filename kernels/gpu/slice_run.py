@@ -24,7 +24,7 @@ from bicliques.kernels.gpu.device_graph import DeviceGraph, search_params
 from bicliques.kernels.gpu.pack import pack
 from bicliques.kernels.gpu.records import RECORD, SIZE
 from bicliques.schemas.bicliques import ID, Bicliques
-from bicliques.schemas.dtypes import COUNT, OFFSET, VERTEX
+from bicliques.schemas.dtypes import COUNT, OFFSET, VERTEX, offsets_of
 from bicliques.schemas.emit import Emit, emit_to
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
@@ -71,7 +71,7 @@ def _expand(
 ) -> tuple[np.ndarray, np.ndarray]:
     sizes = np.empty(len(at), OFFSET)
     _member_counts(values, at, n, indptr, sizes)
-    out_indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(sizes, dtype=OFFSET)])
+    out_indptr = offsets_of(sizes)
     out = np.empty(out_indptr[-1], VERTEX)
     _fill(values, at, n, indptr, members, out_indptr, out)
     return out_indptr, out

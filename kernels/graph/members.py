@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.dtypes import VERTEX, gathered
 
 
 class Restricted(NamedTuple):
@@ -67,8 +67,7 @@ def restrict(
     # int32, because other numbers would make a copy of `left`
     first, last = (np.searchsorted(left, given_left.astype(VERTEX), side) for side in ("left", "right"))
     owner = np.repeat(np.arange(len(given_left)), last - first)
-    place = np.arange(len(owner)) + (first - np.concatenate([[0], np.cumsum(last - first)[:-1]]).astype(int))[owner]
-    neighbours = right[place]
+    neighbours = gathered(right, first, last - first)[1]
     met = np.bincount(owner[is_given[neighbours]], minlength=len(given_left))
     missing = len(given_left) * len(given_right) - int(met.sum())
     if missing:

@@ -15,7 +15,6 @@ import numpy as np
 
 from bicliques.kernels.graph.core import core_edges
 from bicliques.kernels.graph.csr import from_sorted_pairs, select_rows
-from bicliques.kernels.graph.facts import PrepareFacts
 from bicliques.kernels.graph.prepare import Passes, graph_of_core
 from bicliques.kernels.graph.sorting import (
     ROUNDS,
@@ -30,6 +29,7 @@ from bicliques.kernels.graph.sorting import (
 )
 from bicliques.kernels.graph.twins import group_twins
 from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.facts import PrepareFacts
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.jobs import EVERY_REDUCTION, Reduction

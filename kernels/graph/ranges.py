@@ -7,7 +7,7 @@ import numpy as np
 from bicliques.kernels.compiled.jit import compiled, entry
 from bicliques.kernels.compiled.searching import first_at_least, sort
 from bicliques.kernels.graph.wedges import degrees_of
-from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.dtypes import OFFSET, VERTEX, offsets_of
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.work import Subtrees
 
@@ -107,7 +107,7 @@ def candidates_of(
     edges = graph.base_indptr, graph.base_indices
     counts, met_by = graph.n_roots - begin, np.full(graph.n_roots, -1, OFFSET)
     _count(edges, base, at, n, begin, met_by, np.empty(graph.n_roots, VERTEX), counts)
-    indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(counts)])
+    indptr = offsets_of(counts)
     candidates, todo = np.empty(int(indptr[-1]), VERTEX), np.empty(len(at), VERTEX)
     met_by.fill(-1)
     _fill(edges, base, at, n, begin, end, met_by, indptr, candidates, todo)

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bicliques.kernels.graph.facts import PrepareFacts
 from bicliques.kernels.graph.wedges import root_side_of
 from bicliques.schemas.dtypes import OFFSET, VERTEX
+from bicliques.schemas.facts import PrepareFacts
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import LEFT_SALT, VertexHashes, hashes_of_ids, splitmix64
 from bicliques.schemas.jobs import EVERY_REDUCTION, Reduction

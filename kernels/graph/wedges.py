@@ -8,7 +8,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import entry
 from bicliques.kernels.graph.threads import borders, even, on_slices
-from bicliques.schemas.dtypes import COUNT, OFFSET
+from bicliques.schemas.dtypes import COUNT, OFFSET, gathered, offsets_of
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Side
@@ -66,17 +66,17 @@ def degrees_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
 def wedges_of(graph: MiningGraph, roots: np.ndarray) -> np.ndarray:
     """Wedges of each root: the cost of opening it, and the best cheap estimate of the work below it."""
     indptr, base = gather(graph.root_indices, graph.root_indptr[roots], degrees_of(graph, roots))
-    total = np.concatenate([np.zeros(1, OFFSET), np.cumsum(graph.base_indptr[base + 1] - graph.base_indptr[base])])
+    total = offsets_of(graph.base_indptr[base + 1] - graph.base_indptr[base])
     return total[indptr[1:]] - total[indptr[:-1]]
 
 
 def gather(values: np.ndarray, at: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Offsets, and the lists ``values[at[i]:at[i] + n[i]]`` one behind the other."""
-    indptr = np.concatenate([np.zeros(1, OFFSET), np.cumsum(n, dtype=OFFSET)])
-    if indptr[-1] < _MANY:
-        return indptr, values[np.repeat(at - indptr[:-1], n) + np.arange(indptr[-1])]
+    if n.sum() < _MANY:
+        return gathered(values, at, n)
     from bicliques.kernels.graph.csr import copy_lists  # not before it pays
 
+    indptr = offsets_of(n)
     lists = np.empty(indptr[-1], values.dtype)
     copy_lists(values, at.astype(OFFSET), indptr, lists)
     return indptr, lists

@@ -16,8 +16,8 @@ reductions, the first six are repeated until nothing changes:
 - R5 a candidate that contains all of L moves to C.
 - R6 the node is dead when an excluded vertex contains all of L: all bicliques below have that vertex.
 - R7 base vertices of L that the same candidates have are *twins inside the node*. They become one, with the sum of
-  their weights and hashes. An excluded vertex has it only if it has all of them. `classes_of` shows the classes,
-  and `kernels.cpu.twins` merges them.
+  their weights and hashes. An excluded vertex has it only if it has all of them. `kernels.cpu.twins` merges
+  them.
 
 Five arguments say why the result is exact:
 
@@ -241,14 +241,6 @@ class Tree:
         sums = [_sum(graph.root_hash, node.path), _sum(graph.base_hash, node.base)]
         ids = mixed(*(sums if graph.root_side == "left" else sums[::-1])).view(ID)
         return Bicliques.from_pairs([(left, right)], [int(graph.root_members[graph.root_members_indptr[first]])], ids)
-
-
-def classes_of(tree: Tree, node: Node) -> list[frozenset[int]]:
-    """The base vertices of a node, in classes of twins inside the node (R7)."""
-    classes: dict[tuple[bool, ...], set[int]] = {}
-    for u in node.base:
-        classes.setdefault(tuple(u in tree.neighbours[p] for p in node.candidates), set()).add(u)
-    return [frozenset(one) for one in classes.values()]
 
 
 def _sum(hashes: np.ndarray, vertices: Iterable[int]) -> np.ndarray:

@@ -16,9 +16,8 @@ from bicliques.pipeline.api import keywords, steps
 from bicliques.pipeline.api.choices import Asked, with_engine
 from bicliques.pipeline.api.table import entries_of, with_options
 from bicliques.pipeline.compare import diffing
-from bicliques.pipeline.compare.delta import with_delta
 from bicliques.pipeline.compare.difference import RECORD_FILE, Difference, remove_difference
-from bicliques.pipeline.compare.two_graphs import TwoGraphs, write_changes
+from bicliques.pipeline.compare.two_graphs import TwoGraphs, with_delta, write_changes
 from bicliques.pipeline.ingest.from_run import is_run_folder
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.prepare.members import find_members

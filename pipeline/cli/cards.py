@@ -54,7 +54,8 @@ def run_card(results: Results, is_kept: bool = True, seconds: float | None = Non
         if seconds is not None:
             said["seconds"] = f"{said['seconds']}; this command {seconds:.2f}"
         return _lines(said.items())
-    facts: list[tuple[str, object]] = [("bicliques", f"{len(results):,} so far; not complete: {_why(results)}")]
+    why = _WHY.get(results.outcome, "it ended before it was done")
+    facts: list[tuple[str, object]] = [("bicliques", f"{len(results):,} so far; not complete: {why}")]
     if (gap := status(results.path).gap) is not None:
         facts.append(("so far", gap))
     if is_kept:
@@ -234,10 +235,6 @@ def formats_table() -> str:
         reason = kind.why_not()
         text.append(f"  {kind.name:<14} {kind.description}" + (f" (cannot run here: {reason})" if reason else ""))
     return "\n".join(text)
-
-
-def _why(results: Results) -> str:
-    return _WHY.get(results.outcome, "it ended before it was done")
 
 
 def _degrees(profile: dict[str, Any]) -> str:

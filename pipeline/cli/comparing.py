@@ -154,9 +154,7 @@ def _vertices(changed: list[dict[str, Any]], width: int | None) -> list[str]:
 
 def difference_json(found: Difference) -> dict[str, Any]:
     """The record of a comparison, the largest new bicliques, and the vertices that changed most, for JSON."""
-    from bicliques.pipeline.results.listing import top_json
-
-    shown = {"largest_new": top_json(found.new.top(_SHOWN)) if len(found.new) else []}
+    shown = {"largest_new": found.new.top(_SHOWN).to_pylist() if len(found.new) else []}
     return found.record.to_json() | {"share": found.share} | shown | {"most_changed": found.most_changed(_SHOWN)}
 
 

@@ -13,52 +13,32 @@ from bicliques.schemas.errors import InputError
 from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
-    from bicliques.pipeline.synthetic.generated import Generated
-    from bicliques.pipeline.synthetic.generating import Estimate
+    from bicliques.pipeline.synthetic.generating import Estimate, Generated
 
-#: Options that say which graph, as keywords of `bicliques.generate`, and those that say how it is made.
-_GRAPH = (
+#: Options that are keywords of `bicliques.generate`.
+_OPTIONS = (
     *("n_left", "n_right", "edges", "left_exponent", "right_exponent", "max_left_degree", "max_right_degree"),
-    *("plant", "noise", "labels", "seed"),
+    *("plant", "noise", "labels", "seed", "part_edges", "threads"),
 )
-_HOW = ("part_edges", "threads")
 
 
 def _add_generate(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add(
-        "-o",
-        "--output",
-        metavar="GRAPH",
-        type=local_path,
-        help="folder of the graph: empty or new; needed but for --dry-run",
-    )
+    where = "folder of the graph: empty or new; needed but for --dry-run"
+    add("-o", "--output", metavar="GRAPH", type=local_path, help=where)
     add("--n-left", type=int, required=True, metavar="N", help="left vertices")
     add("--n-right", type=int, required=True, metavar="N", help="right vertices")
     add("--edges", type=int, required=True, metavar="N", help="edges, exactly, with those of planted bicliques")
     for side in ("left", "right"):
         add(f"--{side}-exponent", metavar="X", help=f"exponent of the {side} degrees (default: 2.5)")
     for side in ("left", "right"):
-        add(
-            f"--max-{side}-degree",
-            type=int,
-            metavar="N",
-            help=f"largest {side} degree beside planted edges (default: root of --edges, or twice the mean)",
-        )
-    add(
-        "--plant",
-        action="append",
-        default=[],
-        metavar="LxR",
-        help="a biclique of L left and R right vertices; may be repeated, and no two share a vertex (default: none)",
-    )
+        most = f"largest {side} degree beside planted edges (default: root of --edges, or twice the mean)"
+        add(f"--max-{side}-degree", type=int, metavar="N", help=most)
+    planted = "a biclique of L left and R right vertices; may be repeated, and no two share a vertex (default: none)"
+    add("--plant", action="append", default=[], metavar="LxR", help=planted)
     add("--noise", default="0", metavar="X", help="share of planted edges that are removed, 0 to 1 (default: 0)")
-    add(
-        "--labels",
-        choices=("integers", "text"),
-        default="integers",
-        help="integers, or text of 20 bytes (default: integers)",
-    )
+    kinds = "integers, or text of 20 bytes (default: integers)"
+    add("--labels", choices=("integers", "text"), default="integers", help=kinds)
     add("--seed", type=int, default=0, metavar="N", help="equal seeds give equal graphs anywhere (default: 0)")
     add("--part-edges", type=int, default=1 << 22, metavar="N", help="edges of a file, about (default: 4194304)")
     add("--threads", type=int, metavar="N", help="parts that are drawn at a time (default: one per core)")
@@ -70,50 +50,38 @@ def _add_generate(command: argparse.ArgumentParser) -> None:
 def _generate(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.synthetic.generating import estimate, generate
 
-    options: dict[str, Any] = {name: getattr(arguments, name) for name in (*_GRAPH, *_HOW)}
-    show, place, overwrite = progress(arguments), arguments.output, arguments.overwrite
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in _OPTIONS}
     if arguments.dry_run:
         expected = estimate(**options)
         say(arguments, lambda: vars(expected), lambda: estimate_card(expected))
         return COMPLETE
-    if place is None:
+    if arguments.output is None:
         raise InputError("the graph needs a folder; name it with --output, or see what it takes with --dry-run")
-    found = generate(place, overwrite=overwrite, progress=show, **options)
+    found = generate(arguments.output, overwrite=arguments.overwrite, progress=progress(arguments), **options)
     say(arguments, lambda: {"path": str(found.path)} | found.truth, lambda: graph_card(found))
     return COMPLETE
 
 
 def estimate_card(expected: Estimate) -> str:
     """What generating a graph would take."""
-    lines = [
-        f"would draw {number(expected.edges, 'edge')} into {number(expected.parts, 'file')}",
-        f"disk: about {size(expected.disk_bytes)}",
-        f"memory: about {size(expected.memory_bytes)}",
-        f"time: about {expected.seconds:.0f} s with {number(expected.threads, 'thread')}",
-    ]
-    return "\n".join(lines)
+    return (
+        f"would draw {number(expected.edges, 'edge')} into {number(expected.parts, 'file')}\n"
+        f"disk: about {size(expected.disk_bytes)}\nmemory: about {size(expected.memory_bytes)}\n"
+        f"time: about {expected.seconds:.0f} s with {number(expected.threads, 'thread')}"
+    )
 
 
 def graph_card(found: Generated) -> str:
     """The numbers of a generated graph, and how to go on."""
-    truth = found.truth
-    sides = [
-        f"{side}: {number(truth[side]['vertices'], 'vertex', 'vertices')}, {truth[side]['with_edges']:,} of them with "
-        f"an edge, largest degree {truth[side]['largest_degree']:,}"
-        for side in ("left", "right")
-    ]
-    planted = [
-        f"planted: {each['n_left']} x {each['n_right']}, {number(each['edges'], 'edge')}" for each in truth["planted"]
-    ]
-    return "\n".join(
-        [
-            f"{number(found.edges, 'edge')} in {number(len(truth['parts']), 'file')}",
-            *sides,
-            *planted,
-            f"fingerprint: {found.fingerprint}",
-            f"mine it with: bicliques mine {shell.word(str(found.path))} --output OUT",
-        ]
-    )
+    lines = [f"{number(found.edges, 'edge')} in {number(len(found.truth['parts']), 'file')}"]
+    for side in ("left", "right"):
+        n, with_edges, largest = (found.truth[side][key] for key in ("vertices", "with_edges", "largest_degree"))
+        vertices = number(n, "vertex", "vertices")
+        lines.append(f"{side}: {vertices}, {with_edges:,} of them with an edge, largest degree {largest:,}")
+    for each in found.truth["planted"]:
+        lines.append(f"planted: {each['n_left']} x {each['n_right']}, {number(each['edges'], 'edge')}")
+    lines.append(f"fingerprint: {found.fingerprint}")
+    return "\n".join([*lines, f"mine it with: bicliques mine {shell.word(str(found.path))} --output OUT"])
 
 
 COMMANDS = (

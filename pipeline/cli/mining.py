@@ -102,7 +102,7 @@ def _largest_into(output: Path, arguments: argparse.Namespace, **options: Any) -
     is_kept = arguments.output is not None
     say(
         arguments,
-        lambda: cards.run_json(found) | {"rows": [] if rows is None else listing.top_json(rows)},
+        lambda: cards.run_json(found) | {"rows": [] if rows is None else rows.to_pylist()},
         lambda: cards.run_card(found, is_kept, age()) + table,
     )
     return _code(arguments, found, is_kept)

@@ -114,7 +114,7 @@ def _say_rows(arguments: argparse.Namespace, rows: pa.Table) -> int:
     from bicliques.pipeline.results import listing
 
     width = None if arguments.full else listing.width()
-    say(arguments, lambda: listing.top_json(rows), lambda: listing.top_table(rows, width, arguments.ids))
+    say(arguments, rows.to_pylist, lambda: listing.top_table(rows, width, arguments.ids))
     return COMPLETE
 
 

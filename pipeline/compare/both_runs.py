@@ -179,15 +179,13 @@ def notes(old: Run, new: Run) -> Iterator[str]:
             yield f"The {side} side was called {before}, and is called {after}."
     was, now = old.options.search, new.options.search
     changed = [
-        f"{name} was {_words(was, name)} and is {_words(now, name)}" for name in _THRESHOLDS if _differ(was, now, name)
+        f"{name} was {_words(was, name)} and is {_words(now, name)}"
+        for name in _THRESHOLDS
+        if _value(was, name) != _value(now, name)
     ]
     if changed:
         words = "; ".join(changed)
         yield f"The thresholds differ, so bicliques may be gone or new although no edge has changed: {words}."
-
-
-def _differ(was: Search, now: Search, name: str) -> bool:
-    return _value(was, name) != _value(now, name)
 
 
 def _value(search: Search, name: str) -> object:

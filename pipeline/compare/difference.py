@@ -63,7 +63,14 @@ class Changed(Rows):
         return Changed, (self._path.absolute(), self._count)
 
     def __repr__(self) -> str:
-        return f"<{number(self._count, 'maximal biclique')} in {self.path}>"
+        return f"<{number(self._count, self._what)} in {self.path}>"
+
+    @property
+    def _what(self) -> str:
+        try:
+            return super()._what
+        except IncompleteError:  # a file that is missing or damaged has a repr, too
+            return "maximal biclique"
 
     @property
     def path(self) -> Path:

@@ -114,7 +114,7 @@ def memory_bound(run: Run, shares: bool = False) -> MemoryBound:
     -----
     The bound holds as long as no single biclique has more members than a row group. A larger biclique needs room of its
     own. Reading the input and building the graph are not in the bound. In the first run in a new environment the driver
-    compiles, which takes 200 MB more.
+    compiles, which takes 260 MB more.
     """
     options, graph, tables = run.options, run.graph, run.tables
     kind = engines.kind(options.engine)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -29,13 +29,10 @@ from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import check_edges, read_integers, read_table
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.facts import Degrees
+from bicliques.schemas.facts import Degrees, PrepareFacts
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.search import Search
-
-if TYPE_CHECKING:
-    from bicliques.kernels.graph.facts import PrepareFacts
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +52,7 @@ def build(run: Run) -> dict[str, Any]:
     Returns
     -------
     dict
-        `kernels.graph.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides of the input,
+        `schemas.facts.PrepareFacts`, ``nbytes`` of the graph, the degree profile of both sides of the input,
         ``built_on`` ("gpu", or "cpu"), in how many ``pieces`` (1 unless the GPU had no room for all edges),
         ``seconds``, and ``nothing`` if no biclique contains the given members: why. If the job is done in bands, also
         the first ``bound``, and the ``bands``; see `pipeline.prepare.bands`.
@@ -105,7 +102,8 @@ def build(run: Run) -> dict[str, Any]:
             for each in MiningGraph.open_all(target) if bands is not None else ():
                 each.validate(threads)
             settled.result()
-    facts = asdict(prepared) | {
+    facts = {
+        **prepared,
         "nbytes": graph.nbytes,
         "profile": {side: profile.result() for side, profile in zip(LABEL_FILES, profiles, strict=True)},
         "built_on": built_on,

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bicliques.kernels.graph.facts import PrepareFacts
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.facts import PrepareFacts
 from bicliques.schemas.graph import MiningGraph
 
 logger = logging.getLogger(__name__)

@@ -35,12 +35,11 @@ def read(quoted: str) -> str:
     if not quoted.startswith("$'"):
         (text,) = shlex.split(quoted)
         return text
-    found = _ESCAPE.sub(lambda escape: _NAMES.get(escape[1]) or _of_byte(int(escape[1], 8)), quoted[2:-1])
+    found = _ESCAPE.sub(
+        lambda escape: _NAMES.get(escape[1]) or bytes([int(escape[1], 8)]).decode("ascii", "surrogateescape"),
+        quoted[2:-1],
+    )
     return found.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
-
-
-def _of_byte(byte: int) -> str:
-    return bytes([byte]).decode("ascii", "surrogateescape")
 
 
 def _escaped(mark: str) -> str:

@@ -32,6 +32,7 @@ from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_cal
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import gathered
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.facts import BEFORE_MINING
 from bicliques.schemas.manifest import Manifest
@@ -152,9 +153,7 @@ def _neighbours_among(csr: tuple[np.ndarray, np.ndarray], members: np.ndarray, n
     batch_of = np.cumsum(degrees) // _CHUNK
     for batch in np.unique(batch_of):
         chosen = batch_of == batch
-        first, n = starts[chosen], degrees[chosen]
-        offset = np.repeat(first - np.concatenate([[0], np.cumsum(n)[:-1]]), n)
-        counts += np.bincount(indices[offset + np.arange(len(offset))], minlength=n_other)
+        counts += np.bincount(gathered(indices, starts[chosen], degrees[chosen])[1], minlength=n_other)
     return counts
 
 
@@ -262,8 +261,9 @@ def verify_run(
     check_cover(ledger)
     bound = None
     if run.is_in_bands:
+        withdraw = f"delete {path / MANIFEST_FILE}, and prove the run again with: {how_to_resume(path)}"
         if certify(run, ledger) != manifest.certificate or ledger.total.fingerprint != manifest.fingerprint:
-            raise IncompleteError(f"the certificate of {path} is not that of its ledger; {_withdraw(path)}")
+            raise IncompleteError(f"the certificate of {path} is not that of its ledger; {withdraw}")
         bound = ledger.total
     on_progress = to_callback(progress)
     drawn = None
@@ -276,6 +276,12 @@ def verify_run(
     reading.run(drawn)
     certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)
     files = number(len(manifest.parts), "part is the file", "parts are the files")
+    looked_at_all = len(reading.wanted) == reading.rows
+    some = f"{number(len(reading.wanted), 'row')} chosen at random (seed {seed})"
+    rows = "every row" if looked_at_all else some
+    outside = "rows outside the sample were not compared with the input"
+    if search.near:
+        outside = "that no vertex can be added to a row was not tested outside the sample"
     return Verification(
         count=reading.rows,
         fingerprint=reading.fingerprint,
@@ -298,14 +304,12 @@ def verify_run(
             *certain,
         ),
         sampled_only=(
-            f"in {number(len(reading.wanted), 'row')} chosen at random (seed {seed}), "
+            f"in {rows}, "
             f"{'' if search.near else 'every pair is an edge of the input, and '}no vertex of the input can be added",
             *((drawn.words(search, seed),) if drawn else ()),
         ),
         not_proven=(
-            "that no vertex can be added to a row was not tested outside the sample"
-            if search.near
-            else "rows outside the sample were not compared with the input",
+            *(() if looked_at_all else (outside,)),
             *uncertain,
             "that no biclique is missing cannot be seen from the rows: mine again with another engine, order or root "
             "side, and compare count and fingerprint",
@@ -338,10 +342,6 @@ def _of_the_largest(
         return [*certain, words], []
     part = f"{counted.done:,} of {counted.corners:,} ranges of sizes were counted in {seconds:g} seconds"
     return certain, [f"{words}; {part}, and for the others this rests on the ledger"]
-
-
-def _withdraw(path: Path) -> str:
-    return f"delete {path / MANIFEST_FILE}, and prove the run again with: {how_to_resume(path)}"
 
 
 class _Piece(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import unicodedata
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -52,11 +51,6 @@ def top_table(rows: pa.Table, width: int | None = _WIDTH, ids: bool = False) -> 
 def width() -> int:
     """Columns to fill. If stdout is no terminal and ``$COLUMNS`` is not set, these are 120."""
     return shutil.get_terminal_size((_WIDTH, 24)).columns
-
-
-def top_json(rows: pa.Table) -> list[dict[str, Any]]:
-    """The rows as a dictionary for JSON, with full lists."""
-    return [dict(row) for row in rows.to_pylist()]
 
 
 def _members(left: pa.Array, right: pa.Array, room: int | None) -> str:

@@ -179,12 +179,8 @@ class Results(Forms):
 
     @property
     def has_holes(self) -> bool:
-        """Whether pairs of a row may be no edges. Then the rows have the column ``missing`` (docs/holes.md)."""
+        """Whether pairs of a row may be no edges, which no file is read for."""
         return self._mined.options.search.near is not None
-
-    @property
-    def _what(self) -> str:
-        return "maximal near-biclique" if self.has_holes else "maximal biclique"
 
     def _opened(self, file: Path) -> AbstractContextManager[pq.ParquetFile]:
         return open_part(file)

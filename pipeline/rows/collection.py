@@ -285,9 +285,18 @@ class Rows(Tabular):
         pairs = pairs_of(best.schema)
         return f"<div>{html_table([*told, f'the largest by {pairs}:'], [*self.names, 'members', pairs], cells)}</div>"
 
+    @property
+    def has_holes(self) -> bool:
+        """Whether pairs of a row may be no edges. Then the rows have the column ``missing`` (docs/holes.md)."""
+        return "missing" in self.schema.names
+
+    @property
+    def _what(self) -> str:
+        return "maximal near-biclique" if self.has_holes else "maximal biclique"
+
     def _told(self) -> list[str]:
         """What a notebook says of the rows, the number first."""
-        return [number(len(self), "maximal biclique"), f"in {self.path}"]
+        return [number(len(self), self._what), f"in {self.path}"]
 
     def _best(self) -> pa.Table | None:
         """The rows that a notebook shows."""

@@ -30,7 +30,7 @@ from bicliques.pipeline.run.names import (
     refuse_links,
     remove_ours,
 )
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, renaming
 from bicliques.schemas.facts import BEFORE_MINING
 
 logger = logging.getLogger(__name__)
@@ -180,10 +180,8 @@ class Copy:
             return
         with temporary_folder(self._folder.path.parent) as place:
             _write(place / name, data)
-            try:
+            with renaming({place: self._objects.shown}):
                 check(RunFolder(place))
-            except (IncompleteError, InputError) as error:
-                raise type(error)(str(error).replace(str(place), self._objects.shown)) from error
         self._write(name, data)
 
     def _write(self, name: str, data: bytes) -> None:

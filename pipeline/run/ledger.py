@@ -75,7 +75,9 @@ class Ledger:
             If an entry is damaged.
         """
         ledger = cls(folder, job, n_plan, {})
-        for entry in sorted((ledger._read(file) for file in folder.entries_there()), key=_number_of):
+        for entry in sorted(
+            (ledger._read(file) for file in folder.entries_there()), key=lambda entry: entry.result.slice
+        ):
             ledger._add(entry)
         return ledger
 
@@ -262,10 +264,6 @@ def _named_in_errors(file: Path) -> Iterator[None]:
 def named(source: int) -> str:
     """What a source is called in sentences."""
     return "the plan" if source == PLAN else f"the left-over of slice {source}"
-
-
-def _number_of(entry: LedgerEntry) -> int:
-    return entry.result.slice
 
 
 def _gaps(source: int, taken: list[tuple[int, int, int]], size: int) -> list[tuple[int, int]]:

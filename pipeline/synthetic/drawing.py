@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from bicliques.kernels.compiled.random_edges import draw, label_edges
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.synthetic.wanted import Wanted
-from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.dtypes import VERTEX, offsets_of
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.hashes import splitmix64
 from bicliques.schemas.search import Side
@@ -30,11 +30,6 @@ _ONE = 1 << 40
 _EXACT = 1 << 9
 #: Entries of the guide, from which few classes are passed to find the one of a stub.
 _GUIDE = 1 << 14
-
-
-def begins_of(sizes: np.ndarray) -> np.ndarray:
-    """Where lists of these sizes begin, one behind the other, and where the last one ends. int64."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 class Degrees:
@@ -53,7 +48,7 @@ class Degrees:
 
     def __init__(self, degrees: np.ndarray, counts: np.ndarray):
         self.degrees, self.counts = degrees, counts
-        self.stubs, self.vertices = begins_of(degrees * counts), begins_of(counts)
+        self.stubs, self.vertices = offsets_of(degrees * counts), offsets_of(counts)
 
     def classes(self) -> tuple[tuple[np.ndarray, ...], int]:
         """`classes` and `shift` of `kernels.compiled.random_edges.draw`."""
@@ -276,24 +271,11 @@ class RandomGraph:
         numbers, planted = np.arange(part.first, part.stop, dtype=np.int64), self._planted_of(part)
         starts, values = planted
         stays = np.concatenate([[0], np.cumsum(values >= 0)])[starts]
-        indptr = begins_of(degrees + np.diff(stays))
+        indptr = offsets_of(degrees + np.diff(stays))
         most = int((degrees + np.diff(starts)).max(initial=1))
         table, right = np.empty(max(1 << (2 * most - 1).bit_length(), 4), VERTEX), np.empty(int(indptr[-1]), VERTEX)
-        own = numbers, stubs, degrees
-        n_right = self.graph.n_right
-        draw(
-            self._rows_key,
-            self._keys,
-            self._grid,
-            own,
-            planted,
-            self._classes,
-            self._shift,
-            n_right,
-            table,
-            indptr,
-            right,
-        )
+        of, own = (self._rows_key, self._keys, self._grid), (numbers, stubs, degrees)
+        draw(*of, own, planted, self._classes, self._shift, self.graph.n_right, table, indptr, right)
         labels = np.empty_like(right), np.empty_like(right)
         total = label_edges(numbers, indptr, right, self._labels["left"], self._labels["right"], *labels)
         return Drawn(*labels, total % 2**64, int(np.diff(indptr).max()), right)
@@ -305,7 +287,7 @@ class RandomGraph:
         for u, k, place in self._places[a:b].tolist():
             lists.append(self._planted_row(k, place))
             sizes[u - part.first] = len(lists[-1])
-        return begins_of(sizes), np.concatenate(lists)
+        return offsets_of(sizes), np.concatenate(lists)
 
     def _planted_row(self, k: int, place: int) -> np.ndarray:
         """Right vertices of a biclique, for the left vertex at a place of it. Those that noise takes are ``~v``."""

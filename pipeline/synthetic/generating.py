@@ -1,10 +1,11 @@
-"""The call `generate` of the Python API and of the command so named, and what it would take."""
+"""The call `generate` of the Python API and of the command so named, its graph in a folder, and what it would take."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from heapq import nlargest
 from pathlib import Path
@@ -17,26 +18,20 @@ import pyarrow.parquet as pq
 from bicliques.kernels.compiled.lists import count_members
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
-from bicliques.pipeline.run.files import PathLike, disk_errors, whole_file, write_json
-from bicliques.pipeline.run.names import UNFINISHED_FILE, refuse_url
-from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers
-from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
+from bicliques.pipeline.run.files import PathLike, disk_errors, read_json, whole_file, write_json
+from bicliques.pipeline.run.names import UNFINISHED_FILE, refuse_url, temporary_name
+from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers, remove_own
+from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
 from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.synthetic.drawing import Drawn, Part, RandomGraph
-from bicliques.pipeline.synthetic.generated import (
-    PLANTED_FILE,
-    TRUTH_FILE,
-    Generated,
-    is_of_graph,
-    part_name,
-    remove_graph,
-)
 from bicliques.pipeline.synthetic.wanted import Labels, Wanted, wanted, whole
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.option import as_option
-from bicliques.schemas.search import Side
+from bicliques.schemas.regular_files import regular
 from bicliques.schemas.values import as_path
 
+#: Files beside the parts. A folder is read as a graph without files whose names begin so.
+TRUTH_FILE, PLANTED_FILE = "_truth.json", "_truth.parquet"
 #: Edges of a part, about, and rows of it that are compressed and read together.
 _PART_EDGES, _GROUP = 1 << 22, 1 << 20
 #: Bytes of memory of the process, and for an edge and a vertex of a part that is being written; bytes of a file for an
@@ -46,6 +41,80 @@ _EDGE_BYTES: dict[Labels, int] = {"integers": 24, "text": 75}
 _VERTEX_BYTES = 60
 _DISK: dict[Labels, float] = {"integers": 4.2, "text": 4.5}
 _RATE: dict[Labels, float] = {"integers": 3.8e6, "text": 2.4e6}
+
+
+def part_name(number: int) -> str:
+    """The file of a part."""
+    return f"part-{number:05d}.parquet"
+
+
+def is_of_graph(name: str) -> bool:
+    """Whether a generated graph has a file of this name, or had one while it was written."""
+    plain = name.removeprefix(".").removesuffix(".tmp") if name.startswith(".") else name
+    if name != plain and name != temporary_name(plain):
+        return False
+    is_part = re.fullmatch(r"part-\d+\.parquet", plain) is not None
+    return is_part or plain in (TRUTH_FILE, PLANTED_FILE, UNFINISHED_FILE)
+
+
+def remove_graph(place: Path) -> None:
+    """Remove the files of a graph from a folder that may not be there; first the one that says that it is whole.
+
+    Until all others are gone, another one says that parts are missing, so the rest is not read as a graph.
+
+    Raises
+    ------
+    ResourceError
+        If one cannot be removed.
+    """
+    there = names_in(place)
+    if UNFINISHED_FILE not in there and any(map(is_of_graph, there)):
+        write_json(place / UNFINISHED_FILE, {})
+    with disk_errors(place):
+        (place / TRUTH_FILE).unlink(missing_ok=True)
+        remove_own(place, lambda name: is_of_graph(name) and name != UNFINISHED_FILE)
+        (place / UNFINISHED_FILE).unlink(missing_ok=True)
+
+
+class Generated:
+    """A graph that was generated as a whole.
+
+    Parameters
+    ----------
+    path : Path
+        The folder, which `bicliques.mine` and `bicliques.count` read as one graph.
+
+    Attributes
+    ----------
+    truth : dict
+        What ``_truth.json`` says; docs/generate.md explains it.
+    edges : int
+        Number of edges. No two are equal.
+    fingerprint : int
+        64 bits that follow from the set of edges alone.
+
+    Raises
+    ------
+    IncompleteError
+        If there is no graph, or not all of it.
+    """
+
+    def __init__(self, path: PathLike):
+        self.path = path = as_path(path, "the folder of the graph")
+        self.truth: dict[str, Any] = read_json(path / TRUTH_FILE)
+        missing = [part["file"] for part in self.truth["parts"] if not (path / part["file"]).is_file()]
+        if missing:
+            raise IncompleteError(f"{path / missing[0]} is missing; generate the graph again with --overwrite")
+        self.edges, self.fingerprint = int(self.truth["edges"]), int(self.truth["fingerprint"])
+
+    @property
+    def planted(self) -> list[dict[str, Any]]:
+        """The planted bicliques: labels ``left`` and ``right``, ``n_left``, ``n_right``, and the ``edges`` in it."""
+        rows: list[dict[str, Any]] = pq.read_table(regular(self.path / PLANTED_FILE)).to_pylist()
+        return rows
+
+    def __repr__(self) -> str:
+        return f"<generated graph of {number(self.edges, 'edge')} in {self.path}>"
 
 
 def generate(
@@ -128,19 +197,8 @@ def generate(
     >>> bicliques.count("GRAPH", min_left=9, min_right=12, progress=False).count
     1
     """
-    graph = wanted(
-        n_left=n_left,
-        n_right=n_right,
-        edges=edges,
-        left_exponent=left_exponent,
-        right_exponent=right_exponent,
-        max_left_degree=max_left_degree,
-        max_right_degree=max_right_degree,
-        plant=plant,
-        noise=noise,
-        labels=labels,
-        seed=seed,
-    )
+    given = locals()
+    graph = wanted(**{each.name: given[each.name] for each in fields(Wanted)})
     part_edges, threads = _how(part_edges, threads)
     place = as_path(output, "the folder of the graph")
     options = graph.to_json() | {"part_edges": part_edges}
@@ -259,9 +317,7 @@ def _write_part(drawn: RandomGraph, place: Path, of: tuple[int, Part]) -> tuple[
 def _write_planted(drawn: RandomGraph, target: Path) -> list[dict[str, int]]:
     """A row per planted biclique, with the names and the types of a result. Returns the numbers of each."""
     found: dict[str, pa.Array] = {}
-    sides: tuple[Side, Side] = ("left", "right")
-    for side in sides:
-        members = drawn.planted[side]
+    for side, members in drawn.planted.items():
         flat = np.concatenate([np.zeros(0, np.int64), *(np.sort(drawn.labels_of(own, side)) for own in members)])
         offsets = pa.array(np.cumsum([0, *map(len, members)]).astype(np.int64))
         found[side] = pa.LargeListArray.from_arrays(offsets, drawn.label_array(flat.astype(np.int32), side))

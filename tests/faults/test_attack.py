@@ -59,7 +59,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("attacked")
     source = write_edges(place / "g.parquet", EDGES, strings=True)
     bq.mine(source, place / "complete", workers=0, progress=False, per_vertex=True)
-    bq.mine(source, place / "stopped", workers=0, progress=False, max_results=20)
+    bq.mine(source, place / "stopped", workers=0, progress=False, report=False, max_results=20)
     less = write_edges(place / "less.parquet", EDGES[:-5], strings=True)
     bq.mine(less, place / "older", workers=0, progress=False, report=False)
     bq.publish(place / "complete", place / "published", progress=False)
@@ -98,9 +98,7 @@ def remove(path: Path) -> None:
 @pytest.mark.values
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", FILES)
-def test_no_file_of_a_run_stops_a_command_or_leads_it_elsewhere(
-    sweeper: Sweeper, model: Path, tmp_path: Path, name: str, kind: str
-) -> None:
+def test_no_file_of_a_run_stops_a_command_or_leads_it_elsewhere(sweeper, model, tmp_path, name, kind):
     out = Path(shutil.copytree(model / "complete", tmp_path / "below" / "out"))
     part = next((out / "bicliques").iterdir())
     file, rows = (part if name == "PART" else out / name), part.read_bytes()
@@ -136,9 +134,7 @@ def test_no_file_of_a_run_stops_a_command_or_leads_it_elsewhere(
 @pytest.mark.values
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["manifest.json", "_published.json", "_SUCCESS", "labels/left.parquet", "PART"])
-def test_no_file_of_a_publication_stops_the_next_one(
-    sweeper: Sweeper, model: Path, tmp_path: Path, name: str, kind: str
-) -> None:
+def test_no_file_of_a_publication_stops_the_next_one(sweeper, model, tmp_path, name, kind):
     place = Path(shutil.copytree(model / "published", tmp_path / "below" / "place"))
     file = next((place / "bicliques").iterdir()) if name == "PART" else place / name
     foreign = put(kind, file, model)
@@ -209,9 +205,7 @@ def test_an_array_that_no_step_makes_is_not_searched(sweeper: Sweeper, model: Pa
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("odd", ["offsets", "missing", "lists", "fewer"])
-def test_labels_that_no_step_writes_are_not_read(
-    sweeper: Sweeper, model: Path, tmp_path: Path, side: str, odd: str
-) -> None:
+def test_labels_that_no_step_writes_are_not_read(sweeper, model, tmp_path, side, odd):
     out = Path(shutil.copytree(model / "stopped", tmp_path / "below" / "out"))
     file = out / "graph" / f"{side}_labels.arrow"
     texts = pa.ipc.open_file(file.read_bytes()).read_all()["label"].to_pylist()
@@ -243,9 +237,7 @@ def odd_nodes(nodes: Subtrees, odd: str) -> Subtrees:
 
 
 @pytest.mark.parametrize("odd", ["path", "todo", "path_indptr"])
-def test_a_left_over_that_no_slice_leaves_is_not_searched(
-    sweeper: Sweeper, model: Path, tmp_path: Path, odd: str
-) -> None:
+def test_a_left_over_that_no_slice_leaves_is_not_searched(sweeper, model, tmp_path, odd):
     out = Path(shutil.copytree(model / "stopped", tmp_path / "below" / "out"))
     ledger = load_ledger(out)
     number = next(k for k, entry in ledger.entries.items() if entry.result.n_left_over)
@@ -279,9 +271,7 @@ def packed_anyway(nodes: Subtrees) -> bytes:
 
 
 @pytest.mark.parametrize("command", ["verify", "explain", "report", "show --by surprise", "count", "resume"])
-def test_more_vertices_than_edges_are_not_made_room_for(
-    sweeper: Sweeper, model: Path, tmp_path: Path, command: str
-) -> None:
+def test_more_vertices_than_edges_are_not_made_room_for(sweeper, model, tmp_path, command):
     """Each vertex has an edge. Records with right checksums say that there are as many as ids allow."""
     out = Path(shutil.copytree(model / "complete", tmp_path / "below" / "out"))
     rewrite_record(out / "steps" / "ingest.json", n_left=2**31 - 1)

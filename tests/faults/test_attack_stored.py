@@ -74,9 +74,7 @@ def test_a_damaged_object_of_a_run_is_made_again_by_a_machine_that_knows_nothing
 
 @pytest.mark.parametrize("name", ["options.json", "sessions/1.json"])
 @pytest.mark.parametrize("how", DAMAGE)
-def test_an_object_that_cannot_be_made_again_says_what_to_do(
-    machines: Machines, runs: Runs, name: str, how: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_an_object_that_cannot_be_made_again_says_what_to_do(machines, runs, name, how, capfd):
     machines.put_all(runs[60] | {name: DAMAGE[how](runs[60][name])})
     for words in (["status", machines.url], ["resume", machines.url, "--workers", "0", "--quiet"]):
         assert main.main(words) == 1
@@ -112,9 +110,7 @@ def test_numbers_of_a_session_are_checked_before_there_is_memory_for_each(machin
 @pytest.mark.values
 @pytest.mark.parametrize("number", [10**12, 2**62, 2**31 - 1, -1])
 @pytest.mark.parametrize("name", ["steps/ingest.json", "steps/plan.json", "ledger/1/0.json", "manifest.json"])
-def test_forged_numbers_of_an_object_are_a_sentence(
-    machines: Machines, runs: Runs, name: str, number: int, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_forged_numbers_of_an_object_are_a_sentence(machines, runs, name, number, capfd):
     """With a right checksum."""
     forged = with_numbers(json.loads(runs[None][name]), number)
     machines.put_all(runs[None] | {name: json.dumps(with_checksum(forged)).encode()})
@@ -126,21 +122,23 @@ def test_forged_numbers_of_an_object_are_a_sentence(
 
 
 def test_other_things_in_the_cache_of_a_run_are_not_waited_for(machines: Machines, tmp_path: Path) -> None:
-    """In the place of every file that processes have there, but for the one that they lock."""
+    """In the place of every file that processes have there, but for the one that they lock. The things take turns."""
+    odd = ("pipe", "socket", "device", "loop", "empty", "garbage")
     bq.mine(source_in(tmp_path), machines.url, workers=0, progress=False, max_results=60, report=False)
     cache = Path(machines.variables["XDG_CACHE_HOME"]) / "bicliques" / "stores"
     with sweeping(machines.variables) as sweeper:
         resource.prlimit(sweeper.process.pid, resource.RLIMIT_AS, (ROOM, ROOM))
-        for most, kind in enumerate(("pipe", "socket", "device", "loop", "empty", "garbage", "folder"), 61):
-            for words in (["resume", "--workers", "0", "--quiet", "--max-results", str(most)], ["status"], ["show"]):
+        for turn in range(4):
+            go_on = ["resume", "--workers", "0", "--quiet", "--max-results", f"{61 + turn}"]
+            for words in (go_on, ["status"], ["show"]):
                 files = [path for path in cache.rglob("*") if path.is_file() and path.name != "in-use"]
-                for file in files:
+                for number, file in enumerate(sorted(files), turn):
                     data = file.read_bytes()
                     file.unlink()
-                    KINDS[kind](file, data)
+                    KINDS["folder" if turn == 3 else odd[number % len(odd)]](file, data)
                 code, told = ended(sweeper, tmp_path, [words[0], machines.url, *words[1:]])
-                assert len(files) > 8 or kind == "folder"
-                if kind == "folder":  # which may hold what somebody wants
+                assert len(files) > 8 or turn == 3
+                if turn == 3:  # folders may hold what somebody wants
                     assert words[0] == "resume" or "(Is a directory); move it away" in told
                 else:
                     assert code == (0 if words[0] == "show" else 3), told
@@ -150,9 +148,7 @@ def test_other_things_in_the_cache_of_a_run_are_not_waited_for(machines: Machine
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "loop", "folder"])
-def test_another_thing_in_the_place_of_a_lock_of_the_cache_is_named(
-    machines: Machines, runs: Runs, kind: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_another_thing_in_the_place_of_a_lock_of_the_cache_is_named(machines, runs, kind, monkeypatch, capfd):
     machines.put_all(runs[60])
     assert main.main(["status", machines.url]) == 3
     monkeypatch.setattr(bucket_cache, "_held", {})  # as in another process

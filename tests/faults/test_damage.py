@@ -94,28 +94,10 @@ def first_part(out: Path) -> Path:
     return out / "bicliques" / entry.result.parts[0].name
 
 
-def test_nothing_happened(stopped: Stopped, tmp_path: Path) -> None:
-    check_resumed(stopped(tmp_path))
-
-
 def test_a_truncated_part(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     part = first_part(out)
     part.write_bytes(part.read_bytes()[:-100])
-    check_resumed(out)
-
-
-def test_a_missing_part(stopped: Stopped, tmp_path: Path) -> None:
-    out = stopped(tmp_path)
-    first_part(out).unlink()
-    check_resumed(out)
-
-
-@pytest.mark.parametrize("which", [0, 2, -1])
-def test_a_missing_ledger_entry(stopped: Stopped, tmp_path: Path, which: int) -> None:
-    out = stopped(tmp_path)
-    entries = load_ledger(out)
-    entries.file(list(entries.entries)[which]).unlink()
     check_resumed(out)
 
 
@@ -157,9 +139,7 @@ def damage_file(file: Path, how: str) -> None:
 @pytest.mark.values
 @pytest.mark.parametrize("name", [*STEPS, "plan/roots.npy", "plan/weights.npy"])
 @pytest.mark.parametrize("how", ["missing", "empty", "one bit"])
-def test_a_file_of_an_earlier_step_is_made_again(
-    stopped: Stopped, tmp_path: Path, name: str, how: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_file_of_an_earlier_step_is_made_again(stopped, tmp_path, name, how, caplog):
     out = stopped(tmp_path)
     damage_file(out / name, how)
     if name.startswith(("graph", "plan")):
@@ -170,9 +150,7 @@ def test_a_file_of_an_earlier_step_is_made_again(
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(
-    stopped: Stopped, tmp_path: Path, name: str
-) -> None:
+def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(stopped, tmp_path, name):
     out = stopped(tmp_path, None)
     steps.prove(out, progress=False)
     damage_file(out / name, "one bit")
@@ -193,9 +171,7 @@ def test_a_damaged_graph_is_not_made_from_another_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "added"])
-def test_a_complete_run_without_its_parts_is_noticed(
-    stopped: Stopped, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_complete_run_without_its_parts_is_noticed(stopped, tmp_path, damage, caplog):
     out = stopped(tmp_path, None)
     steps.prove(out, progress=False)
     part = first_part(out)
@@ -244,9 +220,7 @@ def test_steps_that_were_interrupted(stopped: Stopped, tmp_path: Path) -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(seed=st.integers(0, 10**6))
-def test_any_missing_entries_and_parts_are_mined_again(
-    stopped: Stopped, tmp_path_factory: pytest.TempPathFactory, seed: int
-) -> None:
+def test_any_missing_entries_and_parts_are_mined_again(stopped, tmp_path_factory, seed):
     out = stopped(tmp_path_factory.mktemp("run"))
     rng = random.Random(seed)
     for path in [*(out / "ledger").iterdir(), *(out / "bicliques").iterdir()]:
@@ -263,9 +237,7 @@ def edit(out: Path, **changes: Any) -> int:
 
 
 @pytest.mark.parametrize("changes", [{"count": 3}, {"fingerprint": "12345"}], ids=str)
-def test_proving_is_refused_when_the_rows_are_not_what_the_engine_reported(
-    stopped: Stopped, tmp_path: Path, changes: dict[str, Any]
-) -> None:
+def test_proving_is_refused_when_the_rows_are_not_what_the_engine_reported(stopped, tmp_path, changes):
     out = stopped(tmp_path, None)
     number = edit(out, **changes)
     with pytest.raises(IncompleteError, match=rf"rows of slice {number} .* delete ledger/{number}.json and resume"):
@@ -378,9 +350,7 @@ def test_a_limit_on_the_size_of_files(tmp_path: Path) -> None:
     assert list(load_ledger(out).orphans()) == []
 
 
-def test_a_full_disk_while_the_ledger_is_written(
-    stopped: Stopped, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_while_the_ledger_is_written(stopped, tmp_path, monkeypatch):
     out = stopped(tmp_path)
 
     def full(target: Path, flush_names: Any) -> None:

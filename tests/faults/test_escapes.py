@@ -24,13 +24,7 @@ from bicliques.schemas.records import with_checksum
 #: Sets the title of a terminal, clears it with a control of eight bits, turns the direction of text, and begins a line.
 ODD = "\x1b]0;title\x07\x9b2J\u202e\nstate: complete"
 SHOWN = r"\x1b]0;title\x07\x9b2J\u202e\nstate: complete"
-RECORDS = (
-    "options.json",
-    "manifest.json",
-    "steps/ingest.json",
-    "steps/build.json",
-    "steps/mine.json",
-)
+RECORDS = ("options.json", "manifest.json", "steps/ingest.json", "steps/build.json", "steps/mine.json")
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +66,7 @@ def put(file: Path, data: dict[str, Any], place: tuple[Any, ...]) -> None:
         *("run.lock", "ledger/0.json"),
     ],
 )
-def test_no_text_of_a_record_reaches_a_terminal_raw(
-    runs: Path, tmp_path: Path, name: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_no_text_of_a_record_reaches_a_terminal_raw(runs, tmp_path, name, capfd):
     shutil.copytree(runs / "a", tmp_path / "a")
     out = Path(shutil.copytree(runs / "a", tmp_path / "out"))
     file, lock = out / name, {"pid": 1, "host": "far", "since": "x"}
@@ -125,9 +117,7 @@ def test_arguments_are_escaped(runs: Path, tmp_path: Path, capfd: pytest.Capture
     assert "\x1b" not in repr(bq.open_run(odd))
 
 
-def test_settings_are_escaped_in_help_and_on_the_card(
-    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_settings_are_escaped_in_help_and_on_the_card(runs, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bicliques.toml").write_text(f"containing_left = {json.dumps(['a' + ODD])}\nworkers = 0\n")
     for command in (
@@ -141,9 +131,7 @@ def test_settings_are_escaped_in_help_and_on_the_card(
         assert r"\x9b2J\u202e" in told
 
 
-def test_a_log_and_a_line_of_progress_are_escaped(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_and_a_line_of_progress_are_escaped(capfd, monkeypatch):
     monkeypatch.setattr(logging.getLogger(), "handlers", [])
     log_to_stderr()
     logging.getLogger("bicliques.pipeline.run.ledger").warning("%s is removed", ODD)
@@ -156,9 +144,7 @@ def test_a_log_and_a_line_of_progress_are_escaped(
 
 
 @pytest.mark.parametrize("form", ["cxt", "spmf", "csv"])
-def test_labels_are_whole_for_programs_and_escaped_on_a_terminal(
-    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_labels_are_whole_for_programs_and_escaped_on_a_terminal(tmp_path, form, monkeypatch, capfd):
     odd = "\x9b2J"  # which JSON does not escape, either
     (tmp_path / "in.csv").write_text(f"user,item\na,x{odd}\nb,x{odd}\n")
     out = bq.mine(tmp_path / "in.csv", tmp_path / "out", workers=0, progress=False, report=False).path

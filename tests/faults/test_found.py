@@ -44,16 +44,14 @@ def test_a_file_beside_a_run_does_not_redirect_it(out: Path, text: str | None) -
         assert main.main([command, str(out)]) == 0
     assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert {path: path.read_bytes() for path in sorted(out.rglob("*")) if path.is_file()} == before
-    again = bq.mine(out, out.parent / "next", workers=0, progress=False)
+    again = bq.mine(out, out.parent / "next", workers=0, progress=False, report=False)
     assert manifest_pair(again.path) == manifest_pair(out)
     assert list((again.path / "bicliques").iterdir())
 
 
 @pytest.mark.parametrize("record", ["manifest.json", "ledger/0.json"])
 @pytest.mark.parametrize("way", ["up", "absolute", "folder"])
-def test_a_record_does_not_name_rows_of_others(
-    complete: Path, out: Path, record: str, way: str, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_record_does_not_name_rows_of_others(complete, out, record, way, capfd):
     """A run that somebody has sent, whose records have right checksums and name a file of this user as a part."""
     source = out.parent / "private.csv"
     source.write_text("user,item\nsecret 1,x\nsecret 1,y\nsecret 2,x\n")
@@ -81,9 +79,7 @@ def test_a_record_does_not_name_rows_of_others(
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("vertex", [-1, 24, 2**31 - 1])
-def test_edges_of_vertices_that_do_not_exist_are_refused(
-    out: Path, side: str, vertex: int, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_edges_of_vertices_that_do_not_exist_are_refused(out, side, vertex, capfd):
     """With a right checksum. Compiled code would read memory that is not its own."""
     file = out / "edges" / "edges.parquet"
     edges = pq.read_table(file)

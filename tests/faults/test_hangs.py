@@ -9,15 +9,15 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.process import interrupts
-from bicliques.schemas.regular_files import open_regular, read_regular, regular
 from tests.support.bucket import Asked
 from tests.support.odd_files import make_socket
 from tests.support.runs import environment, random_edges, write_edges
@@ -67,22 +67,18 @@ def patience() -> Iterator[Callable[[Path], None]]:
     assert waited == []
 
 
-def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(
-    complete: Path, tmp_path: Path, patience: Callable[[Path], None]
-) -> None:
+def test_a_pipe_of_a_user_in_a_folder_of_a_run_stays(complete, tmp_path, patience):
     out = Path(shutil.copytree(complete, tmp_path / "out"))
     (out / "graph" / "root_hash.npy").unlink()
     own = out / "graph" / "own"
     os.mkfifo(own)
     patience(own)
-    assert bq.resume(out, workers=0, progress=False).complete
+    assert bq.resume(out, workers=0, progress=False, report=False).complete
     assert own.is_fifo()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_person_names_is_refused_if_it_is_no_file(
-    complete: Path, tmp_path: Path, kind: str, patience: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_a_person_names_is_refused_if_it_is_no_file(complete, tmp_path, kind, patience, capfd):
     odd, source = tmp_path / "odd", complete.parent / "g.parquet"
     KINDS[kind](odd)
     if "pipe" in kind:
@@ -99,34 +95,29 @@ def test_what_a_person_names_is_refused_if_it_is_no_file(
         assert not (tmp_path / "out").exists()
 
 
-def test_a_source_that_became_a_pipe_is_not_waited_for(
-    tmp_path: Path, patience: Callable[[Path], None], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_source_that_became_a_pipe_is_not_waited_for(tmp_path, patience, capfd):
     """Whether a source is as it was is looked up by the name that the run has recorded."""
     source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    bq.mine(source, out, workers=0, progress=False, max_results=5)
+    bq.mine(source, out, workers=0, progress=False, report=False, max_results=5)
     source.unlink()
     os.mkfifo(source)
     patience(source)
     assert main.main(["mine", str(source), "-o", str(out), "--workers", "0"]) in (0, 2, 3)
     assert main.main(["status", str(out)]) in (0, 3)
     capfd.readouterr()
-    assert bq.resume(out, workers=0, progress=False, max_results=None).complete
+    assert bq.resume(out, workers=0, progress=False, report=False, max_results=None).complete
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_only_regular_files_are_opened(tmp_path: Path, kind: str) -> None:
-    KINDS[kind](tmp_path / "odd")
-    for opening in (open_regular, regular, read_regular):
-        with pytest.raises(OSError, match="It is not a regular file"):
-            opening(tmp_path / "odd")
-    with pytest.raises(OSError, match="It is not a regular file"):
-        read_regular(Path("/dev/zero"))
-    with pytest.raises(IsADirectoryError):
-        open_regular(tmp_path)
-    (tmp_path / "file").write_bytes(b"bytes")
-    (tmp_path / "link").symlink_to("file")
-    assert read_regular(tmp_path / "link") == b"bytes"
+@contextmanager
+def ended_by_sigterm(*words: str, **how: Any) -> Iterator[Any]:
+    """A process of Python, which is told to end behind the block, and ends."""
+    with subprocess.Popen([sys.executable, *words], **{"env": environment()} | how) as waiting:
+        try:
+            yield waiting
+            waiting.send_signal(signal.SIGTERM)
+            assert waiting.wait(_LONGEST_S) == 143
+        finally:
+            waiting.kill()
 
 
 #: A program that waits for ever: in a library that repeats what a signal has interrupted, or for a thread that waits.
@@ -157,15 +148,8 @@ except interrupts.Terminated:
 @pytest.mark.parametrize("how", ["in_a_library", "in_a_thread"])
 def test_sigterm_ends_what_waits_where_python_raises_nothing(tmp_path: Path, how: str) -> None:
     os.mkfifo(tmp_path / "pipe")
-    command = [sys.executable, "-c", WAITING, str(tmp_path / "pipe"), how]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment()) as waiting:
-        try:
-            assert waiting.stdout is not None
-            assert waiting.stdout.readline() == b"waits\n"
-            waiting.send_signal(signal.SIGTERM)
-            assert waiting.wait(_LONGEST_S) == 143
-        finally:
-            waiting.kill()
+    with ended_by_sigterm("-c", WAITING, str(tmp_path / "pipe"), how, stdout=subprocess.PIPE) as waiting:
+        assert waiting.stdout.readline() == b"waits\n"
 
 
 def test_sigterm_ends_a_command_whose_store_is_silent(machines: Machines, tmp_path: Path) -> None:
@@ -176,27 +160,18 @@ def test_sigterm_ends_a_command_whose_store_is_silent(machines: Machines, tmp_pa
         return "silence"
 
     machines.bucket.fault = silence
-    command = [sys.executable, "-m", "bicliques", "status", machines.url]
-    with subprocess.Popen(command, env=environment() | machines.variables) as waiting:
-        try:
+    words = ["-m", "bicliques", "status", machines.url]
+    try:
+        with ended_by_sigterm(*words, env=environment() | machines.variables):
             assert asked.wait(_LONGEST_S)
-            waiting.send_signal(signal.SIGTERM)
-            assert waiting.wait(_LONGEST_S) == 143
-        finally:
-            waiting.kill()
-            machines.bucket.well()
+    finally:
+        machines.bucket.well()
 
 
 def test_sigterm_ends_a_command_that_waits_for_more_of_its_input() -> None:
-    command = [sys.executable, "-m", "bicliques", "count", "-", "--format", "snap"]
-    with subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE) as waiting:
-        try:
-            assert waiting.stdin is not None
-            waiting.stdin.write(b"1 2\n" * 100_000)  # more than a pipe holds, so it is being read
-            waiting.send_signal(signal.SIGTERM)
-            assert waiting.wait(_LONGEST_S) == 143
-        finally:
-            waiting.kill()
+    words = ["-m", "bicliques", "count", "-", "--format", "snap"]
+    with ended_by_sigterm(*words, stdin=subprocess.PIPE) as waiting:
+        waiting.stdin.write(b"1 2\n" * 100_000)  # more than a pipe holds, so it is being read
 
 
 def test_a_block_that_ends_in_time_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,16 +16,8 @@ import psutil
 import pytest
 
 import bicliques as bq
-from tests.support.runs import (
-    ROOT,
-    answer,
-    bicliques,
-    environment,
-    load_ledger,
-    manifest_pair,
-    random_edges,
-    write_edges,
-)
+from bicliques.schemas.errors import InputError
+from tests.support.runs import ROOT, answer, environment, load_ledger, manifest_pair, random_edges, write_edges
 
 #: 1,659 bicliques, so 110 short slices: `PROGRAM`. With two workers these take ten seconds, and hardly any of a core.
 EDGES = random_edges(60, 50, 0.2, 5)
@@ -87,10 +79,12 @@ def check(out: Path, expected: tuple[int, int]) -> None:
     assert bq.verify(out, sample=50, progress=False).count == expected[0]
 
 
-def test_a_killed_worker(tmp_path: Path, expected: tuple[int, int]) -> None:
+def test_a_killed_worker_while_a_second_driver_is_refused(tmp_path: Path, expected: tuple[int, int]) -> None:
     out = tmp_path / "out"
     process = start(tmp_path, out, "--workers", "2")
     wait_for_entries(out, 3, process)
+    with pytest.raises(InputError, match=f"is being worked on by process {process.pid} on"):
+        bq.resume(out, workers=0, progress=False)
     newest = max(load_ledger(out).entries.values(), key=lambda entry: entry.result.began + entry.result.seconds)
     victim = int(newest.result.worker.rpartition(":")[2])
     assert victim != process.pid
@@ -156,19 +150,6 @@ def test_ctrl_c_while_workers_are_starting(tmp_path: Path, expected: tuple[int, 
     assert process.returncode == 130, error
     assert re.fullmatch(rf"bicliques: .*go on with: bicliques resume {out}\n", error), error
     go_on(out)
-    check(out, expected)
-
-
-def test_a_second_driver_is_refused(tmp_path: Path, expected: tuple[int, int]) -> None:
-    out = tmp_path / "out"
-    process = start(tmp_path, out, "--workers", "0")
-    wait_for_entries(out, 2, process)
-    second = bicliques("resume", out)
-    assert second.returncode == 2
-    assert f"is being worked on by process {process.pid} on" in second.stderr
-    hurry(out)
-    assert process.wait(timeout=120) == 0
-    process.communicate()
     check(out, expected)
 
 

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -62,9 +61,7 @@ class Fate:
 
 @pytest.mark.exhaustive  # two workers, of which one ends: tests/faults/test_shared_slices.py
 @pytest.mark.parametrize(("n", "threads", "entries_each"), [(6, 2, 10), (64, 1, 5)])
-def test_workers_join_and_end_at_random(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, threads: int, entries_each: int
-) -> None:
+def test_workers_join_and_end_at_random(tmp_path, monkeypatch, n, threads, entries_each):
     monkeypatch.setattr(driver, "mine_slice", short_slice)
     # it may be bad luck again and again, which would be too much for a run that nobody plays with
     monkeypatch.setattr(driver, "Policy", partial(Policy, attempts=1000))

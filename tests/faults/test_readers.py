@@ -101,9 +101,7 @@ def kills(looks: list[dict[str, Any]], is_last: bool) -> list[int]:
         *(pytest.param(case, False, marks=pytest.mark.exhaustive) for case in MORE_CASES),
     ],
 )
-def test_rows_count_before_every_change_of_a_file_and_after_a_kill_there(
-    sweeper: Sweeper, model: Path, tmp_path: Path, case: str, is_last: bool
-) -> None:
+def test_rows_count_before_every_change_of_a_file_and_after_a_kill_there(sweeper, model, tmp_path, case, is_last):
     """It is killed in the place of the first, or of the last, change of each kind, and goes on."""
     words, damaged = prepared(model, tmp_path / "whole", case)
     out = tmp_path / "whole" / "below" / "out"

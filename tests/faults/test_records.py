@@ -187,9 +187,7 @@ def test_a_change_of_any_byte_of_a_record_is_noticed(complete: Path, tmp_path: P
 @pytest.mark.parametrize("name", [name for name in RECORDS if name.startswith("steps")])
 @pytest.mark.parametrize("damage", ["in the facts", "in a checksum", "half of it", "a list", "huge"])
 @pytest.mark.parametrize("state", ["complete", "stopped"])
-def test_a_damaged_step_is_done_again(
-    request: pytest.FixtureRequest, tmp_path: Path, state: str, name: str, damage: str
-) -> None:
+def test_a_damaged_step_is_done_again(request, tmp_path, state, name, damage):
     """Its files are whole, and made again they are the same."""
     out = Path(shutil.copytree(request.getfixturevalue(state), tmp_path / "out"))
     file = out / name
@@ -233,9 +231,7 @@ def test_a_damaged_step_is_not_made_from_another_input(stopped: Path, tmp_path: 
 @pytest.mark.values
 @pytest.mark.parametrize("command", [*COMMANDS, "resume"])
 @pytest.mark.parametrize("damage", ["flipped", "cut", "misspelt", "null"])
-def test_damaged_options_give_one_sentence(
-    out: Path, damage: str, command: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_options_give_one_sentence(out, damage, command, capsys):
     file = out / "options.json"
     text = file.read_text()
     data = json.loads(text)

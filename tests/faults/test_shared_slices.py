@@ -44,9 +44,7 @@ def check(folder: RunFolder) -> None:
         pytest.param(signal.SIGTERM, id="told", marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_worker_that_ends_while_its_threads_mine_costs_nothing_but_its_slice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
+def test_a_worker_that_ends_while_its_threads_mine_costs_nothing_but_its_slice(tmp_path, monkeypatch, number):
     monkeypatch.setattr(driver, "mine_slice", held_together)
     folder = prepared_run(tmp_path, EDGES, engine="reference")
     ended: list[int] = []

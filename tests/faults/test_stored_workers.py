@@ -84,9 +84,7 @@ def check(machines: Machines) -> None:
 
 
 @pytest.mark.parametrize(("at", "before"), [(1, True), (2, False)])
-def test_a_worker_is_killed_when_a_part_is_put(
-    machines: Machines, tmp_path: Path, cluster: Cluster, at: int, before: bool
-) -> None:
+def test_a_worker_is_killed_when_a_part_is_put(machines, tmp_path, cluster, at, before):
     """The other one does its work, or puts the part again. The driver puts no part."""
     source, killer = source_in(tmp_path), KillerAt(tmp_path / "pid", "bicliques", at, before)
     (tmp_path / "pid").write_text(str(cluster.workers[0].pid))
@@ -100,16 +98,9 @@ def test_a_worker_is_killed_when_a_part_is_put(
 
 @pytest.mark.parametrize(
     ("kind", "at", "before"),
-    [
-        ("ledger", 2, True),
-        ("bicliques", 2, False),
-        ("sessions", 3, True),
-        ("summary", 1, False),
-    ],
+    [("ledger", 2, True), ("bicliques", 2, False), ("sessions", 3, True), ("summary", 1, False)],
 )
-def test_the_driver_is_killed_while_workers_put_parts(
-    machines: Machines, tmp_path: Path, cluster: Cluster, kind: str, at: int, before: bool
-) -> None:
+def test_the_driver_is_killed_while_workers_put_parts(machines, tmp_path, cluster, kind, at, before):
     """Another driver goes on with the same workers, and then nothing is missing and nothing there twice."""
     source = source_in(tmp_path)
     words = [sys.executable, "-m", "bicliques", "mine", str(source), "-o", machines.url, "--quiet", "--no-report"]

@@ -63,7 +63,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An input, a run of it that stopped, and a complete one."""
     place = tmp_path_factory.mktemp("model")
     source = write_edges(place / "g.parquet", EDGES)
-    bq.mine(source, place / "stopped", workers=0, progress=False, max_results=60)
+    bq.mine(source, place / "stopped", workers=0, progress=False, report=False, max_results=60)
     bq.mine(source, place / "complete", workers=0, progress=False, report=False)
     less = write_edges(place / "less.parquet", EDGES[:-5])
     bq.mine(less, place / "older", workers=0, progress=False, report=False)
@@ -168,9 +168,7 @@ def cases(counts: dict[str, int], command: str, rest: int) -> Iterator[tuple[str
     "command",
     [*COMMANDS[:-1], pytest.param("refresh", marks=pytest.mark.exhaustive)],  # kills: test_refresh.py
 )
-def test_a_failing_system_call_gives_a_sentence_and_no_damage(
-    sweeper: Sweeper, model: Path, tmp_path: Path, command: str, rest: int
-) -> None:
+def test_a_failing_system_call_gives_a_sentence_and_no_damage(sweeper, model, tmp_path, command, rest):
     place = tmp_path / "count"
     words = prepared(model, place, command)
     assert sweeper.run(place, words) == 0, (place / "err").read_text()

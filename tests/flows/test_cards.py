@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from bicliques.flows import cards
-from bicliques.flows.markdown import plain
+from bicliques.flows.cards import plain
 
 
 @pytest.mark.parametrize("text", ["a|b", "a\nb", "[x](http://y)", "<img src=x>", "`*_~#", "a\\|b", "&amp;"])

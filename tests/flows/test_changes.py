@@ -68,6 +68,19 @@ def test_nights_are_compared_and_much_change_is_told(tmp_path, told):
     assert not (tmp_path / "runs" / "2026-01-01").exists(), "the run before is removed after it was compared"
 
 
+def test_nights_with_missing_pairs_are_compared(tmp_path):
+    rows = []
+    for day, edges in (("2026-01-01", EDGES), ("2026-01-02", LESS)):
+        state = run(tmp_path, day, edges, notify=None, missing_pairs=1, min_left=3, min_right=3)
+        assert state.name == "Completed"
+        rows.append(rows_of(bq.open_run(tmp_path / "runs" / day)))
+    was, now = rows
+    changes = bq.Difference(tmp_path / "runs" / "2026-01-02" / "changes")
+    assert (rows_of(changes.gone), rows_of(changes.new)) == (was - now, now - was)
+    assert was - now
+    assert now - was
+
+
 def test_little_change_is_not_told(tmp_path, told):
     for day, edges in (("2026-01-01", EDGES), ("2026-01-02", LESS)):
         assert run(tmp_path, day, edges, notify_above=1.0).name == "Completed"

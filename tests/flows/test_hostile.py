@@ -16,7 +16,7 @@ from prefect.client.schemas.objects import State
 
 from bicliques.flows import logs
 from bicliques.flows.assets import asset_key
-from bicliques.flows.markdown import plain, table_of_rows
+from bicliques.flows.cards import plain, table_of_rows
 from bicliques.flows.mine import mine
 from tests.flows.emitted import COMPLETE, MADE, events
 from tests.flows.grouped import grouped

@@ -14,14 +14,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.kernels.reference.engine import ReferenceEngine, closed_pairs
+from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas.bicliques import Bicliques, fingerprint
 from bicliques.schemas.emit import emit_to, nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Engine, Subtrees
-from tests.support.oracles import Outcome, all_pairs, cliques, graph_of, random_edges, run
+from tests.support.oracles import Outcome, all_pairs, cliques, closed_pairs, graph_of, random_edges, run
 
 SIDES = ("left", "right")
 ORDERS = ("degree", "two-hop", "unilateral", "id")

@@ -6,13 +6,13 @@ from itertools import combinations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 import bicliques.kernels.compiled.making  # noqa: F401  # tells Numba what parts are
 from bicliques.kernels.compiled.mixing import splitmix64 as splitmix64_of_one
 from bicliques.kernels.cpu.constants import MAX_ROWS, PADDING
 from bicliques.kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
-from bicliques.kernels.cpu.memory import uint64s
 from bicliques.kernels.cpu.overlaps import pack_row
 from bicliques.kernels.cpu.rows import covered, distinct_by_size, keep_widest
 from bicliques.kernels.cpu.simd import extract_bits, extract_one_by_one, popcount, trailing_zeros
@@ -20,6 +20,15 @@ from bicliques.kernels.cpu.workspace import addresses
 from bicliques.schemas.hashes import splitmix64
 
 WORDS = st.integers(0, 2**64 - 1)
+
+
+@intrinsic
+def uint64s(typing, address):
+    """The words at an address."""
+    words = types.CPointer(types.uint64)
+    return words(types.int64), lambda context, builder, _, args: builder.inttoptr(
+        args[0], context.get_value_type(words)
+    )
 
 
 @njit

@@ -101,7 +101,7 @@ def test_prepared_graph_is_valid_and_complete(edges, order, root_side):
         *map(np.ascontiguousarray, edges.T), n_left, n_right, BuildOptions(root_side=root_side, order=order)
     )
     graph.validate()
-    assert graph.root_side == facts.root_side
+    assert graph.root_side == facts["root_side"]
     expanded = set()
     for r in range(graph.n_roots):
         for b in graph.root_indices[graph.root_indptr[r] : graph.root_indptr[r + 1]]:
@@ -114,9 +114,9 @@ def test_prepared_graph_is_valid_and_complete(edges, order, root_side):
 def test_root_side_is_the_one_with_fewer_wedges():
     star = np.array(sorted([[u, 0] for u in range(5)] + [[u, u + 1] for u in range(5)]), dtype=np.int32)
     _, facts = prepare(*map(np.ascontiguousarray, star.T), 5, 6, BuildOptions())
-    assert facts.wedges_right == 5 * 4  # five left vertices of degree 2
-    assert facts.wedges_left == 25 + 5
-    assert facts.root_side == "right"
+    assert facts["wedges_right"] == 5 * 4  # five left vertices of degree 2
+    assert facts["wedges_left"] == 25 + 5
+    assert facts["root_side"] == "right"
 
 
 @pytest.mark.parametrize("is_compiled", [True, False])
@@ -126,8 +126,8 @@ def test_the_root_side_has_the_fewest_wedges_times_its_threshold(is_compiled, le
     left, right = (each.astype(np.int32) for each in np.nonzero(1 - np.eye(6)))
     rest = 6, 6, BuildOptions(), *least
     _, facts = prepare(left, right, *rest) if is_compiled else prepare_on(np, lambda: (left, right), *rest)
-    assert facts.wedges_left == facts.wedges_right == 6 * 5 * 5
-    assert facts.root_side == side
+    assert facts["wedges_left"] == facts["wedges_right"] == 6 * 5 * 5
+    assert facts["root_side"] == side
 
 
 def test_orders_ascend_and_unilateral_begins_with_the_smallest():

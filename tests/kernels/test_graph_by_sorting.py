@@ -56,7 +56,7 @@ def test_the_core_of_a_long_chain_is_found(steps):
     chain = chain[np.lexsort((chain[:, 1], chain[:, 0]))]
     left, right = np.ascontiguousarray(chain[:, 0]), np.ascontiguousarray(chain[:, 1])
     _, facts = by_sorting.prepare_on(np, lambda: (left, right), steps + 2, steps + 2, BuildOptions(), 2, 2)
-    assert (facts.core_left, facts.core_right, facts.core_edges) == (2, 2, 4)
+    assert (facts["core_left"], facts["core_right"], facts["core_edges"]) == (2, 2, 4)
     assert facts == prepare(left, right, steps + 2, steps + 2, BuildOptions(), 2, 2)[1]
 
 

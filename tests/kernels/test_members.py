@@ -13,7 +13,7 @@ from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.kernels.graph.members import restrict
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.kernels.graph.sorting import prepare_on
-from bicliques.kernels.reference.engine import ReferenceEngine, closed_pairs
+from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas.bicliques import Bicliques, fingerprint
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
@@ -21,7 +21,7 @@ from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Engine
 from tests.emulation.device import why_not
 from tests.support.emulated import bitmatrix, cumbe
-from tests.support.oracles import graph_of, random_edges, run
+from tests.support.oracles import closed_pairs, graph_of, random_edges, run
 
 Rows = set[tuple[tuple[int, ...], tuple[int, ...]]]
 

@@ -10,7 +10,7 @@ import pytest
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.kernels.reference.tree import Node, Tree, classes_of
+from bicliques.kernels.reference.tree import Node, Tree
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import MEASURES, Limits, Search
@@ -21,6 +21,14 @@ from tests.kernels.suite_largest import check as check_largest
 from tests.kernels.suite_marked import marked_graph, wanted
 from tests.kernels.suite_thresholds import check, large_enough, with_twins
 from tests.support.oracles import all_pairs, deal, graph_of, random_edges, run
+
+
+def classes_of(tree: Tree, node: Node) -> list[frozenset[int]]:
+    """The base vertices of a node, in classes of twins inside the node (R7)."""
+    classes: dict[tuple[bool, ...], set[int]] = {}
+    for u in node.base:
+        classes.setdefault(tuple(u in tree.neighbours[p] for p in node.candidates), set()).add(u)
+    return [frozenset(one) for one in classes.values()]
 
 
 def tall(rng: np.random.Generator) -> np.ndarray:

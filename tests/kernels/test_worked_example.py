@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
-from bicliques.kernels.reference.engine import ReferenceEngine, closed_pairs
+from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas.emit import emit_to
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
@@ -14,7 +14,7 @@ from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.house.tree import ROOT
 from tests.support.emulated import BITMATRIX
-from tests.support.oracles import graph_of, run
+from tests.support.oracles import closed_pairs, graph_of, run
 
 PAGE = (ROOT / "docs" / "kernels.md").read_text()
 BASE = "abcdef"

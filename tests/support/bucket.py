@@ -26,6 +26,13 @@ NAME = "lake"
 #: Seconds after which a test that went wrong goes on.
 _LONGEST_S = 300
 ACCESS_KEY, SECRET_KEY = "someuser", "geheim/word/c0ffee4711"
+#: The environment of a process that asks the store.
+CREDENTIALS = {
+    "AWS_EC2_METADATA_DISABLED": "true",
+    **dict.fromkeys(("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"), "/dev/null"),
+    "AWS_ACCESS_KEY_ID": ACCESS_KEY,
+    "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
+}
 #: What a store does with a request: nothing and then it is gone; all but the answer; an error in the place of it; an
 #: answer with another byte; it is gone when half of the body has come, or half of the answer went; nothing until the
 #: test is over with it, while the connection stays.
@@ -141,6 +148,11 @@ class Bucket:
         """
         found = {key: self.held.get_object(NAME, key) for key in sorted(self._keys) if key.startswith(prefix)}
         return {key: there.value for key, there in found.items() if there is not None}
+
+    def below(self, prefix: str) -> dict[str, bytes]:
+        """The files below a prefix, by their keys there. A key that ends in a slash is no file."""
+        found = self.objects(f"{prefix}/")
+        return {key.removeprefix(f"{prefix}/"): data for key, data in found.items() if not key.endswith("/")}
 
     def stop_listing(self) -> None:
         """From now on listings have what is there now, and nothing that comes or goes later."""
@@ -313,12 +325,9 @@ def bucket_of_moto(patch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     from werkzeug.serving import make_server
 
     logging.getLogger("werkzeug").setLevel(logging.CRITICAL)
-    patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     patch.delenv("AWS_PROFILE", raising=False)  # moto itself fails with one that is not there
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        patch.setenv(name, "/dev/null")
-    patch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
-    patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+    for name, value in CREDENTIALS.items():
+        patch.setenv(name, value)
     bucket = Bucket("")
     app = _Faulty(create_backend_app("s3"), bucket)
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Handler)

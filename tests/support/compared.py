@@ -19,12 +19,15 @@ Edges = set[tuple[Any, Any]]
 Biclique = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
+def stored(file: Path, edges: Edges, names: tuple[str, str] = ("user", "film")) -> Path:
+    """Edges in a file. Labels are of a type that Arrow knows, one per side."""
+    pq.write_table(pa.table(dict(zip(names, zip(*sorted(edges), strict=True), strict=True))), file)
+    return file
+
+
 def night(folder: Path, edges: Edges, names: tuple[str, str] = ("user", "film"), **options: Any) -> Path:
-    """Mine edges. Labels are of a type that Arrow knows, one per side."""
-    left, right = zip(*sorted(edges), strict=True)
-    source = folder.with_suffix(".parquet")
-    pq.write_table(pa.table({names[0]: left, names[1]: right}), source)
-    return bq.mine(source, folder, **QUIET | options).path
+    """Mine edges, which are beside the folder then."""
+    return bq.mine(stored(folder.with_suffix(".parquet"), edges, names), folder, **QUIET | options).path
 
 
 def noted_comparisons(patch: pytest.MonkeyPatch) -> list[Path]:

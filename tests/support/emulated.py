@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from bicliques.kernels import engines
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.memory import GpuSizes
 from bicliques.kernels.cumbe.engine import CumbeEngine
@@ -16,7 +15,7 @@ from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.work import Engine, Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.support.engines import TOY_GPU, kind_of
+from tests.support.engines import TOY_GPU, kind_of, registered
 
 #: What `bitmatrix` and `cumbe` run on.
 DEVICE = EmulatedDevice(5)
@@ -66,5 +65,5 @@ def runnable(name: str) -> Iterator[None]:
         return
     if (reason := why_not()) is not None:
         pytest.skip(reason)
-    with engines.registered(kind_of(name, lambda halvings: make(), TOY_GPU, why_not=lambda: None)):
+    with registered(kind_of(name, lambda halvings: make(), TOY_GPU, why_not=lambda: None)):
         yield

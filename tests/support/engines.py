@@ -46,6 +46,18 @@ def unable(name: str, why_not: str | None) -> EngineKind:
     return replace(engines.kind("reference"), name=name, why_not=lambda: why_not)
 
 
+@contextmanager
+def registered(kind: EngineKind) -> Iterator[EngineKind]:
+    """`engines.register` an engine until the block ends; one of the same name is back afterwards."""
+    before = dict(engines._KINDS)
+    engines.register(kind)
+    try:
+        yield kind
+    finally:
+        engines._KINDS.clear()
+        engines._KINDS.update(before)
+
+
 @dataclass
 class FakeGpu:
     """A GPU that is not there. It notes what its engines do, and says when two search at a time.
@@ -103,7 +115,7 @@ class FakeGpuEngine:
 def fake_gpu(platform: Platform = TOY_GPU) -> Iterator[FakeGpu]:
     """``bitmatrix`` runs on a `FakeGpu` until the block ends."""
     gpu = FakeGpu(platform=platform)
-    with engines.registered(gpu.kind):
+    with registered(gpu.kind):
         try:
             yield gpu
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 from math import comb
 from typing import Literal
 
@@ -25,6 +26,19 @@ def random_edges(rng: np.random.Generator, n_left: int, n_right: int, density: f
     """Edges of a random graph, shape (n, 2), int32, sorted; every graph has at least one."""
     edges = np.argwhere(rng.random((n_left, n_right)) < density).astype(np.int32)
     return edges if len(edges) else np.array([[0, 0]], dtype=np.int32)
+
+
+def closed_pairs(edges: set[tuple[int, int]]) -> set[tuple[frozenset[int], frozenset[int]]]:
+    """Every maximal biclique of a graph with at most some 15 right vertices, by closing all right subsets."""
+    rights = sorted({v for _, v in edges})
+    neighbours = {v: frozenset(u for u, w in edges if w == v) for v in rights}
+    found = set()
+    for size in range(1, len(rights) + 1):
+        for subset in combinations(rights, size):
+            left = frozenset.intersection(*(neighbours[v] for v in subset))
+            if left:
+                found.add((left, frozenset(v for v in rights if left <= neighbours[v])))
+    return found
 
 
 def graph_of(

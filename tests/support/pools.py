@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
@@ -9,6 +10,21 @@ from typing import Any
 
 from bicliques.pipeline.slices.thread_team import on_threads
 from bicliques.pipeline.workers.pool import Capacity, Pool, Result
+
+
+def until(condition: Callable[[], object], seconds: float = 60) -> None:
+    """Wait until it holds. A test that has waited for so long fails."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def results(pool: Pool, n: int) -> dict[int, Result]:
+    """So many results, by tag."""
+    found: dict[int, Result] = {}
+    until(lambda: found.update({result.tag: result for result in pool.wait(0.1)}) or len(found) >= n)
+    return found
 
 
 class FakePool(Pool):

@@ -15,7 +15,7 @@ from bicliques.pipeline.ingest.readers.opening import suffix_of
 from bicliques.pipeline.ingest.sources.names import STDIN, from_record, is_there
 from bicliques.pipeline.run.files import disk_errors, temporary_folder
 from bicliques.pipeline.run.names import url_of
-from bicliques.schemas.errors import BicliqueError, InputError
+from bicliques.schemas.errors import InputError, renaming
 
 logger = logging.getLogger(__name__)
 
@@ -42,22 +42,11 @@ def at_hand(source: Any, where: Sequence[str] = ()) -> Iterator[Any]:
     elif not any(item == STDIN or url_of(item) for item in items):
         yield find(items, where)
     else:
+        copied: dict[Path, str] = {}
         with temporary_folder() as folder:
-            copied: dict[Path, str] = {}
-            yield from _renaming(_copied(items, where, folder, copied), copied)
-
-
-def _renaming(files: Files, copied: dict[Path, str]) -> Iterator[Files]:
-    try:
-        yield files
-    except BicliqueError as error:
-        said = str(error)
-        for path, name in copied.items():
-            said = said.replace(str(path), name)
-        renamed = type(error)(said)
-        for note in getattr(error, "__notes__", ()):
-            renamed.add_note(note)
-        raise renamed from None
+            files = _copied(items, where, folder, copied)
+            with renaming(copied):
+                yield files
 
 
 def _copied(items: list[str], where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:

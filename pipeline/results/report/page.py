@@ -159,7 +159,7 @@ def _stored(content: Content) -> str:
     assert content.listed is not None
     n, count, listed = len(content.listed.rows), content.status.count, content.listed
     if n == count:
-        return f"All {n:,} are on this page." if n > 1 else "It is on this page."
+        return f"All {n:,} are on this page.{_scored(listed, count)}" if n > 1 else "It is on this page."
     each = [f"the {np.count_nonzero(own <= TOP):,} {_CHOICES[by]}" for by, own in listed.numbers.items()]
     largest = np.unique(np.concatenate([own[listed.numbers[by] <= TOP] for by, own in listed.lists.items()]))
     behind, others = listed.n_ranked - len(largest), n - listed.n_ranked

@@ -103,7 +103,7 @@ def test_a_much_larger_block_beyond_a_limit_is_no_objection(tmp_path, limit):
 def test_stopped_and_resumed(source, whole, tmp_path, workers):
     out = tmp_path / "out"
     how = {"slice_seconds": 0.02, "progress": False, "report": False}
-    stopped = bq.largest(source, out, top=K, engine="reference", time_limit=0.01, workers=0, **how)
+    stopped = bq.largest(source, out, top=K, engine="reference", time_limit=1e-6, workers=0, **how)
     assert not stopped.complete
     assert 0 < len(stopped) == len(rows(stopped)) <= K
     assert not list((out / "bicliques").iterdir()), "rows are written once it is known which they are"

@@ -165,6 +165,7 @@ def test_gone_and_new_between_near_runs_are_the_difference_of_sets(asked, tmp_pa
         bq.mine(edges, tmp_path / name, report=False, **asked, **OWN)
         found.append(near_pairs(edges, Search(**asked)))
     changes = bq.diff(tmp_path / "old", tmp_path / "new", tmp_path / "changes", progress=False)
+    assert repr(changes.new).startswith(f"<{len(changes.new):,} maximal near-bicliques in ")
     for rows, edges, expected in (
         (changes.gone, EDGES, found[0] - found[1]),
         (changes.new, fewer, found[1] - found[0]),

@@ -93,6 +93,7 @@ def test_an_interruption_keeps_what_there_is() -> None:
 def test_the_process_that_shows_an_error_says_it(kind: type[InputError], tmp_path: Path) -> None:
     error = pickle.loads(pickle.dumps(kind("leave --strict out")))
     assert (str(error), error.written) == ("leave strict out", "leave --strict out")
+    assert repr(error) == f"{kind.__name__}('leave strict out')"
     with speaking("shell"):
         assert str(error) == "leave --strict out"
         assert str(pickle.loads(pickle.dumps(kind("leave --strict out")))) == "leave --strict out"

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bicliques as bq
-from bicliques.kernels import engines
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.proof.selection import Largest, largest, rows_at, sampled
@@ -25,7 +24,7 @@ from bicliques.schemas.hashes import splitmix64
 from bicliques.schemas.measures import measure
 from bicliques.schemas.search import MEASURES
 from bicliques.schemas.sizes import SizeCounts, SizedRows
-from tests.support.engines import unable
+from tests.support.engines import registered, unable
 from tests.support.examples import examples
 from tests.support.runs import OWN, QUIET, random_edges, rewrite_record, write_edges
 
@@ -95,7 +94,7 @@ def test_a_run_that_did_not_count_sizes_says_so(source, tmp_path):
 
 def test_an_engine_that_cannot_count_sizes_is_passed_over(source):
     cannot = "engine bitmatrix cannot run here: it does not count bicliques by size"
-    with engines.registered(replace(unable("bitmatrix", None), counts_sizes=False)):
+    with registered(replace(unable("bitmatrix", None), counts_sizes=False)):
         with pytest.raises(ResourceError, match=cannot):
             bq.count(source, sizes=True, engine="bitmatrix", **OWN)
         counted = bq.count(source, sizes=True, **OWN)

@@ -15,17 +15,16 @@ import pyarrow as pa
 import pytest
 
 import bicliques as bq
-from bicliques.kernels import engines
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes
-from bicliques.kernels.reference.engine import closed_pairs
 from bicliques.pipeline.output import part_writer, stretch
 from bicliques.pipeline.run import checksums
 from bicliques.pipeline.slices.worker import SliceTask
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.errors import InputError, ResourceError
-from tests.support.engines import kind_of
+from tests.support.engines import kind_of, registered
+from tests.support.oracles import closed_pairs
 from tests.support.runs import OWN, QUIET, answer, load_ledger, manifest_pair, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
@@ -108,7 +107,7 @@ def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path, monkeypatch):
         monkeypatch.setattr(stretch, name, value)
     monkeypatch.setattr(part_writer, "PART_BYTES", 30_000)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    with engines.registered(kind_of("cpu", lambda halvings: CpuEngine(tiny))):
+    with registered(kind_of("cpu", lambda halvings: CpuEngine(tiny))):
         results = bq.mine(source, tmp_path / "out", workers=0, slice_seconds=0.01, progress=False, report=False)
     assert (len(results), results.manifest.fingerprint) == answer(EDGES)
     assert len(load_ledger(tmp_path / "out").entries) > 5

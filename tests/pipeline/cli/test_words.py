@@ -101,7 +101,7 @@ def test_one_of_a_kind_is_told_in_the_singular(tmp_path, capsys):
     _, told, _ = run(capsys, "verify", tmp_path / "out", "--quiet")
     assert told.startswith("verified: 1 biclique, ")
     assert "  - their 1 row has the count " in told
-    assert "  - in 1 row chosen at random " in told
+    assert "  - in every row, " in told
 
 
 def test_show_and_sample_take_the_same_words(capsys, source, tmp_path, monkeypatch):

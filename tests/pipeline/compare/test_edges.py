@@ -52,9 +52,7 @@ def test_pairs_of_random_edge_lists_one_by_one(tmp_path: Path, engine: str) -> N
 @pytest.mark.values
 @pytest.mark.parametrize("least", [(1, 1), (2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("text", [False, True])
-def test_thousands_of_pairs_at_once_are_those_of_two_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, least: tuple[int, int], text: bool
-) -> None:
+def test_thousands_of_pairs_at_once_are_those_of_two_runs(tmp_path, monkeypatch, least, text):
     """The bicliques of a disjoint union are those of its graphs, so one comparison is one of every pair."""
     monkeypatch.setattr(two_graphs, "_ROWS", 100)
     rng, names = np.random.default_rng(44 + text), "user {}".format if text else int
@@ -129,14 +127,6 @@ def test_given_members_are_in_all_that_changed(tmp_path: Path, given: dict[str, 
     assert total > 5
 
 
-def test_labels_come_and_go_and_nothing_else_is_renumbered(tmp_path: Path) -> None:
-    was = {("ann", "up"), ("ann", "her"), ("eve", "up"), ("eve", "her"), ("eve", "jaws")}
-    now = {("bob", "up"), ("bob", "alien"), ("eve", "up"), ("eve", "her"), ("eve", "jaws")}
-    found = changes_of(sorted(was), sorted(now), tmp_path / "out")
-    check(found, maximal_bicliques(was), maximal_bicliques(now))
-    assert {"ann", "bob"} <= set(found.vertices["left"]["label"].to_pylist())
-
-
 def test_nothing_or_everything_has_changed(tmp_path: Path) -> None:
     edges = random_edges(9, 9, 0.5, 4)
     was, now = ({(int(a), int(b)) for a, b in edges}, {(int(a) + 50, int(b) + 50) for a, b in edges})
@@ -168,9 +158,7 @@ def test_edges_that_come_and_go_take_the_place_of_the_new_list(tmp_path: Path) -
         (1_000, (5_515, 0xDCC1D9CFB9B7B235), (5_363, 0x918E8472FEB82A9F)),
     ],
 )
-def test_another_program_found_the_same_changes_of_debian_tags(
-    tmp_path: Path, modulus: int, gone: tuple[int, int], new: tuple[int, int]
-) -> None:
+def test_another_program_found_the_same_changes_of_debian_tags(tmp_path, modulus, gone, new):
     """Labels are positions among the sorted labels. Edges are left out of the two lists by their hashes."""
     columns = [
         np.unique(np.array(column.to_pylist()), return_inverse=True)[1] for column in pq.read_table(_TAGS).columns
@@ -187,13 +175,9 @@ def test_another_program_found_the_same_changes_of_debian_tags(
 
 def test_what_cannot_be_compared_is_refused_in_a_sentence(tmp_path: Path) -> None:
     edges = [(1, 1), (1, 2)]
-    run = night(tmp_path / "run", set(edges), min_left=1)
     bq.largest(edges, tmp_path / "largest", top=1, **QUIET)
     for arguments, options, sentence in (
-        ((edges, None), {}, "name either the new edge list, or the edges that come and go"),
         ((edges, edges), {"added": edges}, "name either the new edge list"),
-        ((run, edges), {"min_left": 2}, "is a run, whose options hold; leave min_left out"),
-        ((run, run), {"max_right": 2}, "are runs, whose options hold; leave max_right out"),
         ((tmp_path / "largest", edges), {}, "holds only the largest bicliques"),
         ((edges, [("a", 1)]), {}, "the left labels are integers in .* and text in"),
     ):

@@ -14,7 +14,7 @@ from bicliques.pipeline.series.runs import run_before
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import RunLimits, RunOptions
-from tests.support.compared import QUIET, maximal_bicliques, night, noted_comparisons, rows_of
+from tests.support.compared import QUIET, maximal_bicliques, noted_comparisons, rows_of, stored
 from tests.support.runs import random_edges, rewrite_record
 
 EDGES = {(int(a), int(b)) for a, b in random_edges(8, 7, 0.5, 6)}
@@ -25,7 +25,9 @@ def of_series(
     place: Path, day: str, edges: set[tuple[int, int]], series: str = "g", max_results: int | None = None
 ) -> Path:
     """A run that a schedule makes."""
-    source = night(place / "made" / f"{series}-{day}", edges).with_suffix(".parquet")
+    for name in ("made", "runs"):
+        (place / name).mkdir(exist_ok=True)
+    source = stored(place / "made" / f"{series}-{day}.parquet", edges)
     path, limits = place / "runs" / f"{series}-{day}", RunLimits(max_results=max_results)
     steps.start(str(source), path, RunOptions(source=str(source), engine="cpu"), limits, False, None, series, day)
     steps.run(path, WorkerOptions(workers=0), limits, False)
@@ -33,8 +35,6 @@ def of_series(
 
 
 def test_the_run_before_is_the_newest_complete_one_of_the_series(tmp_path: Path) -> None:
-    (tmp_path / "made").mkdir()
-    (tmp_path / "runs").mkdir()
     second = of_series(tmp_path, "2026-01-02", LESS)
     first = of_series(tmp_path, "2026-01-01", EDGES)
     of_series(tmp_path, "2026-01-03", EDGES, max_results=2)
@@ -51,8 +51,6 @@ def test_the_run_before_is_the_newest_complete_one_of_the_series(tmp_path: Path)
 
 
 def test_it_is_made_once_and_again_when_a_run_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "made").mkdir()
-    (tmp_path / "runs").mkdir()
     first, last = of_series(tmp_path, "2026-01-01", EDGES), of_series(tmp_path, "2026-01-03", EDGES)
     made = noted_comparisons(monkeypatch)
     for _ in range(2):
@@ -73,8 +71,6 @@ def test_it_is_made_once_and_again_when_a_run_is_another(tmp_path: Path, monkeyp
 
 
 def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
-    (tmp_path / "made").mkdir()
-    (tmp_path / "runs").mkdir()
     of_series(tmp_path, "2026-01-01", EDGES)
     last = of_series(tmp_path, "2026-01-02", LESS)
     (tmp_path / "elsewhere").mkdir()
@@ -90,8 +86,6 @@ def test_a_run_of_an_object_in_memory_has_none_before_it(tmp_path: Path) -> None
 
 
 def test_a_pruned_run_takes_its_changes_with_it(tmp_path: Path) -> None:
-    (tmp_path / "made").mkdir()
-    (tmp_path / "runs").mkdir()
     runs = [of_series(tmp_path, f"2026-01-0{day}", edges) for day, edges in ((1, EDGES), (2, LESS), (3, EDGES))]
     for run in runs:
         changes_since_the_run_before(run)
@@ -100,8 +94,6 @@ def test_a_pruned_run_takes_its_changes_with_it(tmp_path: Path) -> None:
 
 
 def test_a_doubt_is_new_if_the_run_before_had_none_of_its_kind(tmp_path: Path) -> None:
-    (tmp_path / "made").mkdir()
-    (tmp_path / "runs").mkdir()
     stars = [{(side, k) for k in range(12)} for side in (1, 2)]
     days = [f"2026-01-0{k}" for k in range(1, 6)]
     first, second, third, fourth, fifth = map(

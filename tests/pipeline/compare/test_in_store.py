@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,18 +22,12 @@ from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 from bicliques.schemas.search import Search
 from tests.support.bucket import Asked
-from tests.support.compared import maximal_bicliques, night, noted_comparisons, rows_of
+from tests.support.compared import maximal_bicliques, noted_comparisons, rows_of, stored
 from tests.support.runs import random_edges
-from tests.support.stored import Machines, machines_with_a_bucket
+from tests.support.stored import Machines
 
 EDGES = {(int(a), int(b)) for a, b in random_edges(8, 7, 0.5, 6)}
 LESS = EDGES - {min(EDGES)}
-
-
-@pytest.fixture
-def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machines]:
-    with machines_with_a_bucket(tmp_path / "caches", monkeypatch) as there:
-        yield there
 
 
 def url_of_night(machines: Machines, day: str) -> str:
@@ -45,7 +38,7 @@ def of_series(machines: Machines, day: str, edges: set[tuple[int, int]], series:
     """A run that a schedule makes, in a store. Returns its address."""
     place = machines.top / "in"
     place.mkdir(parents=True, exist_ok=True)
-    source = str(night(place / f"{series}-{day}-{machines.number}", edges).with_suffix(".parquet"))
+    source = str(stored(place / f"{series}-{day}-{machines.number}.parquet", edges))
     url, limits = url_of_night(machines, day), RunLimits(max_results=1 if series == "stopped" else None)
     options = RunOptions(source=source, engine="cpu", search=Search(min_left=min_left))
     path = driven(Path(url))
@@ -117,11 +110,7 @@ def test_every_machine_knows_it_until_a_run_is_another(machines: Machines, monke
 
 
 @pytest.mark.parametrize(
-    "lost",
-    [
-        pytest.param(name, marks=[pytest.mark.exhaustive] * (name not in ("gone.parquet", "diff.json")))
-        for name in CHANGES_FILES
-    ],
+    "lost", [pytest.param(name, marks=[pytest.mark.exhaustive] * (name != "diff.json")) for name in CHANGES_FILES]
 )
 def test_a_comparison_that_does_not_get_there_is_made_again(machines: Machines, lost: str) -> None:
     """The one that was there is withdrawn first. So no machine takes the files of two for one."""

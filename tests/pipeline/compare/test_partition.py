@@ -48,13 +48,11 @@ BITS = [(64, 64), (3, 64), (64, 3), (6, 6)]
 
 
 @pytest.mark.parametrize(("id_bits", "hash_bits"), BITS)
-@pytest.mark.parametrize("bucket", [4, 1 << 21])
-def test_it_is_the_difference_of_sets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_bits: int, hash_bits: int, bucket: int
-) -> None:
+@pytest.mark.parametrize("bucket", [1, 4, 1 << 21])
+def test_it_is_the_difference_of_sets(tmp_path, monkeypatch, id_bits, hash_bits, bucket):
     monkeypatch.setattr(partition, "_BUCKET", bucket)
     rng = np.random.default_rng(id_bits + hash_bits)
-    for k in range(60):
+    for k in range(40):
         n = int(rng.integers(0, 60))
         drawn = rng.integers(0, 2**64, (n, 2), np.uint64) >> np.array([64 - id_bits, 64 - hash_bits], np.uint64)
         keys = sorted({(int(a), int(b)) for a, b in drawn})
@@ -100,9 +98,7 @@ def few_bits(bits: int) -> Callable[..., np.ndarray]:
 
 
 @pytest.mark.parametrize("bits", [1, 2])
-def test_equal_ids_with_other_members_are_told_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bits: int
-) -> None:
+def test_equal_ids_with_other_members_are_told_apart(tmp_path, monkeypatch, bits):
     """Hashes of labels have so few bits that ids collide; what is the same is found by the members all the same."""
     monkeypatch.setattr(labels, "vertex_hashes", few_bits(bits))
     edges = {(int(a), int(b)) for a, b in random_edges(10, 10, 0.5, 3)}
@@ -116,9 +112,7 @@ def test_equal_ids_with_other_members_are_told_apart(
     assert (rows_of(found.gone), rows_of(found.new)) == (was - now, now - was)
 
 
-def test_second_hashes_that_collide_do_no_harm_where_ids_do_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_second_hashes_that_collide_do_no_harm_where_ids_do_not(tmp_path, monkeypatch):
     def few(left: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return (left % 2).view(np.uint64), (right % 2).view(np.uint64)
 

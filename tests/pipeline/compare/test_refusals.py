@@ -73,11 +73,6 @@ def test_runs_that_do_not_hold_all_bicliques(nights: tuple[Path, Path], tmp_path
             refused(*runs, tmp_path / "diff", error, str(path), words)
 
 
-def test_a_run_of_another_schema(both: tuple[Path, Path], tmp_path: Path) -> None:
-    rewrite_record(both[0] / "options.json", schema_version=1)
-    refused(*both, tmp_path / "diff", InputError, "was made with schema version 1", "mine again into another folder")
-
-
 def test_labels_of_other_types(nights: tuple[Path, Path], tmp_path: Path) -> None:
     text = night(tmp_path / "text", {(a, f"film {b}") for a, b in EDGES})
     words = "the right labels are integers in", "and text in", "mine one of them again"
@@ -111,9 +106,7 @@ def test_the_same_members_in_another_order_are_no_note(nights: tuple[Path, Path]
     assert bq.diff(*runs, tmp_path / "diff", progress=False).record.notes == ()
 
 
-def test_a_comparison_that_does_not_lead_from_one_run_to_the_other_is_refused(
-    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_that_does_not_lead_from_one_run_to_the_other_is_refused(nights, tmp_path, monkeypatch):
     changed, nothing = Partition.changed, Changed(np.empty(0, np.int64), 0)
     monkeypatch.setattr(Partition, "changed", lambda self: ((nothing, new) for _, new in changed(self)))
     refused(*nights, tmp_path / "diff", IncompleteError, "old - gone + new is", "which run is damaged")
@@ -215,9 +208,7 @@ def test_a_damaged_comparison(nights: tuple[Path, Path], tmp_path: Path, name: s
 
 @pytest.mark.parametrize("name", ["gone.parquet", "new.parquet", "vertices_right.parquet", "diff.json"])
 @pytest.mark.parametrize("there", [False, True])
-def test_a_full_disk_leaves_nothing(
-    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, there: bool
-) -> None:
+def test_a_full_disk_leaves_nothing(nights, tmp_path, monkeypatch, name, there):
     from bicliques.pipeline.run import files
 
     create = files.create
@@ -240,9 +231,7 @@ def test_a_full_disk_leaves_nothing(
 
 
 @pytest.mark.parametrize("lost", ["row", "vertex"])
-def test_what_disagrees_is_an_error(
-    nights: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
-) -> None:
+def test_what_disagrees_is_an_error(nights, tmp_path, monkeypatch, lost):
     """As when a file changes between the two passes."""
     if lost == "row":
         write = rows_file._groups

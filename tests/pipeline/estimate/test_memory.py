@@ -24,7 +24,7 @@ from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.search import Search
 from bicliques.schemas.work import Subtrees
 from tests.support.emulated import runnable
-from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.engines import TOY_GPU, registered, toy_kind
 from tests.support.own_memory import PROCESS_FILES
 from tests.support.runs import QUIET, environment, prepared_run, random_edges, write_edges
 
@@ -138,7 +138,7 @@ def test_a_dry_run_tells_of_threads_that_share_slices(tmp_path):
 @pytest.mark.parametrize("free", [1 << 40, 1 << 29, 1 << 27])
 def test_what_is_told_of_a_device_fits_into_what_is_free(tmp_path, free):
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
-    with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
+    with registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
         dry = bq.dry_run(source, engine="bitmatrix", workers=0, sample_time=0.1, progress=False)
         worker.forget()
     told = dry.memory

@@ -5,12 +5,11 @@ from dataclasses import replace
 import pytest
 
 import bicliques as bq
-from bicliques.kernels import engines
 from bicliques.pipeline.estimate import memory
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.slices import worker
 from bicliques.schemas.errors import ResourceError
-from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.engines import TOY_GPU, registered, toy_kind
 from tests.support.runs import OWN, random_edges, write_edges
 
 SENTENCE = (
@@ -30,7 +29,7 @@ def test_a_graph_that_does_not_fit_is_refused(call, free, tmp_path, monkeypatch)
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
     monkeypatch.setattr(memory, "_ANY_DEVICE", 0)
     options = {"engine": "bitmatrix", **OWN}
-    with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
+    with registered(toy_kind(replace(TOY_GPU, free_bytes=lambda: free))):
         if free == 1_000_000:
             with pytest.raises(ResourceError, match=SENTENCE):
                 CALLS[call](source, tmp_path / "out", **options)
@@ -46,6 +45,6 @@ def test_no_device_is_asked_about_a_small_graph(tmp_path):
         raise AssertionError("it was asked")
 
     source = write_edges(tmp_path / "g.parquet", random_edges(40, 30, 0.3, 4))
-    with engines.registered(toy_kind(replace(TOY_GPU, free_bytes=ask))):
+    with registered(toy_kind(replace(TOY_GPU, free_bytes=ask))):
         bq.count(source, engine="bitmatrix", **OWN)
         worker.forget()

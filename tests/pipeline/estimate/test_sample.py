@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import bicliques as bq
-from bicliques.kernels import engines
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.estimate.sample import Estimate, _Sampler, estimate
 from bicliques.pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
@@ -21,7 +20,7 @@ from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.work import Slice, Subtrees
-from tests.support.engines import kind_of
+from tests.support.engines import kind_of, registered
 from tests.support.runs import OWN, QUIET, planned, random_edges, write_edges
 from tests.support.work_clock import Work
 
@@ -167,7 +166,7 @@ def test_the_time_is_that_of_the_engine_of_the_run(rows, tmp_path, monkeypatch):
     edges, clock = random_edges(40, 30, 0.3, 4), [0.0]
     run = planned(tmp_path, edges, engine="bitmatrix", mode="count")
     monkeypatch.setattr("bicliques.pipeline.estimate.sample.time.perf_counter", lambda: clock[0])
-    with engines.registered(kind_of("bitmatrix", lambda _: Slow(clock, rows))):
+    with registered(kind_of("bitmatrix", lambda _: Slow(clock, rows))):
         found = estimate(run, budget_s=1000.0)
     assert found.seconds.value == pytest.approx(0.5 * sizes_of(edges, tmp_path).total)
 
@@ -209,7 +208,7 @@ def test_an_estimate_leaves_out_the_fixed_cost_of_a_call(tmp_path, monkeypatch):
     run = planned(tmp_path, edges, mode="count")
     never_counted(monkeypatch)
     monkeypatch.setattr("bicliques.pipeline.estimate.walk.time.thread_time", lambda: now[0])
-    with engines.registered(kind_of("cpu", lambda _: Known(now))):
+    with registered(kind_of("cpu", lambda _: Known(now))):
         found = estimate(run, budget_s=2.0)
     assert found.seconds.value == pytest.approx(found.bicliques.value / 1000, rel=0.25)
 

@@ -30,10 +30,7 @@ OPTIONS = {
 
 @pytest.mark.parametrize(
     "seeds",
-    [
-        pytest.param(range(400), id="few"),
-        pytest.param(range(400, 6000), id="many", marks=pytest.mark.exhaustive),
-    ],
+    [pytest.param(range(400), id="few"), pytest.param(range(400, 6000), id="many", marks=pytest.mark.exhaustive)],
 )
 def test_any_text_is_read_or_refused_in_one_sentence(seeds: range, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()

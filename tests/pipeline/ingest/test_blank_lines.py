@@ -40,11 +40,10 @@ def read(path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list
     return edges_of(stream), parsed[0]
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("blank", ["\n", "  \t\n", "\r\n"], ids=["empty", "blanks", "crlf"])
 @pytest.mark.parametrize("format", FILES)
-def test_blank_lines_are_passed_over_in_blocks(
-    tmp_path: Path, format: str, blank: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blank_lines_are_passed_over_in_blocks(tmp_path, format, blank, monkeypatch):
     name, before, behind = FILES[format]
     path = tmp_path / name
     path.write_text(before + behind, newline="")
@@ -60,9 +59,7 @@ def test_blank_lines_are_passed_over_in_blocks(
 
 
 @pytest.mark.parametrize("format", ["csv", "snap", "table"])
-def test_blank_lines_before_the_first_edge_are_no_edges(
-    tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blank_lines_before_the_first_edge_are_no_edges(tmp_path, format, monkeypatch):
     name, *text = FILES[format]
     path = tmp_path / name
     path.write_text("".join(text))

@@ -142,9 +142,7 @@ def test_the_card_says_which_column_is_which_side() -> None:
 
 
 @pytest.mark.parametrize("ids", ["labels", "dense"])
-def test_the_column_names_are_on_the_card_page_manifest_and_parts(
-    tmp_path: Path, ids: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_column_names_are_on_the_card_page_manifest_and_parts(tmp_path, ids, capsys):
     out = tmp_path / "out"
     (tmp_path / "x.csv").write_text(text(COLUMNS))
     assert main.main(["mine", str(tmp_path / "x.csv"), "-o", str(out), "--ids", ids, "--workers", "0", "--quiet"]) == 0
@@ -293,17 +291,18 @@ def test_other_columns_with_equal_names_are_not_read(tmp_path: Path) -> None:
 # --- doubts ---
 
 
-def test_more_than_half_duplicates_is_doubted(store: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_more_than_half_duplicates_is_doubted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     columns = {"rating": [1, 2] * 500, "shop": [3, 4] * 500}
-    summary = summary_of(store(columns), tmp_path / "out")
+    summary = summary_of(pa.table(columns), tmp_path / "out")
     (note,) = summary.notes
     assert note == (
         "998 of 1,000 rows are duplicates; are rating and shop the columns you mean? name them with --left and --right"
     )
     assert caplog.record_tuples == [("bicliques.pipeline.ingest.step", logging.WARNING, f"{summary.source}: {note}")]
-    named = summary_of(store(columns), tmp_path / "out", left="rating", right="shop")
+    named = summary_of(pa.table(columns), tmp_path / "out", left="rating", right="shop")
     assert named.notes == ("998 of 1,000 rows are duplicates",)
-    assert summary_of(store({"a": [1, 2, 1, 2], "b": [1, 2, 1, 2]}), tmp_path / "out").notes == (), "half is not more"
+    half = pa.table({"a": [1, 2, 1, 2], "b": [1, 2, 1, 2]})
+    assert summary_of(half, tmp_path / "out").notes == (), "half is not more"
 
 
 def test_the_note_on_duplicates_names_no_option_for_an_edge_list(tmp_path: Path) -> None:
@@ -311,9 +310,9 @@ def test_the_note_on_duplicates_names_no_option_for_an_edge_list(tmp_path: Path)
     assert summary_of(tmp_path / "x.el", tmp_path).notes == ("2 of 3 rows are duplicates",)
 
 
-def test_labels_that_differ_in_blanks_or_capitals_are_counted(store: Any, tmp_path: Path) -> None:
+def test_labels_that_differ_in_blanks_or_capitals_are_counted(tmp_path: Path) -> None:
     users = ["Ann", "ann", " ann ", "Bob Ross", "BobRoss", "\u00c9va", "\u00e9va", "x", "y"]
-    summary = summary_of(store({"user": users, "item": range(9)}), tmp_path / "out", label_type="auto")
+    summary = summary_of(pa.table({"user": users, "item": range(9)}), tmp_path / "out", label_type="auto")
     assert (summary.left_variants, summary.right_variants) == (4, 0)
     (note,) = summary.notes
     assert note.startswith(
@@ -348,8 +347,7 @@ def test_too_many_labels_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize(
-    ("label_type", "kinds"),
-    [("auto", (INTEGER, TEXT)), ("int", (INTEGER, INTEGER)), ("string", (TEXT, TEXT))],
+    ("label_type", "kinds"), [("auto", (INTEGER, TEXT)), ("int", (INTEGER, INTEGER)), ("string", (TEXT, TEXT))]
 )
 def test_the_kinds_of_labels_follow_the_option(label_type: Any, kinds: tuple[pa.DataType, pa.DataType]) -> None:
     names = ["user", "item"]

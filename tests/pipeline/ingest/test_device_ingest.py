@@ -68,9 +68,7 @@ def test_plain_text_is_read_by_the_device(tmp_path: Path, arrays: HostArrays, na
 
 
 @pytest.mark.parametrize("name", NOT_PLAIN)
-def test_text_that_is_not_plain_is_read_by_the_host_with_equal_tables(
-    tmp_path: Path, arrays: HostArrays, name: str
-) -> None:
+def test_text_that_is_not_plain_is_read_by_the_host_with_equal_tables(tmp_path, arrays, name):
     file, content, *options = NOT_PLAIN[name]
     (tmp_path / file).write_bytes(content.encode())
     same(tmp_path / file, tmp_path, **(options[0] if options else {}))
@@ -83,9 +81,7 @@ def test_a_header_that_is_repeated_is_no_edge_on_a_device(tmp_path: Path, arrays
 
 
 @pytest.mark.parametrize("content", [b"", b"% bip\n", b"\xff\xfe1\x00", b"a,\xff\n", b"1,2\n3,\xc3\n"])
-def test_device_and_host_refuse_bad_input_with_the_same_sentence(
-    tmp_path: Path, arrays: HostArrays, content: bytes
-) -> None:
+def test_device_and_host_refuse_bad_input_with_the_same_sentence(tmp_path, arrays, content):
     for file in ("out.x", "x.csv"):
         folder = tmp_path / file.replace(".", "")
         folder.mkdir()
@@ -144,9 +140,7 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
     [(1 << 20, 1000, 10), (450, 1000, 10), (450, 1 << 31, 2)],
     ids=["offsets", "chunks", "memory"],
 )
-def test_text_is_numbered_before_a_column_has_too_many_bytes(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, capacity: int, most: int, of_an_edge: int
-) -> None:
+def test_text_is_numbered_before_a_column_has_too_many_bytes(tmp_path, arrays, monkeypatch, capacity, most, of_an_edge):
     """A column of libcudf may have offsets of 32 bits, or a device little memory. Words wait all the same."""
     rng = np.random.default_rng(2)
     left, right = (
@@ -177,9 +171,7 @@ def test_text_is_numbered_before_a_column_has_too_many_bytes(
     )
 
 
-def test_an_edge_that_is_there_a_thousand_times_takes_the_room_of_one_per_chunk(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edge_that_is_there_a_thousand_times_takes_the_room_of_one_per_chunk(tmp_path, arrays, monkeypatch):
     monkeypatch.setattr(edge_table, "SLICE", 10)
     arrays.free = room_for(100)
     ones = np.ones(5000, np.int64)
@@ -193,9 +185,7 @@ def test_an_edge_that_is_there_a_thousand_times_takes_the_room_of_one_per_chunk(
     assert arrays.longest <= 125
 
 
-def test_a_row_group_that_is_too_large_for_the_device_is_read_by_the_host(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_row_group_that_is_too_large_for_the_device_is_read_by_the_host(tmp_path, arrays, monkeypatch, caplog):
     monkeypatch.setattr(edge_table, "SLICE", 10)
     arrays.free = room_for(100)
     columns = {"u": np.arange(90), "v": np.arange(90) % 7}
@@ -231,15 +221,7 @@ def test_compressed_text_and_formats_without_a_device_reader(tmp_path: Path, arr
     ],
 )
 @pytest.mark.parametrize("skip", [False, True])
-def test_parquet(
-    tmp_path: Path,
-    arrays: HostArrays,
-    monkeypatch: pytest.MonkeyPatch,
-    left: pa.Array,
-    right: pa.Array,
-    plain: bool,
-    skip: bool,
-) -> None:
+def test_parquet(tmp_path, arrays, monkeypatch, left, right, plain, skip):
     monkeypatch.setattr(reading, "ROWS", 2)
     pq.write_table(pa.table({"w": [0.5] * 3, "u": left, "v": right}), tmp_path / "x.parquet", row_group_size=1)
     same(tmp_path / "x.parquet", tmp_path, left="u", right="v", skip_bad_lines=skip)
@@ -258,9 +240,7 @@ def test_parquet_labels_read_as_another_type(tmp_path: Path, arrays: HostArrays,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(any_text('0123 ,\t"-+.ax#%\u00e9\r'))
-def test_device_and_host_read_any_text_alike(
-    tmp_path_factory: pytest.TempPathFactory, case: tuple[str, bytes, dict[str, Any]]
-) -> None:
+def test_device_and_host_read_any_text_alike(tmp_path_factory, case):
     file, content, options = case
     folder = tmp_path_factory.mktemp("any")
     (folder / file).write_bytes(content)
@@ -271,9 +251,7 @@ def test_device_and_host_read_any_text_alike(
         same(folder / file, folder, **options)
 
 
-def test_a_gpu_reads_large_files_if_there_is_one(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_reads_large_files_if_there_is_one(tmp_path, arrays, monkeypatch):
     source = tmp_path / "x.el"
     source.write_text("1 2\n")
     choose = gpu_ingest.choose_reader
@@ -292,17 +270,13 @@ def test_a_gpu_reads_large_files_if_there_is_one(
     assert ingesting.ingest(source, IngestOptions(), tmp_path).read_on == "cpu: no CUDA device answers"
 
 
-def test_one_very_long_line_is_no_plain_text_and_ends_in_a_sentence(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_very_long_line_is_no_plain_text_and_ends_in_a_sentence(tmp_path, arrays, monkeypatch):
     monkeypatch.setattr(text, "PIECE_BYTES", 60)
     (tmp_path / "x.el").write_bytes(b"1 2\n" + b"x" * 5000 + b"\n")
     assert "line 2" in same(tmp_path / "x.el", tmp_path)
 
 
-def test_a_device_without_memory_for_the_edges_gives_a_sentence(
-    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_device_without_memory_for_the_edges_gives_a_sentence(tmp_path, arrays, monkeypatch):
     def none_left(*_: object) -> None:
         raise MemoryError("std::bad_alloc")
 
@@ -319,11 +293,7 @@ def test_a_device_without_memory_for_the_edges_gives_a_sentence(
 
 @pytest.mark.parametrize("method", ["unique", "write_edges"])
 def test_without_memory_on_a_device_that_nobody_asked_for_the_host_reads_and_says_so(
-    tmp_path: Path,
-    arrays: HostArrays,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    method: str,
+    tmp_path: Path, arrays: HostArrays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, method: str
 ) -> None:
     """A bad line is counted once, although the text is read twice."""
     tried, released, kept = [], [], []
@@ -347,9 +317,7 @@ def test_without_memory_on_a_device_that_nobody_asked_for_the_host_reads_and_say
     assert "the input is read again, on the CPU: the GPU has too little memory to read " in caplog.text
 
 
-def test_a_block_that_cannot_be_hashed_is_no_digest(
-    arrays: HostArrays, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_block_that_cannot_be_hashed_is_no_digest(arrays, tmp_path, monkeypatch):
     class Full:
         def update(self, _: memoryview) -> None:
             raise MemoryError("no room for threads")

@@ -8,14 +8,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 from bicliques.pipeline.ingest import doubts
 from bicliques.pipeline.ingest.readers.base import EdgeStream
-from bicliques.schemas.errors import InputError
 from bicliques.schemas.reading import Doubt, Reading
 from tests.support.inputs import read_edges
 
@@ -37,18 +35,6 @@ def test_lists_in_text_are_doubted(tmp_path: Path) -> None:
         seen = doubts.Seen(STREAM, (pa.array(labels, pa.large_string()), pa.array([1, 2])), 2, 0, True, False)
         assert len([doubt for find in doubts.DOUBTS for doubt in find(seen)]) == n
     assert read_edges(frame, tmp_path)[1].notes == ()
-
-
-def test_floating_point_numbers_in_text_are_doubted(tmp_path: Path) -> None:
-    """In a column that has a type they are refused."""
-    (tmp_path / "x.csv").write_text("user,item\n1.0,7.5\n2.0,9\n")
-    (note,) = read_edges(tmp_path / "x.csv", tmp_path)[1].notes
-    assert (
-        note
-        == "the user labels look like floating-point numbers, such as '1.0', and are taken as text, digit for digit"
-    )
-    with pytest.raises(InputError, match="the left column is double, but labels are integers or strings; cast it"):
-        read_edges(pd.DataFrame({"user": [1.0, 2.0], "item": np.arange(2)}), tmp_path)
 
 
 PAIRS = "".join(f"u{k % 5},i{k}\n" for k in range(12))

@@ -186,22 +186,22 @@ def test_many_edges_are_in_several_files_and_mean_the_same(tmp_path, monkeypatch
 
     pairs = random_edges(60, 40, 0.3, 3)
     source = write_edges(tmp_path / "g.parquet", pairs, strings=True)
-    usual = bq.mine(source, tmp_path / "usual", progress=False, workers=0)
+    usual = bq.mine(source, tmp_path / "usual", progress=False, report=False, workers=0)
     monkeypatch.setattr(normalise, "SLICE", 60)
     monkeypatch.setattr(normalise, "FILE_ROWS", 60)
-    results = bq.mine(source, tmp_path / "out", progress=False, workers=0)
+    results = bq.mine(source, tmp_path / "out", progress=False, report=False, workers=0)
     files = [tmp_path / "out" / "edges" / f"edges{(k and f'-{k}') or ''}.parquet" for k in range(-(-len(pairs) // 60))]
     assert sorted((tmp_path / "out" / "edges").iterdir()) == sorted(files)
     assert len(files) > 10, "so that their numbers do not sort as text"
     together = pa.concat_tables([pq.read_table(file) for file in files])
     assert together.equals(pq.read_table(tmp_path / "usual" / EDGES_FILE))
-    for each in (results, bq.mine(tmp_path / "out", tmp_path / "again", progress=False, workers=0)):
+    for each in (results, bq.mine(tmp_path / "out", tmp_path / "again", progress=False, report=False, workers=0)):
         assert told(each, "each") == told(usual, "usual")
         assert bq.verify(each.path).fingerprint == usual.manifest.fingerprint
     files[3].write_bytes(b"")
-    assert bq.resume(tmp_path / "out", progress=False).manifest.fingerprint == usual.manifest.fingerprint
+    assert bq.resume(tmp_path / "out", progress=False, report=False).manifest.fingerprint == usual.manifest.fingerprint
     monkeypatch.undo()
-    bq.mine(source, tmp_path / "out", progress=False, workers=0, overwrite=True)
+    bq.mine(source, tmp_path / "out", progress=False, report=False, workers=0, overwrite=True)
     assert list((tmp_path / "out" / "edges").iterdir()) == files[:1]
 
 

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import pytest
 import scipy.io
 
 import bicliques as bq
-from bicliques.pipeline.cli.main import main
 from bicliques.schemas.errors import InputError, Voice, speaking
 from tests.pipeline.ingest.advice import Advice, advised
 from tests.pipeline.ingest.dialect_graphs import number_of_bicliques
@@ -167,6 +166,7 @@ def ids(cases: Iterable[tuple[str, str, dict[str, Any], int]]) -> list[str]:
     return [f"{name} {' '.join(f'{key}={value}' for key, value in said.items())}".strip() for name, _, said, _ in cases]
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("voice", ["shell", "python"])
 @pytest.mark.parametrize(("name", "text", "options", "right"), FILES, ids=ids(FILES))
 def test_file_is_read_as_meant_or_its_advice_leads_there(name, text, options, right, voice, tmp_path):
@@ -244,60 +244,9 @@ def test_timedelta_is_a_limit_or_is_refused_as_one():
     assert found == 1 or "number of seconds" in str(found)
 
 
-NEW = [("new1", "p"), ("new2", "p"), ("new2", "q"), ("new3", "q"), ("new3", "r")]
-
-
-def at_home(how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Path]:
-    """Mine `NEW` into ~/out, from another folder. Returns the exit code, 2 for a refusal, and the home folder."""
-    home, work = tmp_path / "home", tmp_path / "work"
-    home.mkdir(exist_ok=True)
-    work.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir(work)
-    (work / "g.csv").write_text("user,item\n" + "".join(f"{u},{v}\n" for u, v in NEW))
-    if how == "command":
-        return main(["mine", "g.csv", "--output=~/out", "--engine", "cpu", "--no-report", "--quiet"]), home
-    try:
-        bq.mine(NEW, "~/out", engine="cpu", progress=False, report=False)
-    except InputError:
-        return 2, home
-    return 0, home
-
-
-@pytest.mark.parametrize("how", ["command", "python"])
-def test_tilde_is_home_or_is_refused_before_anything_is_written(how, tmp_path, monkeypatch):
-    code, home = at_home(how, tmp_path, monkeypatch)
-    assert not (tmp_path / "work" / "~").exists()
-    assert code in (0, 2)
-    assert (home / "out").exists() == (code == 0)
-    assert code == 2 or len(bq.open_run(home / "out")) == number_of_bicliques(NEW)
-
-
-@pytest.mark.parametrize("how", ["command", "python"])
-def test_run_of_others_at_home_is_left_as_it_is(how, tmp_path, monkeypatch):
-    out = tmp_path / "home" / "out"
-    out.parent.mkdir()
-    bq.mine([("old1", "x"), ("old1", "y"), ("old2", "x")], out, engine="cpu", progress=False, report=False)
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()}
-    code, _ = at_home(how, tmp_path, monkeypatch)
-    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in out.rglob("*") if path.is_file()}
-    assert code == 2
-    assert after == before
-    assert not (tmp_path / "work" / "~").exists()
-
-
-def test_tilde_of_a_source_is_home_or_is_refused_as_one(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    (tmp_path / "old.csv").write_text("user,item\nold1,x\nold1,y\nold2,x\n")
-    found = counted("~/old.csv", {})
-    assert found == 2 or "home" in str(found)
-
-
 @pytest.mark.parametrize("suffix", ["csv", "el"])
 @pytest.mark.parametrize(("first", "edges"), [("ann 7", 3), ("ann 9", None)])
-def test_a_word_next_to_a_number_is_no_header_without_a_question(
-    tmp_path: Path, suffix: str, first: str, edges: int | None
-) -> None:
+def test_a_word_next_to_a_number_is_no_header_without_a_question(tmp_path, suffix, first, edges):
     """Ids that are numbers in all lines but one. A number that comes again below is a label."""
     between = "," if suffix == "csv" else " "
     source = tmp_path / f"g.{suffix}"
@@ -328,9 +277,7 @@ def test_a_basket_of_one_item_is_no_header(tmp_path: Path, text: str) -> None:
         ("g.el", f"20 30 12\n{''.join(f'{k} {k % 5} 1' + chr(10) for k in range(12))}", "may be the numbers of vertic"),
     ],
 )
-def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(
-    tmp_path: Path, name: str, text: str, words: str
-) -> None:
+def test_what_a_first_line_says_is_believed_by_each_of_its_numbers(tmp_path, name, text, words):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=words):
         bq.count(tmp_path / name, workers=0, progress=False)
@@ -359,11 +306,6 @@ def test_what_a_file_was_read_as_is_its_format(tmp_path: Path, name: str, format
 def test_a_missing_item_makes_no_cross_table_of_a_list(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("user,item,city\nann,tea,Oslo\nbob,,Rome\ncyd,jam,Oslo\n")
     assert bq.look(tmp_path / "g.csv", skip_bad_lines=True).n_edges == 2
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, lambda edges: pd.DataFrame(edges).astype(str)])
-def test_few_edges_between_0_and_1_are_edges(make: Callable[[Any], Any]) -> None:
-    assert bq.count(make([(0, 0), (0, 1), (1, 0)]), workers=0, progress=False).count == 2
 
 
 def test_a_third_column_with_words_of_its_own_makes_no_basket() -> None:

@@ -172,6 +172,7 @@ _READ = {(kind, columns) for kind in ("pandas", "polars", "lazy") for columns in
 _READ |= {(kind, "labelled rows of text") for kind in ("table", "batch", "dataset", "parquet")}
 
 
+@pytest.mark.values
 @pytest.mark.parametrize(("kind", "columns"), [pair for pair in product(_TABLES, _OF_FLAGS) if pair not in _READ])
 def test_the_code_that_is_advised_reads_a_table_of_0_and_1(kind: str, columns: str, tmp_path: Path) -> None:
     name, make = _TABLES[kind]

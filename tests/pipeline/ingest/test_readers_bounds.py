@@ -47,9 +47,7 @@ def sentence_of(path: Path, folder: Path, on: str) -> str | None:
 
 @pytest.mark.parametrize("block", [50, 130, 1000])
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
-def test_the_longest_line_is_read_and_a_longer_one_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, name: str
-) -> None:
+def test_the_longest_line_is_read_and_a_longer_one_refused(tmp_path, monkeypatch, block, name):
     monkeypatch.setattr(blocks, "LINE_BYTES", 100)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
     monkeypatch.setattr(look, "HEAD_BYTES", 30)
@@ -89,9 +87,7 @@ def test_a_long_transaction_is_read_in_parts(tmp_path: Path, monkeypatch: pytest
         assert max(map(len, batches)) <= 1000, "more than 2,000 bytes were parsed together"
 
 
-def test_a_transaction_that_is_read_in_parts_is_refused_for_one_bad_item(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_transaction_that_is_read_in_parts_is_refused_for_one_bad_item(tmp_path, monkeypatch):
     """Its other parts are read already, or will be; leaving out a part alone would be wrong."""
     monkeypatch.setattr(fimi, "BLOCK_BYTES", 100)
     monkeypatch.setattr(text_reader, "_SLOW_BYTES", 8)
@@ -157,9 +153,7 @@ def test_unused_dictionary_values_are_no_labels(tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / LEFT_LABELS_FILE)["label"].to_pylist() == ["good"]
 
 
-def test_batches_of_parquet_are_cut_by_the_bytes_that_the_file_states(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_batches_of_parquet_are_cut_by_the_bytes_that_the_file_states(tmp_path, monkeypatch):
     monkeypatch.setattr(columnar, "BATCH_BYTES", 100_000)
     labels = [f"{k:>01000}" for k in range(600)]
     for k, how in enumerate(({}, {"use_dictionary": False}, {"row_group_size": 150})):
@@ -171,9 +165,7 @@ def test_batches_of_parquet_are_cut_by_the_bytes_that_the_file_states(
 
 
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
-def test_text_that_is_stored_as_differences_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str
-) -> None:
+def test_text_that_is_stored_as_differences_is_read(tmp_path, monkeypatch, encoding):
     monkeypatch.setattr(columnar, "DIFFERENCE_ROWS", 7)
     table = pa.table({"a": [f"label {k % 9}" for k in range(50)], "b": range(50)})
     pq.write_table(table, tmp_path / "x.parquet", use_dictionary=False, column_encoding={"a": encoding})
@@ -206,9 +198,7 @@ def test_row_groups_may_be_stored_in_different_ways(tmp_path: Path) -> None:
     assert layouts == [[((0,), 1 << 20)] * 2, [((), 1 << 20)] * 2, [((), columnar.DIFFERENCE_ROWS)] * 2]
 
 
-def test_a_column_of_parquet_whose_rows_are_very_wide_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_column_of_parquet_whose_rows_are_very_wide_is_refused(tmp_path, monkeypatch):
     """A page of a column is decompressed as a whole, and may have a thousand rows."""
     monkeypatch.setattr(columnar, "WIDE_GROUP", 1 << 20)
     pq.write_table(pa.table({"a": long_labels(8), "b": range(8)}), tmp_path / "x.parquet", use_dictionary=False)
@@ -262,9 +252,7 @@ def test_a_label_table_is_written_in_slices_of_bounded_size(tmp_path: Path, monk
 
 
 @pytest.mark.parametrize("on", ["cpu", "gpu"])
-def test_more_text_than_a_label_table_holds_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on: str
-) -> None:
+def test_more_text_than_a_label_table_holds_is_refused(tmp_path, monkeypatch, on):
     monkeypatch.setattr(numbering, "MAX_TEXT", 11)
     monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
     monkeypatch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)

@@ -43,9 +43,7 @@ def read(source: object, **options: object) -> list[tuple[object, object]]:
 
 @settings(max_examples=examples(40), deadline=None)
 @given(BASKETS, st.sampled_from(list(LAYOUTS)), st.sampled_from([1, 2, 5, 1000]), st.booleans(), st.booleans())
-def test_every_item_is_an_edge(
-    tmp_path_factory: pytest.TempPathFactory, rows: list, layout: str, most: int, encoded: bool, is_left: bool
-) -> None:
+def test_every_item_is_an_edge(tmp_path_factory, rows, layout, most, encoded, is_left):
     place = tmp_path_factory.mktemp("lists")
     if layout == "fixed":
         rows = [(k, None if items is None else (["a", *items, "b"])[:2]) for k, items in rows]
@@ -71,9 +69,7 @@ def test_every_item_is_an_edge(
         assert read(write(place / "x.arrow", table)) == wanted
 
 
-def test_a_version_of_arrow_that_cannot_read_missing_fixed_lists_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_version_of_arrow_that_cannot_read_missing_fixed_lists_is_named(tmp_path, monkeypatch):
     def iter_batches(*_: object, **__: object) -> object:
         raise pa.ArrowInvalid("Expected all lists to be of size=2 but index 1 had size=0")
 

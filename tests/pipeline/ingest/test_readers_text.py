@@ -61,14 +61,7 @@ CSV = 'user,item\nann,"tea, green"\nbob,"5"" pipe"\n'
 
 @pytest.mark.parametrize(
     "content",
-    [
-        CSV,
-        CSV.replace("\n", "\r\n"),
-        CSV.rstrip("\n"),
-        "\ufeff" + CSV,
-        CSV.replace("\n", "\n\n"),
-        "\n \n" + CSV,
-    ],
+    [CSV, CSV.replace("\n", "\r\n"), CSV.rstrip("\n"), "\ufeff" + CSV, CSV.replace("\n", "\n\n"), "\n \n" + CSV],
     ids=["plain", "crlf", "no-end", "bom", "blank-lines", "blank-first"],
 )
 def test_layouts_of_a_csv_file(edges_in, content):

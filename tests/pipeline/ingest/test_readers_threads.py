@@ -67,9 +67,7 @@ def test_a_bad_line_comes_before_damage_further_down(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_digest_is_that_of_the_file_however_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
-) -> None:
+def test_the_digest_is_that_of_the_file_however_it_is_read(tmp_path, monkeypatch, threads):
     """Long reads are hashed on a thread, and short ones at once. They alternate here."""
     monkeypatch.setattr(text, "count_cores", lambda: threads)
     monkeypatch.setattr(opening, "_CHUNK", 1000)

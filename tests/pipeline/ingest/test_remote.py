@@ -129,14 +129,13 @@ def test_several_addresses_and_files(server: Server, tmp_path: Path) -> None:
     assert summary.source == f"{server.url}/x.csv and {tmp_path / 'y.csv'}"
 
 
+@pytest.mark.values
 @pytest.mark.parametrize("kind", ["memory", "bucket"])
 @pytest.mark.parametrize(
     ("tail", "where"),
     [("ratings", ()), ("ratings/", ()), ("ratings/day=*/*.parquet", ()), ("rat*/**", ()), ("ratings", ("day<2",))],
 )
-def test_folders_and_patterns_are_as_on_this_machine(
-    kind: str, tail: str, where: tuple[str, ...], local: Path, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_folders_and_patterns_are_as_on_this_machine(kind, tail, where, local, tmp_path, request):
     given = request.getfixturevalue(kind)
     url = f"{given}/{tail}" if kind == "memory" else f"s3://lake/{tail}{given}"
     here = read_edges(str(local / tail), tmp_path / "here", where=where)
@@ -269,9 +268,7 @@ def test_a_url_is_shown_and_recorded_without_secrets(url: str) -> None:
     assert recorded([url, url]).count(SECRET_URLS[url]) == 2
 
 
-def test_no_secret_is_in_the_folder_the_log_or_the_output(
-    server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_secret_is_in_the_folder_the_log_or_the_output(server, tmp_path, capsys, caplog):
     caplog.set_level(logging.DEBUG)
     server.user, server.query = f"{USER}:{PASSWORD}", f"sig={KEY}"
     host = server.url.partition("://")[2]

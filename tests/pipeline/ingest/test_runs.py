@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.schemas.errors import InputError
-from tests.support.bucket import Bucket, bucket_of_moto
+from tests.support.bucket import Bucket
 from tests.support.runs import random_edges, write_edges
 
 IS_RUN = (
@@ -35,12 +35,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bq.publish(top / "OUT", top / "published", progress=False)
     bq.open_run(top / "OUT").export("csv", top / "rows.csv")
     return top
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with bucket_of_moto(monkeypatch) as there:
-        yield there
 
 
 SOURCES: dict[str, tuple[Callable[[Path], Any], str]] = {

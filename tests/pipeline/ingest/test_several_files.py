@@ -46,9 +46,7 @@ EDGES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, ma
 
 @settings(max_examples=examples(25), deadline=None)
 @given(st.lists(EDGES, min_size=1, max_size=4), st.sampled_from(["csv", "el", "parquet", "tsv.gz"]))
-def test_edges_cut_into_files_are_the_edges_of_one_file(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[list[tuple[int, int]]], suffix: str
-) -> None:
+def test_edges_cut_into_files_are_the_edges_of_one_file(tmp_path_factory, parts, suffix):
     folder = tmp_path_factory.mktemp("cut")
     for k, edges in enumerate(parts):
         if suffix == "parquet":
@@ -88,9 +86,7 @@ def test_a_file_is_small_if_it_says_so(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("small_rows", [0, 5, 1 << 20])
-def test_files_of_parquet_are_read_side_by_side_in_their_order(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_rows: int
-) -> None:
+def test_files_of_parquet_are_read_side_by_side_in_their_order(tmp_path, monkeypatch, small_rows):
     """The first and the second are read at the same time, each of which waits for the other, unless it is too large."""
     tables = [pa.table({"u": range(k, k + 4 + k % 3), "v": [k] * (4 + k % 3)}) for k in range(9)]
     files(tmp_path / "in", **{f"{k}__parquet": table for k, table in enumerate(tables)})
@@ -113,9 +109,7 @@ def test_files_of_parquet_are_read_side_by_side_in_their_order(
     assert stream.digest() is not None
 
 
-def test_the_first_file_with_an_error_is_named_however_many_are_read_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_file_with_an_error_is_named_however_many_are_read_at_a_time(tmp_path, monkeypatch):
     source = files(tmp_path / "in", **{f"{k}__parquet": pa.table({"u": [1, k - 3], "v": [2, 3]}) for k in range(6)})
     for cores in (1, 8):
         monkeypatch.setattr(several, "count_cores", lambda cores=cores: cores)
@@ -265,9 +259,7 @@ def test_integers_are_as_wide_as_the_widest_column(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_standard_input(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], compress: type
-) -> None:
+def test_standard_input(tmp_path, monkeypatch, capsys, compress):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(compress(b"ann,1\nbob,2\n"))))
     out = tmp_path / "out"
     assert main.main(["mine", "-", "-o", str(out), "--format", "csv", "--no-header", "--quiet", "--no-report"]) == 0
@@ -316,9 +308,7 @@ def test_several_files_on_the_command_line(tmp_path: Path, capsys: pytest.Captur
     assert bq.count(words, progress=False).count == 2
 
 
-def test_a_run_killed_before_it_read_goes_on_with_all_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_killed_before_it_read_goes_on_with_all_its_files(tmp_path, monkeypatch):
     folder = files(tmp_path / "in", a__el="1 2\n", b__el="1 3\n")
     for k, source in enumerate((str(folder), f"{folder}/*.el", [folder / "a.el", folder / "b.el"])):
         out = tmp_path / f"out{k}"

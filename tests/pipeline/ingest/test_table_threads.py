@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from bicliques.kernels.graph import threads as graph_threads
 from bicliques.pipeline.ingest.table import normalise
 from bicliques.pipeline.ingest.table.normalise import EdgeTable
-from bicliques.schemas.errors import ResourceError
 from tests.support.examples import examples
 
 THREADS = (1, 2, 7)
@@ -45,9 +44,7 @@ def plain_table(left: np.ndarray, right: np.ndarray) -> tuple[list[Any], list[An
 
 @settings(max_examples=examples(200), deadline=None)
 @given(columns(), st.booleans(), st.sampled_from([3, 16, 1 << 18]), st.sampled_from([0, 1 << 22]))
-def test_a_table_is_the_same_on_any_number_of_threads(
-    batches: list[np.ndarray], as_text: bool, piece: int, small: int
-) -> None:
+def test_a_table_is_the_same_on_any_number_of_threads(batches, as_text, piece, small):
     left = np.concatenate(batches)
     right = left[::-1] % 17
     expected = plain_table(left, right)
@@ -118,11 +115,3 @@ def test_labels_are_ranked_at_the_same_time(most: int, n_labels: int, monkeypatc
     assert column.tolist() == expected.tolist()
     assert len(met) == 12
     assert len(set(met)) > 1
-
-
-def test_more_integers_than_ids_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bicliques.pipeline.ingest.table.numbering.MAX_VERTICES", 3)
-    table = EdgeTable((pa.int64(), pa.int64()))
-    table.add(pa.record_batch([pa.array([1, 2, 3, 4]), pa.array([1, 1, 1, 1])], names=["left", "right"]))
-    with pytest.raises(ResourceError, match="4 left labels are more than the 3 that 32-bit ids can number"):
-        table.finish()

@@ -81,9 +81,7 @@ ROWS = st.lists(st.tuples(st.integers(1, 9), st.integers(1, 9), WEIGHTS), min_si
 
 @settings(max_examples=examples(12), deadline=None)
 @given(ROWS, st.sampled_from([0, 1.0, 2, 2.5]), st.sampled_from([1, 1 << 20]))
-def test_an_edge_needs_a_row_of_the_smallest_weight(
-    tmp_path_factory: pytest.TempPathFactory, rows: Rows, least: float, most: int
-) -> None:
+def test_an_edge_needs_a_row_of_the_smallest_weight(tmp_path_factory, rows, least, most):
     place = tmp_path_factory.mktemp("weights")
     rows = [*rows, (1, 1, 1e9)]  # so that there is an edge
     wanted = sorted({(u, v) for u, v, w in rows if w >= least})

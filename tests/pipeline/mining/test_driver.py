@@ -47,9 +47,7 @@ def test_slices_after_a_lost_entry_do_not_reuse_numbers_of_other_entries(folder:
     assert {file: file.read_bytes() for file in kept} == kept
 
 
-def test_an_entry_has_the_pieces_of_a_left_over_that_was_cut(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_entry_has_the_pieces_of_a_left_over_that_was_cut(folder, monkeypatch):
     cut: list[int] = []
     spread = Subtrees.spread
 
@@ -99,9 +97,7 @@ def test_a_run_without_workers_does_not_wait_forever(folder: RunFolder, monkeypa
         mine(folder, FakePool(0))
 
 
-def test_a_pool_is_asked_to_grow_and_the_session_counts_slices(
-    folder: RunFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_pool_is_asked_to_grow_and_the_session_counts_slices(folder, monkeypatch):
     pool, asked = FakePool(4), list[str]()
     monkeypatch.setattr(pool, "grow", lambda: asked.append("grow"))
     monkeypatch.setattr(driver, "GROW_AFTER_S", -1.0)

@@ -17,12 +17,7 @@ RECORDINGS = json.loads(RECORDED.read_text())
 
 @pytest.mark.parametrize(
     ("workers", "seconds", "least"),
-    [
-        (2, 60, 0.88),
-        (4, 20, 0.88),
-        (64, 120, 0.88),
-        pytest.param(1000, 240, 0.8, marks=pytest.mark.exhaustive),
-    ],
+    [(2, 60, 0.88), (4, 20, 0.88), (64, 120, 0.88), pytest.param(1000, 240, 0.8, marks=pytest.mark.exhaustive)],
 )
 def test_workers_are_busy_and_the_driver_keeps_up(workers: int, seconds: float, least: float) -> None:
     nodes = draw(RECORDINGS["bookcrossing_core"], 20 * workers, seconds * workers, seed=3)

@@ -7,12 +7,14 @@ import logging
 import os
 import signal
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bicliques as bq
+from bicliques.pipeline.cli import main
 from bicliques.pipeline.dealing.schedule import Start
 from bicliques.pipeline.mining import watch
 from bicliques.pipeline.mining.watch import Watch
@@ -30,14 +32,26 @@ def source(tmp_path: Path) -> Path:
     return write_edges(tmp_path / "g.parquet", EDGES)
 
 
+@pytest.fixture
+def logged(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """The exit code of a command, and what it writes to stderr, as in a process of its own."""
+
+    def call(*words: str | Path) -> tuple[int, str]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(logging.getLogger(), "handlers", [])
+            return main.main([*map(str, words)]), capsys.readouterr().err
+
+    return call
+
+
 def lines_of(text: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_the_json_log_has_a_line_with_facts_per_step_and_slice(source: Path, tmp_path: Path) -> None:
-    ended = bicliques("mine", source, "-o", tmp_path / "out", "--workers", "0", "--log", "json")
-    assert ended.returncode == 0
-    lines = lines_of(ended.stderr)
+def test_the_json_log_has_a_line_with_facts_per_step_and_slice(source, tmp_path, logged):
+    code, told = logged("mine", source, "-o", tmp_path / "out", "--workers", "0", "--log", "json")
+    assert code == 0
+    lines = lines_of(told)
     assert all(line["level"] == "info" and line["time"].endswith("+00:00") for line in lines)
     assert [line["step"] for line in lines if line["event"] == "step"] == ["ingest", "build", "plan", "report"]
     slices = [line for line in lines if line["event"] == "slice"]
@@ -54,33 +68,31 @@ def test_the_json_log_has_a_line_with_facts_per_step_and_slice(source: Path, tmp
     assert next(line for line in lines if line["event"] == "proven")["fingerprint"] == str(fingerprint)
 
 
-def test_the_log_may_be_text_or_silent(source: Path, tmp_path: Path) -> None:
-    ended = bicliques("mine", source, "-o", tmp_path / "a", "--workers", "0", "--log", "text")
-    assert "bicliques: slice 0: " in ended.stderr
-    assert "% of the work" not in ended.stderr
-    assert bicliques("mine", source, "-o", tmp_path / "b", "--workers", "0", "--quiet").stderr == ""
+def test_the_log_may_be_text_or_silent(source, tmp_path, logged):
+    _, told = logged("mine", source, "-o", tmp_path / "a", "--workers", "0", "--log", "text")
+    assert "bicliques: slice 0: " in told
+    assert "% of the work" not in told
+    assert logged("mine", source, "-o", tmp_path / "b", "--workers", "0", "--quiet") == (0, "")
 
 
-def test_errors_are_lines_of_the_log_too(source: Path, tmp_path: Path) -> None:
-    ended = bicliques("mine", "nothing.csv", "-o", tmp_path / "out", "--log", "json")
-    assert ended.returncode == 2
-    assert [line["event"] for line in lines_of(ended.stderr) if line["level"] == "error"] == ["error"]
-    ended = bicliques("mine", source, "-o", tmp_path / "out", "--max-results", "3", "--workers", "0", "--log", "json")
-    assert ended.returncode == 3
-    assert "go on with: bicliques resume" in lines_of(ended.stderr)[-1]["message"]
+def test_errors_are_lines_of_the_log_too(source, tmp_path, logged):
+    code, told = logged("mine", "nothing.csv", "-o", tmp_path / "out", "--log", "json")
+    assert code == 2
+    assert [line["event"] for line in lines_of(told) if line["level"] == "error"] == ["error"]
+    limited = bicliques("mine", source, "-o", tmp_path / "out", "--max-results", "3", "--workers", "0", "--log", "json")
+    assert limited.returncode == 3
+    assert "go on with: bicliques resume" in lines_of(limited.stderr)[-1]["message"]
 
 
 def test_log_records_have_the_facts_of_slices(source: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "bicliques"):
-        results = bq.mine(source, tmp_path / "out", workers=0, progress=False)
+        results = bq.mine(source, tmp_path / "out", workers=0, progress=False, report=False)
     facts = [record.facts for record in caplog.records if getattr(record, "event", "") == "slice"]  # type: ignore[attr-defined]
     assert sum(fact["rows"] for fact in facts) == len(results)
 
 
 @pytest.mark.parametrize("has_bokeh", [True, pytest.param(False, marks=pytest.mark.exhaustive)])
-def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_bokeh: bool
-) -> None:
+def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(tmp_path, monkeypatch, has_bokeh):
     """Dask draws it with Bokeh, and its pages about health do without."""
     monkeypatch.setattr(dask_pool, "find_spec", lambda name: name == "bokeh" if has_bokeh else None)
     source = write_edges(tmp_path / "large.parquet", LARGE)
@@ -98,9 +110,7 @@ def test_the_dashboard_is_shown_where_it_can_be_drawn_and_answers(
 
 
 @pytest.mark.exhaustive
-def test_a_stuck_worker_is_named_and_then_a_dead_one(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_worker_is_named_and_then_a_dead_one(tmp_path, caplog, monkeypatch):
     """A worker is stopped, so it answers nothing. It is killed as soon as the log names it, and the run goes on."""
     monkeypatch.setattr(watch, "GRACE_S", 0.5)
     source, out = write_edges(tmp_path / "large.parquet", LARGE), tmp_path / "out"
@@ -132,9 +142,7 @@ class Silent(FakePool):
         return "far:7"
 
 
-def test_a_stuck_worker_is_named_again_after_twice_the_time(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_worker_is_named_again_after_twice_the_time(caplog, monkeypatch):
     now = [100.0]
     monkeypatch.setattr("bicliques.pipeline.mining.watch.time.monotonic", lambda: now[0])
     seen = Watch(Silent(), lambda progress: None)

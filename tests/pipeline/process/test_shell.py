@@ -44,7 +44,7 @@ def test_the_remedy_of_an_error_goes_on_with_the_run(tmp_path: Path) -> None:
 
     with pytest.raises(IncompleteError) as raised:
         verify(out)
-    said = str(raised.value)
+    said = raised.value.written
     assert said.isprintable()
     command = said.partition("continue with: ")[2]
     assert command == how_to_resume(out, "max_results")

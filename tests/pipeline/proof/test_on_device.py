@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bicliques.kernels import engines
 from bicliques.kernels.gpu.row_hashes import Lists
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.api.runs import mine
@@ -35,7 +34,7 @@ from bicliques.schemas.platform import CORES
 from bicliques.schemas.search import MEASURES
 from tests.emulation.device import EmulatedDevice
 from tests.emulation.device import why_not as why_not_emulated
-from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.engines import TOY_GPU, registered, toy_kind
 from tests.support.runs import QUIET, answer, load_ledger, manifest_pair, random_edges, write_edges
 
 pytestmark = pytest.mark.skipif(why_not_emulated() is not None, reason=str(why_not_emulated()))
@@ -182,7 +181,7 @@ def test_four_threads_read_onto_the_device_of_this_process(tmp_path, reader, mon
 
     monkeypatch.setattr(proving, "prove", watch)
     monkeypatch.setattr("bicliques.pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
-    with engines.registered(toy_kind()):
+    with registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
         mine(source, tmp_path / "out", engine="bitmatrix", **QUIET)
     assert seen == [(on_device.READERS, True, True)]
@@ -195,7 +194,7 @@ def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(tmp_pat
         raise AssertionError("the host reads")
 
     monkeypatch.setattr("bicliques.pipeline.proof.read_back.read_part", never)
-    with engines.registered(toy_kind()):
+    with registered(toy_kind()):
         source = write_edges(tmp_path / "g.parquet", EDGES)
         monkeypatch.setattr("bicliques.pipeline.output.writers.why_no_cudf", lambda: "the toy cannot write")
         mine(source, tmp_path / "out", engine="bitmatrix", **QUIET)

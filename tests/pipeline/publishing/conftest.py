@@ -11,7 +11,7 @@ import fsspec
 import pytest
 
 from bicliques.pipeline.publishing import place
-from tests.support.bucket import Bucket, bucket_of_moto, impatient_file_system
+from tests.support.bucket import Bucket, impatient_file_system
 from tests.support.published import files_below, run_in_parts
 
 
@@ -34,12 +34,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of nearly the same graph."""
     return run_in_parts(tmp_path_factory.mktemp("publishing") / "other", less=5)
-
-
-@pytest.fixture
-def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
-    with bucket_of_moto(monkeypatch) as there:
-        yield there
 
 
 @pytest.fixture
@@ -86,14 +80,12 @@ def memory() -> Iterator[Somewhere]:
 def store(bucket: Bucket) -> Somewhere:
     prefix = "nights/2026 ü+'&=;"
 
-    def files() -> dict[str, bytes]:
-        found = bucket.objects(f"{prefix}/")
-        return {key.removeprefix(f"{prefix}/"): data for key, data in found.items() if not key.endswith("/")}
-
     def put(name: str, data: bytes) -> None:
         bucket.put(f"{prefix}/{name}", data)
 
-    return Somewhere(bucket.url(prefix), files, put, lambda name: bucket.delete(f"{prefix}/{name}"))
+    return Somewhere(
+        bucket.url(prefix), lambda: bucket.below(prefix), put, lambda name: bucket.delete(f"{prefix}/{name}")
+    )
 
 
 @pytest.fixture(name="place", params=["local", "memory", "store"])

@@ -26,11 +26,6 @@ def publish(run: Path, bucket: Bucket, **how: bool) -> bq.Published:
     return bq.publish(run, bucket.url(PREFIX), progress=False, **how)
 
 
-def there(bucket: Bucket) -> dict[str, bytes]:
-    found = bucket.objects(f"{PREFIX}/")
-    return {key.removeprefix(f"{PREFIX}/"): data for key, data in found.items() if not key.endswith("/")}
-
-
 def names(keys: list[str]) -> list[str]:
     return [key.removeprefix(f"{PREFIX}/") for key in keys]
 
@@ -68,14 +63,14 @@ def test_a_place_is_honest_at_every_moment(run: Path, other: Path, bucket: Bucke
         nonlocal looks
         if asked.changes:  # type: ignore[attr-defined]
             looks += 1
-            check_honest(there(bucket), run, other)
+            check_honest(bucket.below(PREFIX), run, other)
 
     bucket.fault = look
     for each in (run, other, run):
         publish(each, bucket, overwrite=True)
     bucket.well()
     assert looks > 60
-    check_complete(there(bucket), run)
+    check_complete(bucket.below(PREFIX), run)
 
 
 def test_the_mark_goes_before_anything_else_is_changed(run: Path, other: Path, bucket: Bucket) -> None:
@@ -97,9 +92,7 @@ def test_the_mark_goes_before_anything_else_is_changed(run: Path, other: Path, b
     assert last_deletion < first_part, "rows of two runs are never beside each other"
 
 
-def test_no_secret_is_in_a_file_the_log_or_an_error(
-    run: Path, bucket: Bucket, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_secret_is_in_a_file_the_log_or_an_error(run, bucket, caplog, capsys):
     for name in ("bicliques", "fsspec"):
         caplog.set_level(logging.DEBUG, name)
     user, password = "otheruser", "other%2Fgeheim"
@@ -110,7 +103,7 @@ def test_no_secret_is_in_a_file_the_log_or_an_error(
     said = capsys.readouterr()
     assert f"s3://***@{NAME}/{PREFIX}" in said.out
     assert "s3://***@nobucket" in said.err
-    text = said.out + said.err + caplog.text + "".join(data.decode(errors="replace") for data in there(bucket).values())
+    text = said.out + said.err + caplog.text + b"".join(bucket.below(PREFIX).values()).decode(errors="replace")
     for secret in (user, "geheim", "other%2F", ACCESS_KEY, SECRET_KEY, SECRET_KEY[-10:]):
         assert secret not in text
 
@@ -128,7 +121,7 @@ def test_the_top_of_a_bucket(run: Path, bucket: Bucket) -> None:
 
 def test_others_read_it(run: Path, bucket: Bucket) -> None:
     publish(run, bucket)
-    count = json.loads(there(bucket)["manifest.json"])["count"]
+    count = json.loads(bucket.below(PREFIX)["manifest.json"])["count"]
     system, path = FileSystem.from_uri(bucket.url(f"{PREFIX}/bicliques"))
     dataset = ds.dataset(path, filesystem=system)
     assert dataset.count_rows() == count

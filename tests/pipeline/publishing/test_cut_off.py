@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import signal
+from collections.abc import Iterator
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 
 import bicliques as bq
 from bicliques.schemas.errors import BicliqueError, ResourceError
-from tests.support.bucket import Asked, Bucket, Killer
-from tests.support.forks import sweeping
+from tests.support.bucket import CREDENTIALS, Asked, Bucket, Killer
+from tests.support.forks import Sweeper, sweeping
 from tests.support.published import check_complete, check_honest, contents
 
 PREFIX = "night"
@@ -22,11 +23,6 @@ PREFIX = "night"
 SEEN = ("put", "complete", "delete")
 #: More than the two machines at the ends of a connection take before anybody reads it.
 LARGE = 24 << 20
-
-
-def there(bucket: Bucket, prefix: str = PREFIX) -> dict[str, bytes]:
-    found = bucket.objects(f"{prefix}/")
-    return {key.removeprefix(f"{prefix}/"): data for key, data in found.items() if not key.endswith("/")}
 
 
 def publish(run: Path, bucket: Bucket, prefix: str = PREFIX) -> bq.Published:
@@ -57,10 +53,10 @@ def test_before_every_third_change_of_an_empty_place(run: Path, bucket: Bucket, 
     for at in count(begin, 3):
         prefix = f"{PREFIX}-{at}"
         was_cut_off = cut_off(run, bucket, at, prefix)
-        check_honest(there(bucket, prefix), run)
-        assert ("_SUCCESS" in there(bucket, prefix)) != was_cut_off, "the mark is the last change"
+        check_honest(bucket.below(prefix), run)
+        assert ("_SUCCESS" in bucket.below(prefix)) != was_cut_off, "the mark is the last change"
         publish(run, bucket, prefix)
-        check_complete(there(bucket, prefix), run)
+        check_complete(bucket.below(prefix), run)
         if not was_cut_off:
             break
     assert at > len(contents(run))
@@ -78,33 +74,36 @@ def test_before_changes_from_one_run_to_another(run: Path, other: Path, bucket: 
     while was_cut_off:
         at += 1 if at < 4 else step
         was_cut_off = cut_off(new, bucket, at)
-        check_honest(there(bucket), new, old)
+        check_honest(bucket.below(PREFIX), new, old)
         is_marked = at == 1 or not was_cut_off
-        assert ("_SUCCESS" in there(bucket)) == is_marked, "the mark is the first change and the last one"
+        assert ("_SUCCESS" in bucket.below(PREFIX)) == is_marked, "the mark is the first change and the last one"
         publish(new, bucket)
-        check_complete(there(bucket), new)
+        check_complete(bucket.below(PREFIX), new)
         new, old = old, new
     assert at > len(contents(run)) + len(contents(other)) // 2
 
 
 @pytest.mark.parametrize(("at", "before"), [(2, False), pytest.param(30, True, marks=pytest.mark.exhaustive)])
-def test_a_process_that_is_killed(
-    run: Path, other: Path, bucket: Bucket, tmp_path: Path, at: int, before: bool
-) -> None:
+def test_a_process_that_is_killed(sweeper, run, other, bucket, tmp_path, at, before):
     publish(other, bucket)
     bucket.fault = Killer(tmp_path / "pid", at, before)
-    check_killed(run, other, bucket, tmp_path)
+    check_killed(sweeper, run, other, bucket, tmp_path)
 
 
-def check_killed(run: Path, other: Path, bucket: Bucket, place: Path) -> None:
+@pytest.fixture(scope="module")
+def sweeper() -> Iterator[Sweeper]:
+    with sweeping(CREDENTIALS) as process:
+        yield process
+
+
+def check_killed(sweeper: Sweeper, run: Path, other: Path, bucket: Bucket, place: Path) -> None:
     words = ["publish", str(run), bucket.url(PREFIX), "--quiet", "--overwrite"]
-    with sweeping() as sweeper:
-        assert sweeper.run(place, words) == -signal.SIGKILL, (place / "err").read_text()
-        bucket.well()
-        check_honest(there(bucket), run, other)
-        assert "_SUCCESS" not in there(bucket)
-        assert sweeper.run(place, words) == 0, (place / "err").read_text()
-    check_complete(there(bucket), run)
+    assert sweeper.run(place, words) == -signal.SIGKILL, (place / "err").read_text()
+    bucket.well()
+    check_honest(bucket.below(PREFIX), run, other)
+    assert "_SUCCESS" not in bucket.below(PREFIX)
+    assert sweeper.run(place, words) == 0, (place / "err").read_text()
+    check_complete(bucket.below(PREFIX), run)
 
 
 @pytest.fixture
@@ -119,13 +118,11 @@ def of_page(asked: Asked, what: str) -> bool:
     return asked.what == what and asked.key.endswith("report.html")
 
 
-def test_a_process_that_is_killed_in_the_middle_of_a_body(
-    large: Path, other: Path, bucket: Bucket, tmp_path: Path
-) -> None:
+def test_a_process_that_is_killed_in_the_middle_of_a_body(sweeper, large, other, bucket, tmp_path):
     publish(other, bucket)
     bucket.fault = lambda asked: "half" if of_page(asked, "part") else None
     bucket.at_half = Killer(tmp_path / "pid", 0, before=True).kill
-    check_killed(large, other, bucket, tmp_path)
+    check_killed(sweeper, large, other, bucket, tmp_path)
 
 
 @pytest.mark.parametrize("what", ["part", "get"])
@@ -134,7 +131,7 @@ def test_a_body_that_is_cut_in_half_once_is_sent_again(large: Path, bucket: Buck
     bucket.fault = lambda asked: "half" if of_page(asked, what) and not halved else None
     publish(large, bucket)
     assert max(halved) > LARGE // 4
-    check_complete(there(bucket), large)
+    check_complete(bucket.below(PREFIX), large)
 
 
 @pytest.mark.parametrize("what", ["part", "get"])
@@ -147,10 +144,10 @@ def test_a_connection_that_always_ends_in_the_middle(large: Path, other: Path, b
         publish(large, bucket)
     assert len(bucket.halved) >= 2
     bucket.well()
-    check_honest(there(bucket), large, other)
-    assert not {"_SUCCESS", "manifest.json"} & there(bucket).keys()
+    check_honest(bucket.below(PREFIX), large, other)
+    assert not {"_SUCCESS", "manifest.json"} & bucket.below(PREFIX).keys()
     publish(large, bucket)
-    check_complete(there(bucket), large)
+    check_complete(bucket.below(PREFIX), large)
 
 
 @pytest.mark.parametrize("what", ["list", "part", "get"])
@@ -167,6 +164,6 @@ def test_a_store_that_says_nothing(run: Path, other: Path, bucket: Bucket, what:
         r"was asked\); check the address and the connection, and try again"
     )
     assert re.fullmatch(says, str(caught.value)), str(caught.value)
-    check_honest(there(bucket), run, other)
+    check_honest(bucket.below(PREFIX), run, other)
     publish(run, bucket)
-    check_complete(there(bucket), run)
+    check_complete(bucket.below(PREFIX), run)

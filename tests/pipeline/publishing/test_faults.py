@@ -14,11 +14,6 @@ from tests.support.published import check_complete, check_honest
 PREFIX = "night"
 
 
-def there(bucket: Bucket) -> dict[str, bytes]:
-    found = bucket.objects(f"{PREFIX}/")
-    return {key.removeprefix(f"{PREFIX}/"): data for key, data in found.items() if not key.endswith("/")}
-
-
 def publish(run: Path, bucket: Bucket) -> None:
     bq.publish(run, bucket.url(PREFIX), overwrite=True, progress=False)
 
@@ -53,9 +48,9 @@ def test_a_store_that_stays_broken(run: Path, other: Path, bucket: Bucket, what:
     assert bool(said) == noticed
     assert "\n" not in said
     assert said == "" or f"/{PREFIX}" in said
-    check_honest(there(bucket), run, other)
+    check_honest(bucket.below(PREFIX), run, other)
     publish(other, bucket)
-    check_complete(there(bucket), other)
+    check_complete(bucket.below(PREFIX), other)
 
 
 @pytest.mark.parametrize("fault", ["cut before", "cut after", "error"])
@@ -72,17 +67,17 @@ def test_a_fault_that_passes_is_tried_again(run: Path, bucket: Bucket, fault: st
     publish(run, bucket)
     assert len(seen) >= 4
     bucket.well()
-    check_complete(there(bucket), run)
+    check_complete(bucket.below(PREFIX), run)
 
 
 def test_a_file_that_is_read_back_otherwise_is_not_taken(run: Path, bucket: Bucket) -> None:
     bucket.fault = lambda asked: "damage" if asked.what == "get" and "/labels/" in asked.key else None
     with pytest.raises(ResourceError, match=r"labels/\w+\.parquet (is read back with another content|cannot be read)"):
         publish(run, bucket)
-    assert not {"_SUCCESS", "manifest.json"} & there(bucket).keys()
+    assert not {"_SUCCESS", "manifest.json"} & bucket.below(PREFIX).keys()
     bucket.well()
     publish(run, bucket)
-    check_complete(there(bucket), run)
+    check_complete(bucket.below(PREFIX), run)
 
 
 def test_a_file_that_is_stored_otherwise_is_not_taken(run: Path, bucket: Bucket) -> None:
@@ -100,4 +95,4 @@ def test_a_file_that_is_stored_otherwise_is_not_taken(run: Path, bucket: Bucket)
         publish(run, bucket)
     bucket.well()
     publish(run, bucket)
-    check_complete(there(bucket), run)
+    check_complete(bucket.below(PREFIX), run)

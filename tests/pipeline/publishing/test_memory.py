@@ -58,9 +58,7 @@ def test_memory_does_not_follow_the_size_of_files(run: Path, place: Somewhere, t
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("place", ["local", "store"], indirect=True)
-def test_memory_does_not_follow_the_number_of_files(
-    run: Path, place: Somewhere, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_does_not_follow_the_number_of_files(run, place, tmp_path, monkeypatch):
     source = write_edges(tmp_path / "g.parquet", random_edges(24, 16, 0.4, 4))
     with monkeypatch.context() as patch:
         patch.setattr(stretch, "GROUP_MEMBERS", 8)

@@ -82,32 +82,30 @@ def test_a_file_that_was_written_again_with_the_same_content_stays(run: Path, pl
     check_complete(place.files(), run)
 
 
-def test_a_digest_that_is_in_the_record_must_be_that_of_the_run(run: Path, place: Somewhere) -> None:
+def test_a_digest_that_is_in_the_record_must_be_that_of_the_run(run: Path, local: Somewhere) -> None:
     """The record alone does not say that the run is as it was, even if all sizes are."""
-    publish(run, place)
-    record = json.loads(place.files()["_published.json"])
+    publish(run, local)
+    record = json.loads(local.files()["_published.json"])
     name = next(iter(contents(run)))
     record["files"][name]["blake3"] = "0" * 64
-    place.put("_published.json", json.dumps(with_checksum(record)).encode())
-    assert publish(run, place).written <= 1
-    check_complete(place.files(), run)
+    local.put("_published.json", json.dumps(with_checksum(record)).encode())
+    assert publish(run, local).written <= 1
+    check_complete(local.files(), run)
 
 
-def test_a_page_that_was_made_again_is_all_that_is_written(run: Path, place: Somewhere, tmp_path: Path) -> None:
+def test_a_page_that_was_made_again_is_all_that_is_written(run: Path, local: Somewhere, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "copy")
-    publish(copy, place)
+    publish(copy, local)
     (copy / "report.html").write_text("another page")
-    found = publish(copy, place)
+    found = publish(copy, local)
     assert (found.written, found.written_bytes) == (1, len("another page"))
-    check_complete(place.files(), copy)
+    check_complete(local.files(), copy)
     (copy / "report.html").unlink()
-    assert (publish(copy, place).written, "report.html" in place.files()) == (0, False)
-    check_complete(place.files(), copy)
+    assert (publish(copy, local).written, "report.html" in local.files()) == (0, False)
+    check_complete(local.files(), copy)
 
 
-def test_another_run_is_refused_and_replaced_if_that_is_asked_for(
-    run: Path, other: Path, place: Somewhere, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_run_is_refused_and_replaced_if_that_is_asked_for(run, other, place, capsys):
     for name, data in OTHERS.items():
         place.put(name, data)
     publish(run, place)
@@ -125,30 +123,30 @@ def test_another_run_is_refused_and_replaced_if_that_is_asked_for(
     check_complete(place.files(), other, OTHERS)
 
 
-def test_a_run_without_rows_is_published(place: Somewhere, tmp_path: Path) -> None:
+def test_a_run_without_rows_is_published(local: Somewhere, tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     empty = bq.mine(source, tmp_path / "empty", min_left=24, min_right=16, progress=False, report=False)
-    assert len(empty) == publish(empty.path, place).count == 0
-    there = place.files()
+    assert len(empty) == publish(empty.path, local).count == 0
+    there = local.files()
     assert not [name for name in there if name.startswith("bicliques/")]
     assert {"_SUCCESS", "manifest.json"} <= there.keys()
 
 
-def test_numbers_of_vertices_and_changes_are_published(place: Somewhere, tmp_path: Path) -> None:
+def test_numbers_of_vertices_and_changes_are_published(local: Somewhere, tmp_path: Path) -> None:
     source = write_edges(tmp_path / "g.parquet", EDGES)
     out = bq.mine(source, tmp_path / "out", per_vertex=True, progress=False, report=False).path
     (out / "changes").mkdir()
     for name in ("diff.json", "gone.parquet", ".new.parquet.tmp", "mine.txt"):
         (out / "changes" / name).write_text("x")
-    publish(out, place)
-    there = place.files().keys()
+    publish(out, local)
+    there = local.files().keys()
     assert {"vertices/left.parquet", "vertices/right.parquet", "changes/diff.json", "changes/gone.parquet"} <= there
     assert not {"changes/.new.parquet.tmp", "changes/mine.txt", "options.json", "run.lock"} & there
 
 
-def test_progress_grows_to_the_whole(run: Path, place: Somewhere) -> None:
+def test_progress_grows_to_the_whole(run: Path, local: Somewhere) -> None:
     told: list[Progress] = []
-    bq.publish(run, place.url, progress=told.append)
+    bq.publish(run, local.url, progress=told.append)
     shares = [progress.share for progress in told]
     assert shares == sorted(shares)
     assert (shares[-1], {progress.step for progress in told}) == (1.0, {"publish"})
@@ -170,7 +168,7 @@ def test_a_call_that_is_stopped_goes_on_later(run: Path, place: Somewhere) -> No
     check_complete(place.files(), run)
 
 
-def test_nothing_goes_on_behind_an_error(run: Path, place: Somewhere, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_goes_on_behind_an_error(run: Path, local: Somewhere, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files of many pieces are given up in the middle, and their beginnings are no files."""
 
     def stop(progress: Progress) -> None:
@@ -180,12 +178,12 @@ def test_nothing_goes_on_behind_an_error(run: Path, place: Somewhere, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(copying, "PIECE", 100)
         with pytest.raises(KeyboardInterrupt):
-            bq.publish(run, place.url, progress=stop)
-    there = place.files()
+            bq.publish(run, local.url, progress=stop)
+    there = local.files()
     assert {name: data for name, data in there.items() if name != "_published.json"}.items() <= contents(run).items()
     assert len(there) < len(contents(run))
-    publish(run, place)
-    check_complete(place.files(), run)
+    publish(run, local)
+    check_complete(local.files(), run)
 
 
 def test_an_error_ends_what_is_being_written(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,15 +225,15 @@ def test_what_another_command_does_not_know_of_is_taken_back(run: Path, other: P
     assert place.files().keys() == {known, "_published.json"}
 
 
-def test_a_part_of_a_publication_is_replaced_by_another_run(run: Path, other: Path, place: Somewhere) -> None:
+def test_a_part_of_a_publication_is_replaced_by_another_run(run: Path, other: Path, local: Somewhere) -> None:
     def stop(progress: Progress) -> None:
         if progress.share > 0.6:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        bq.publish(run, place.url, progress=stop)
-    publish(other, place, overwrite=True)
-    check_complete(place.files(), other)
+        bq.publish(run, local.url, progress=stop)
+    publish(other, local, overwrite=True)
+    check_complete(local.files(), other)
 
 
 def test_a_mark_that_is_gone_is_made_again(run: Path, place: Somewhere) -> None:

@@ -25,17 +25,6 @@ def refused(run: Path, url: str | Path, said: str, kind: type[BicliqueError] = I
     assert "\n" not in str(caught.value).replace(str(url), "")
 
 
-def test_a_run_that_is_not_complete(tmp_path: Path) -> None:
-    source = write_edges(tmp_path / "g.parquet", EDGES)
-    out = bq.mine(source, tmp_path / "out", workers=0, progress=False, max_results=20).path
-    said = f"^{out} is not complete, and only a complete run is published; continue with: bicliques"
-    refused(out, tmp_path / "x", said, IncompleteError)
-    refused(tmp_path, tmp_path / "x", "is not the folder of a run: it has no options.json$")
-    counted = bq.mine(source, tmp_path / "counted", count_only=True, progress=False, report=False).path
-    refused(counted, tmp_path / "x", "was mined with count_only=True and holds no bicliques to publish; mine it again")
-    assert not (tmp_path / "x").exists()
-
-
 def cut(file: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1])
 
@@ -65,7 +54,7 @@ def test_a_run_that_is_damaged(run: Path, tmp_path: Path, pattern: str, harm: Ca
     harm(next(copy.glob(pattern)))
     refused(copy, tmp_path / "x", "bicliques.resume", IncompleteError)
     assert not (tmp_path / "x").exists()
-    bq.resume(copy, workers=0, progress=False)
+    bq.resume(copy, workers=0, progress=False, report=False)
     bq.publish(copy, tmp_path / "x", progress=False)
     check_complete(files_below(tmp_path / "x"), copy)
 

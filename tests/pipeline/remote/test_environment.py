@@ -33,11 +33,15 @@ def bucket(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bucket]:
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
-def test_an_endpoint_with_http_is_that_of_all_three(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, variable: str
-) -> None:
+def test_each_variable_is_an_endpoint(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
     monkeypatch.setenv(variable, f"http://{bucket.address}/")
-    results = bq.mine(f"s3://{NAME}/in/one.csv", f"s3://{NAME}/run", progress=False)
+    system, path = file_system(f"s3://{NAME}/in/one.csv")
+    assert system.get_file_info(path).size == Objects(f"s3://{NAME}/in").size("one.csv") == len(CSV)
+
+
+def test_an_endpoint_with_http_is_that_of_all_three(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLES[0], f"http://{bucket.address}/")
+    results = bq.mine(f"s3://{NAME}/in/one.csv", f"s3://{NAME}/run", progress=False, report=False)
     assert (len(results), results.to_arrow().num_rows) == (1, 1)
     assert bq.publish(f"s3://{NAME}/run", f"s3://{NAME}/copy", progress=False).count == 1
     assert bq.verify(f"s3://{NAME}/run", progress=False).count == 1
@@ -73,7 +77,7 @@ def test_an_endpoint_that_is_no_address_is_refused(monkeypatch: pytest.MonkeyPat
 def test_another_endpoint_is_another_store(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """Clients and copies of what a store has are kept by the address that is asked, and not by its name alone."""
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{bucket.address}")
-    bq.mine(f"s3://{NAME}/in/one.csv", f"s3://{NAME}/run", progress=False)
+    bq.mine(f"s3://{NAME}/in/one.csv", f"s3://{NAME}/run", progress=False, report=False)
     assert bq.status(f"s3://{NAME}/run").state == "complete"
     with bucket_server({}) as empty:
         monkeypatch.setenv("AWS_ENDPOINT_URL", empty.url)
@@ -84,9 +88,7 @@ def test_another_endpoint_is_another_store(bucket: Bucket, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("name", [None, "night"])
-def test_the_keys_of_a_profile_are_those_of_all_three(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str | None
-) -> None:
+def test_the_keys_of_a_profile_are_those_of_all_three(bucket, monkeypatch, tmp_path, name):
     file = tmp_path / "credentials"
     file.write_text(
         f"[{name or 'default'}]\naws_access_key_id = {ACCESS_KEY}\naws_secret_access_key = {SECRET_KEY}\n"

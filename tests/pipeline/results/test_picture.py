@@ -9,7 +9,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli.main import main
-from bicliques.pipeline.results import picture, plotted
+from bicliques.pipeline.results import picture
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.notebook import HOSTILE
 from tests.support.runs import QUIET, random_edges, write_edges
@@ -124,7 +124,7 @@ def has_sign(root: Element, name: str) -> bool:
 
 
 def test_without_matplotlib_a_sentence_says_so_before_anything_is_written(results, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(plotted, "find_spec", lambda name: None)
+    monkeypatch.setattr(picture, "find_spec", lambda name: None)
     drawn = results.plot()
     for call in (drawn.on, lambda: drawn.save(tmp_path / "one.png")):
         with pytest.raises(ResourceError, match="needs Matplotlib, which is not installed"):
@@ -141,7 +141,7 @@ def test_marks_are_bounded(results, monkeypatch):
 
 
 def test_as_text_a_picture_is_a_few_words():
-    matrix = plotted.Matrix("", ("left", "right"), ([], []), np.zeros((0, 0), bool))
+    matrix = picture.Matrix("", ("left", "right"), ([], []), np.zeros((0, 0), bool))
     assert repr(picture.Picture("<svg>" + "ü" * 1000, matrix)) == "<picture of a biclique, SVG of 2.0 kB>"
 
 

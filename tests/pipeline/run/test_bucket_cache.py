@@ -114,9 +114,7 @@ def test_nobody_else_may_look_into_the_cache_or_write_there(tmp_path: Path) -> N
     assert stores(tmp_path).stat().st_mode & 0o777 == 0o700
 
 
-def test_a_working_folder_is_known_by_the_url_that_was_given_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_working_folder_is_known_by_the_url_that_was_given_alone(tmp_path, monkeypatch):
     is_known(Bucket(URL, own_place(URL, "driver")))
     folder = own_place(URL, "driver") / "run"
     (tmp_path / "link").symlink_to(folder)

@@ -56,9 +56,7 @@ def failing(number: int, *names: str) -> Any:
     return wrap
 
 
-def test_names_that_are_given_during_a_flush_are_safe_after_one_more(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_names_that_are_given_during_a_flush_are_safe_after_one_more(tmp_path, monkeypatch):
     """Each of four threads gives a name and asks. One has the disk, and the second flush is for the three others."""
     goes_on, has_begun, safe = threading.Event(), threading.Event(), list[list[str]]()
 
@@ -147,9 +145,7 @@ def test_a_disk_that_turns_read_only_is_named_in_the_error(run: Path, monkeypatc
         bq.resume(run, workers=0, max_results=None, progress=False, report=False)
 
 
-def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     words = rf"cannot write the temporary folder {tmp_path}/bicliques-\w+ \(No space left on device\); make room for "
@@ -166,9 +162,7 @@ def test_a_full_temporary_folder_is_an_error_that_says_what_it_needs(
         assert list(tmp_path.iterdir()) == []
 
 
-def test_ctrl_c_while_a_temporary_folder_is_removed_does_not_keep_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_ctrl_c_while_a_temporary_folder_is_removed_does_not_keep_it(tmp_path, monkeypatch):
     remove, presses = shutil.rmtree, [KeyboardInterrupt, KeyboardInterrupt]
 
     def press_and_remove(folder: str, ignore_errors: bool) -> None:
@@ -182,9 +176,7 @@ def test_ctrl_c_while_a_temporary_folder_is_removed_does_not_keep_it(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_temporary_folder_that_cannot_be_removed_hides_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_temporary_folder_that_cannot_be_removed_hides_no_error(tmp_path, monkeypatch, caplog):
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
@@ -202,9 +194,7 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda words: words[0])
 @pytest.mark.parametrize("number", [errno.EIO, errno.EACCES])
-def test_a_file_that_cannot_be_read_is_one_sentence(
-    run: Path, command: list[str], number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_that_cannot_be_read_is_one_sentence(run, command, number, monkeypatch, capsys):
     """It does not matter which file the command reads first."""
 
     def refuse(*_: Any, **__: Any) -> None:
@@ -241,9 +231,7 @@ def test_an_error_of_the_program_is_raised_unchanged(run: Path, monkeypatch: pyt
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else None,
 )
-def test_the_end_of_mining_is_recorded_whatever_its_cause(
-    run: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, state: str, why: str
-) -> None:
+def test_the_end_of_mining_is_recorded_whatever_its_cause(run, monkeypatch, error, state, why):
     def fail(*_: Any) -> None:
         raise error
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
-import multiprocessing
 import os
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,6 @@ from bicliques.kernels.graph.prepare import prepare
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.run.files import disk_errors, read_json, write_json
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.lock import locked
 from bicliques.pipeline.run.new_run import new_run
 from bicliques.pipeline.run.progress import Progress, line, size, to_callback
 from bicliques.pipeline.run.session import sessions
@@ -35,7 +32,7 @@ from bicliques.schemas.search import Search
 from bicliques.schemas.stats import EngineStats, SliceStats
 from bicliques.schemas.totals import Found
 from bicliques.schemas.work import Subtrees
-from tests.support.engines import unable
+from tests.support.engines import registered, unable
 from tests.support.runs import answer, ledger_entry, manifest_pair, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
@@ -81,24 +78,6 @@ def test_a_run_stands_for_the_day_in_the_name_of_its_folder(tmp_path: Path, name
     moved = (tmp_path / name).rename(tmp_path / "moved")
     assert RunFolder(moved).origin() == origin
     assert origin.moment.startswith(day or origin.created[:10])
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"ids": "names"}, "ids must be labels or dense"),
-        ({"build": BuildOptions(root_side="top")}, "root side must be auto, left or right"),  # type: ignore[arg-type]
-        ({"build": BuildOptions(order="size")}, "order must be degree"),  # type: ignore[arg-type]
-        ({"search": Search(min_right=0)}, "min_right must be at least 1, not 0"),
-        ({"search": Search(min_left=1.5)}, r"min_left must be a whole number \(int\), not 1.5 \(float\)"),  # type: ignore[arg-type]
-        ({"search": Search(max_right="3")}, r"max_right must be a whole number \(int\), not '3' \(str\)"),  # type: ignore[arg-type]
-        ({"search": Search(min_left=3, max_left=2)}, "max_left is 2, less than min_left, which is 3"),
-    ],
-    ids=str,
-)
-def test_odd_options_are_refused(change: dict[str, object], words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        RunOptions(source="x", **change)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("limits", [(1.5, None), (True, None), (0, None), (2**63, None), (None, "9"), (None, -1.0)])
@@ -158,9 +137,7 @@ def test_a_run_that_a_limit_ended_is_continued_beyond_it(tmp_path: Path, ask: Ca
         ask(out)
 
 
-def test_a_folder_that_another_process_makes_first_is_left_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_another_process_makes_first_is_left_alone(tmp_path, monkeypatch):
     def make(folder: Path, *args: Any, **kwargs: Any) -> None:
         os.mkdir(folder)  # noqa: PTH102
         (folder / "options.json").write_text("theirs")
@@ -176,43 +153,6 @@ def test_a_disk_error_has_its_own_remedy(tmp_path: Path, number: int, remedy: st
     reason = os.strerror(number)
     with pytest.raises(ResourceError, match=rf"\({reason}\); {remedy}"), disk_errors(tmp_path):
         raise OSError(number, reason)
-
-
-def hold(path: Path, ready: object, done: object) -> None:
-    with locked(path):
-        ready.set()  # type: ignore[attr-defined]
-        done.wait(30)  # type: ignore[attr-defined]
-        os._exit(9)  # dies with the lock in its hands
-
-
-def test_the_lock_of_a_dead_process_is_taken_over(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    ready, done = context.Event(), context.Event()
-    other = context.Process(target=hold, args=(tmp_path / "run.lock", ready, done))
-    other.start()
-    assert ready.wait(30)
-    with (
-        pytest.raises(InputError, match=f"is being worked on by process {other.pid} on"),
-        locked(tmp_path / "run.lock"),
-    ):
-        pass
-    done.set()
-    other.join(30)
-    assert (tmp_path / "run.lock").exists()
-    with locked(tmp_path / "run.lock"):
-        assert json.loads((tmp_path / "run.lock").read_text())["pid"] == os.getpid()
-    assert not (tmp_path / "run.lock").exists()
-
-
-def test_the_lock_of_another_host_is_respected(tmp_path: Path) -> None:
-    file = tmp_path / "run.lock"
-    file.write_text(json.dumps({"pid": 1, "host": socket.gethostname() + "x", "since": "then"}))
-    with pytest.raises(InputError, match="if that process is dead, delete"), locked(file):
-        pass
-    assert file.exists()
-    file.write_text("half a lo")
-    with locked(file):
-        pass
 
 
 def test_json_files_are_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +253,7 @@ def test_a_manifest_survives_json(tmp_path: Path) -> None:
 
 
 def test_engines_are_chosen_by_name_and_say_why() -> None:
-    with engines.registered(unable("bitmatrix", "it rains")):
+    with registered(unable("bitmatrix", "it rains")):
         assert engines.choose("auto") == ("cpu", "the fastest that can run here; bitmatrix cannot: it rains", True)
         assert engines.choose("reference") == ("reference", "asked for", False)
         with pytest.raises(InputError, match="there is no engine 'gpu'; choose one of auto, bitmatrix, cpu"):
@@ -323,15 +263,15 @@ def test_engines_are_chosen_by_name_and_say_why() -> None:
         ):
             engines.choose("bitmatrix")
         none = r"no engine can run here: bitmatrix .* rains; cpu cannot: the sun shines"
-        with engines.registered(unable("cpu", "the sun shines")), pytest.raises(ResourceError, match=none):
+        with registered(unable("cpu", "the sun shines")), pytest.raises(ResourceError, match=none):
             engines.choose("auto")
-    with engines.registered(unable("bitmatrix", None)):
+    with registered(unable("bitmatrix", None)):
         assert engines.choose("auto") == ("bitmatrix", "the fastest that can run here", False)
 
 
 def test_an_engine_is_there_until_the_end_of_the_block() -> None:
     before = engines.kinds()
-    with engines.registered(unable("another", None)), engines.registered(unable("cpu", "it rains")):
+    with registered(unable("another", None)), registered(unable("cpu", "it rains")):
         assert [kind.name for kind in engines.kinds()] == [*(kind.name for kind in before), "another"]
         assert engines.kind("cpu").why_not() == "it rains"
         assert engines.choose("another").reason == "asked for"
@@ -344,7 +284,7 @@ def test_the_fallback_is_reported_once(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr("bicliques.pipeline.api.choices.has_gpu", lambda: True)
     source = write_edges(tmp_path / "g.parquet", random_edges(10, 8, 0.4, 1))
     notes: list[str] = []
-    with engines.registered(unable("bitmatrix", "it rains")):
+    with registered(unable("bitmatrix", "it rains")):
         bq.count(source, workers=0, progress=lambda moment: notes.append(moment.note))
     assert [note for note in notes if note] == ["engine cpu: the fastest that can run here; bitmatrix cannot: it rains"]
 

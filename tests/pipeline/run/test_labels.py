@@ -25,9 +25,7 @@ def stored(texts: set[str], kind: pa.DataType) -> pa.Array:
 
 @settings(max_examples=examples(300))
 @given(texts=TEXTS, others=TEXTS, kind=st.sampled_from([pa.string(), pa.large_string()]), data=st.data())
-def test_texts_are_found_by_search_and_by_a_table(
-    texts: set[str], others: set[str], kind: pa.DataType, data: st.DataObject
-) -> None:
+def test_texts_are_found_by_search_and_by_a_table(texts, others, kind, data):
     known = stored(texts, kind)
     wanted = data.draw(st.lists(st.sampled_from(sorted(texts | others)), max_size=20))
     expected = [known.to_pylist().index(one) if one in texts else -1 for one in wanted]

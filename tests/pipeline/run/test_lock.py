@@ -60,9 +60,7 @@ def test_a_lock_file_with_damaged_text_holds_no_lock(tmp_path: Path, text: str) 
         assert holder(file) is not None
 
 
-def test_a_lock_that_cannot_be_removed_hides_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_lock_that_cannot_be_removed_hides_no_error(tmp_path, monkeypatch, caplog):
     def refuse(*_: Any, **__: Any) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
@@ -85,9 +83,7 @@ def test_a_lock_of_another_process_is_not_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("call", ["ftruncate", "pwrite"])
-def test_a_lock_is_given_up_when_its_text_cannot_be_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
+def test_a_lock_is_given_up_when_its_text_cannot_be_written(tmp_path, monkeypatch, call):
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -99,9 +99,7 @@ def test_an_unknown_name_is_not_a_file_of_a_run(tmp_path: Path, folder: str, nam
 
 @pytest.mark.parametrize("name", names.FOLDERS)
 @pytest.mark.parametrize("state", ["stopped", "complete"])
-def test_a_link_in_place_of_a_folder_is_never_followed_to_write_or_delete(
-    model: tuple[Path, Path], tmp_path: Path, name: str, state: str
-) -> None:
+def test_a_link_in_place_of_a_folder_is_never_followed_to_write_or_delete(model, tmp_path, name, state):
     run, far = tmp_path / "runs" / "out", tmp_path / "far"
     shutil.copytree(model[state == "complete"], run)
     shutil.copytree(run / name, far) if (run / name).exists() else far.mkdir()
@@ -165,9 +163,7 @@ def test_files_of_the_user_in_a_run_stay(stopped: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["stopped", "complete"])
-def test_a_foreign_parquet_file_among_the_parts_is_named_and_stays(
-    model: tuple[Path, Path], tmp_path: Path, state: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_foreign_parquet_file_among_the_parts_is_named_and_stays(model, tmp_path, state, capsys):
     run = shutil.copytree(model[state == "complete"], tmp_path / "out")
     manifest = run / "manifest.json"
     file = run / "bicliques" / "mine.parquet"
@@ -236,9 +232,7 @@ def test_a_new_file_is_new(tmp_path: Path, thesis: Path) -> None:
     assert thesis.read_text() == TEXT
 
 
-def test_a_file_is_made_even_if_another_process_removes_the_one_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_made_even_if_another_process_removes_the_one_before(tmp_path, monkeypatch):
     (tmp_path / "new").touch()
     real = Path.unlink
 
@@ -296,9 +290,7 @@ def test_leftovers_of_a_run_that_never_began_block_nothing(tmp_path: Path, left:
     assert all((out / name).exists() for name in left)
 
 
-def test_a_file_is_flushed_before_its_rename_and_its_folder_after(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_flushed_before_its_rename_and_its_folder_after(tmp_path, monkeypatch):
     calls: list[tuple[str, str]] = []
     moves: list[tuple[int, Path, Path]] = []
     fsync, replace, rename = os.fsync, os.replace, os.rename
@@ -352,9 +344,7 @@ def test_a_folder_whose_name_is_not_utf_8(tmp_path: Path, capsys: pytest.Capture
         assert "is not UTF-8, and pyarrow opens no such file; rename it" in capsys.readouterr().err
 
 
-def test_a_url_in_the_place_of_a_folder_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_url_in_the_place_of_a_folder_is_refused(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     source = write_edges(tmp_path / "g.parquet", EDGES)
     for url in ("abfs://bucket/out", "gs://b/o", "file:///tmp/out"):

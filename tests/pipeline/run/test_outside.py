@@ -30,8 +30,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 #: Every call that writes something new, into a folder or a file.
 WRITERS: dict[str, Callable[[Path, Path], object]] = {
-    "mine": lambda top, to: bq.mine(top / "g.parquet", to, workers=0, progress=False),
-    "largest": lambda top, to: bq.largest(top / "g.parquet", to, workers=0, progress=False),
+    "mine": lambda top, to: bq.mine(top / "g.parquet", to, workers=0, progress=False, report=False),
+    "largest": lambda top, to: bq.largest(top / "g.parquet", to, workers=0, progress=False, report=False),
     "count": lambda top, to: bq.count(top / "g.parquet", per_vertex=to, workers=0, progress=False),
     "diff": lambda top, to: bq.diff(top / "OUT", top / "OUT", to, progress=False),
     "generate": lambda top, to: bq.generate(to, n_left=5, n_right=5, edges=9, progress=False),

@@ -44,9 +44,7 @@ def test_the_same_run_begins_anew(machines: Machines, source: Path) -> None:
     check_whole(machines)
 
 
-def test_the_sessions_of_the_old_run_are_gone_before_anything_is_mined(
-    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_sessions_of_the_old_run_are_gone_before_anything_is_mined(machines, source, monkeypatch):
     """Otherwise the seconds of a run that is killed before its first session ends are those of the old one, too."""
     mine(machines, source)
     assert "steps/mine.json" in machines.there()
@@ -129,9 +127,7 @@ def test_what_is_not_replaced(machines: Machines, source: Path) -> None:
         mine(machines, source, overwrite=True)
 
 
-def test_the_driver_of_the_old_run_adds_nothing(
-    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_driver_of_the_old_run_adds_nothing(machines, source, monkeypatch):
     """It was believed dead, and wakes up when the place has another run."""
     done = taken_over(machines, monkeypatch, lambda: mine(machines, source, overwrite=True).complete)
     with pytest.raises(BicliqueError):

@@ -11,7 +11,6 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
@@ -109,9 +108,7 @@ def test_a_reader_never_sees_a_row_that_does_not_count(tmp_path: Path, moments: 
 
 
 @pytest.mark.parametrize("writer", ["device", "threads"])
-def test_a_reader_never_sees_a_row_of_a_gpu_that_does_not_count(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moments: list[int], writer: str
-) -> None:
+def test_a_reader_never_sees_a_row_of_a_gpu_that_does_not_count(tmp_path, monkeypatch, moments, writer):
     class Copying(Host):
         def pieces(self, found: Bicliques, members: int) -> list[Bicliques]:  # because the engine uses its arrays again
             return super().pieces(deepcopy(found), members)
@@ -197,35 +194,6 @@ def test_a_part_that_cannot_be_moved_counts(tmp_path: Path, monkeypatch: pytest.
     assert list((out / "bicliques").iterdir()) == []
     assert len(bq.open_run(out)) == EXPECTED[0]
     finish(out)
-
-
-def test_a_reader_waits_for_a_driver_that_is_about_to_move_a_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = stopped(tmp_path)
-    parts, folder = held_back(out), RunFolder(out)
-    monkeypatch.setattr(store, "_PATIENCE_S", 60.0)
-    looked = threading.Event()
-    sleep = store.time.sleep
-
-    def slept(seconds: float) -> None:
-        looked.set()
-        sleep(seconds)
-
-    def drive() -> None:
-        with locked(folder.lock_file):
-            assert looked.wait(60)
-            folder.store.admit(parts)
-
-    monkeypatch.setattr(store.time, "sleep", slept)
-    driver = threading.Thread(target=drive)
-    driver.start()
-    while not folder.lock_file.exists() or not folder.lock_file.read_text():
-        sleep(0.001)
-    files = bq.open_run(out).files
-    driver.join()
-    assert {path.parent.name for path in files} == {"bicliques"}
-    assert sum(pq.read_metadata(path).num_rows for path in files) == len(bq.open_run(out))
 
 
 def test_a_reader_gives_up_on_a_driver_that_moves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

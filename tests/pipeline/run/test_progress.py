@@ -58,9 +58,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_edges(tmp_path_factory.mktemp("progress") / "g.parquet", random_edges(15, 12, 0.4, 1))
 
 
-def test_lines_that_stay_are_above_the_one_that_is_replaced(
-    outputs: list[Output], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_lines_that_stay_are_above_the_one_that_is_replaced(outputs, monkeypatch):
     monkeypatch.setattr("bicliques.pipeline.run.progress._BAR_S", float("inf"))
     on_progress = to_callback(None)
     assert outputs == []
@@ -99,9 +97,7 @@ def calls(source: Path, folder: Path, progress: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("progress", [None, True])
-def test_every_call_has_one_output_and_nothing_is_written_to_stderr(
-    source: Path, tmp_path: Path, outputs: list[Output], capsys: pytest.CaptureFixture[str], progress: bool | None
-) -> None:
+def test_every_call_has_one_output_and_nothing_is_written_to_stderr(source, tmp_path, outputs, capsys, progress):
     results = calls(source, tmp_path, progress)
     assert len(outputs) == len(results)
     assert capsys.readouterr() == ("", "")
@@ -113,9 +109,7 @@ def test_every_call_has_one_output_and_nothing_is_written_to_stderr(
     assert "proving    [########################]  100.0 %" in outputs[0].texts[-1]
 
 
-def test_there_is_none_where_none_is_wanted(
-    source: Path, tmp_path: Path, outputs: list[Output], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_there_is_none_where_none_is_wanted(source, tmp_path, outputs, capsys):
     calls(source, tmp_path, False)
     seen: list[Progress] = []
     bq.count(source, workers=0, progress=seen.append)
@@ -167,9 +161,7 @@ def test_the_time_that_is_left_is_told_once_it_is_known(seconds: float, done: fl
     assert time_left(seconds, done, left) == words
 
 
-def test_ipython_in_a_terminal_is_no_notebook(
-    outputs: list[Output], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ipython_in_a_terminal_is_no_notebook(outputs, monkeypatch, capsys):
     for shell in (None, SimpleNamespace()):
         monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda shell=shell: shell)
         to_callback(True)(Progress("mine"))

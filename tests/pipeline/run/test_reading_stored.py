@@ -84,20 +84,14 @@ def test_a_reader_waits_for_nobody(machines: Machines, source: Path) -> None:
             fcntl.flock(file, fcntl.LOCK_EX)
             with pytest.raises(ResourceError, match=r"another worker has been bringing what .* for 0 seconds"):
                 open_in_worker(machines.url, identity)
-    with (
-        store_at(second).one_thread(),
-        pytest.raises(ResourceError, match="another worker has been bringing"),
-    ):
+    with store_at(second).one_thread(), pytest.raises(ResourceError, match="another worker has been bringing"):
         bq.status(machines.url)
 
 
 def test_only_what_is_needed_is_brought(machines: Machines, source: Path) -> None:
     mine(machines, source, max_results=60)
     small = {"", "steps", "sessions"}
-    for call, more in (
-        (bq.status, {"plan", "ledger/1"}),
-        (lambda url: len(bq.open_run(url)), {"plan", "ledger/1"}),
-    ):
+    for call, more in ((bq.status, {"plan", "ledger/1"}), (lambda url: len(bq.open_run(url)), {"plan", "ledger/1"})):
         machines.change()
         machines.bucket.well()
         call(machines.url)

@@ -38,7 +38,7 @@ def resume(machines: Machines) -> bq.Results:
 
 
 def test_every_machine_reads_the_run(machines: Machines, source: Path, tmp_path: Path) -> None:
-    here = bq.mine(source, tmp_path / "here", workers=0, progress=False)
+    here = bq.mine(source, tmp_path / "here", workers=0, progress=False, report=False)
     bq.mine(source, machines.url, workers=0, progress=False)
     kept = [key.removeprefix("nights/ü 1/") for key in machines.bucket.completed() if "run.lock" not in key]
     assert kept[-3:] == ["manifest.json", "_SUCCESS", "report.html"]
@@ -103,9 +103,7 @@ def test_a_second_driver_is_refused(machines: Machines, source: Path) -> None:
     check_whole(machines)
 
 
-def test_a_driver_that_was_believed_dead_adds_nothing(
-    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_that_was_believed_dead_adds_nothing(machines, source, monkeypatch):
     """Another driver goes on just before the first one commits a slice. The first one is refused, and the run stays."""
     begun(machines, source)
     done = taken_over(machines, monkeypatch, lambda: resume(machines).complete)
@@ -217,9 +215,7 @@ def test_the_last_entry_is_found_at_the_border_of_what_is_announced(machines: Ma
     assert Journal(store, "a").counts == {last: 1}
 
 
-def test_a_driver_that_was_taken_over_seals_nothing(
-    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_that_was_taken_over_seals_nothing(machines, source, monkeypatch):
     """Another driver goes on, without any of its entries, when all is mined and proven and nothing is sealed yet."""
     keep = Bucket.keep_result
 
@@ -237,9 +233,7 @@ def test_a_driver_that_was_taken_over_seals_nothing(
     check_whole(machines)
 
 
-def test_a_driver_that_was_taken_over_removes_no_part_of_the_other(
-    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_driver_that_was_taken_over_removes_no_part_of_the_other(machines, source, monkeypatch):
     """It stops just after it has begun, and removes what was not committed when the other one is at work already."""
     begun(machines, source)
     machines.put(STRAY, b"of a worker that was killed")
@@ -268,9 +262,7 @@ def test_a_driver_notices_in_time_that_another_one_goes_on(machines: Machines, m
         first.commit(1, b"1")
 
 
-def test_a_store_that_replaces_objects_is_refused(
-    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_replaces_objects_is_refused(machines, source, monkeypatch):
     monkeypatch.setattr(Objects, "put_new", Objects.put)
     with pytest.raises(InputError, match="does not know If-None-Match"):
         begun(machines, source)

@@ -72,9 +72,7 @@ NO_ANSWER = (
     ],
     ids=["no answer", "missing", "no Parquet", "damaged"],
 )
-def test_a_store_that_does_not_answer_is_no_damage(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, kind: type[Exception], words: str
-) -> None:
+def test_a_store_that_does_not_answer_is_no_damage(tmp_path, monkeypatch, error, kind, words):
     def found_at(path: Path) -> dict[str, object]:
         raise error
 

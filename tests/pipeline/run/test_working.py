@@ -43,9 +43,7 @@ def folder_of(machines: Machines) -> RunFolder:
         pytest.param("../../../../victim", marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_record_in_the_store_writes_no_file_of_others(
-    machines: Machines, source: Path, tmp_path: Path, name: str
-) -> None:
+def test_a_record_in_the_store_writes_no_file_of_others(machines, source, tmp_path, name):
     mine(machines, source, max_results=60)
     victim = tmp_path / "victim"
     victim.write_text("of somebody else")
@@ -139,9 +137,7 @@ def test_all_machines_know_the_sessions(machines: Machines, source: Path) -> Non
     assert bq.status(machines.url).sessions == 2
 
 
-def test_workers_of_other_machines_can_warm_up_for_a_new_run(
-    machines: Machines, source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_workers_of_other_machines_can_warm_up_for_a_new_run(machines, source, monkeypatch):
     """A pool of a cluster hides an error of a worker that warms up. So here the pool is this process."""
     met = []
 

@@ -29,7 +29,7 @@ from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Slice, Subtrees
-from tests.support.engines import TOY_GPU, FakeGpu, FakeGpuEngine, fake_gpu
+from tests.support.engines import TOY_GPU, FakeGpu, FakeGpuEngine, fake_gpu, registered
 from tests.support.runs import answer, load_ledger, manifest_pair, mined_in_threads, prepared_run, random_edges
 
 EDGES = random_edges(90, 60, 0.35, 8)
@@ -55,9 +55,7 @@ def test_slices_take_turns_on_one_engine_and_find_everything(tmp_path: Path, gpu
 
 
 @pytest.mark.parametrize(("search", "platform"), [(Search("list"), "cuda"), (Search("fingerprint"), "cores")])
-def test_a_gpu_writer_is_opened_before_the_first_slice_only_to_list(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, search: Search, platform: str
-) -> None:
+def test_a_gpu_writer_is_opened_before_the_first_slice_only_to_list(tmp_path, gpu, monkeypatch, search, platform):
     folder, opened, open_writer = prepared(tmp_path, search=search), [], worker.open_writer
 
     def watched(*arguments: Any) -> Any:
@@ -72,9 +70,7 @@ def test_a_gpu_writer_is_opened_before_the_first_slice_only_to_list(
     assert {where for where, _ in opened} == {platform}
 
 
-def test_an_engine_warms_up_for_a_moment_however_much_is_below_the_first_root(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_warms_up_for_a_moment_however_much_is_below_the_first_root(tmp_path, gpu, monkeypatch):
     folder, times, mine = prepared(tmp_path), [], FakeGpuEngine.mine
 
     def watched(self: Any, graph: Any, subtrees: Any, search: Any, limits: Any, emit: Any) -> Any:
@@ -88,9 +84,7 @@ def test_an_engine_warms_up_for_a_moment_however_much_is_below_the_first_root(
     assert seconds < 0.1
 
 
-def test_the_next_slice_is_searched_while_one_is_written(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_next_slice_is_searched_while_one_is_written(tmp_path, gpu, monkeypatch):
     """The test holds the writing of the first slice back until the search of another slice has begun."""
     folder = prepared(tmp_path)
     closing, searching = threading.Event(), threading.Event()
@@ -131,9 +125,7 @@ def test_the_next_slice_is_searched_while_one_is_written(
     assert held.seconds + closed <= whole[held.slice], "the time of a slice is that of its search, without closing"
 
 
-def test_nodes_are_prepared_before_the_turn_of_their_slice_and_left_over_made_after_it(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nodes_are_prepared_before_the_turn_of_their_slice_and_left_over_made_after_it(tmp_path, gpu, monkeypatch):
     """The test holds the first search until the next slice is prepared, and its left-over until that is searched."""
     folder, prepared_next, searched_next = prepared(tmp_path), threading.Event(), threading.Event()
     in_time, searched, given, mine = list[bool](), list[Subtrees](), list[Subtrees](), FakeGpuEngine.mine
@@ -160,16 +152,14 @@ def test_nodes_are_prepared_before_the_turn_of_their_slice_and_left_over_made_af
 
     monkeypatch.setattr(FakeGpuEngine, "mine", watched)
     monkeypatch.setattr(driver, "warm_up", lambda task: None)
-    with engines.registered(replace(gpu.kind, prepare=prepare)):
+    with registered(replace(gpu.kind, prepare=prepare)):
         mined_in_threads(folder)
     assert in_time == [True, True]
     assert {id(nodes) for nodes in searched} == {id(nodes) for nodes in given}, "an engine gets what was prepared"
     assert manifest_pair(folder.path) == answer(EDGES)
 
 
-def test_a_left_over_that_cannot_be_made_leaves_no_files(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_left_over_that_cannot_be_made_leaves_no_files(tmp_path, gpu, monkeypatch):
     folder, mine = prepared(tmp_path), FakeGpuEngine.mine
 
     def fail() -> Subtrees:
@@ -185,9 +175,7 @@ def test_a_left_over_that_cannot_be_made_leaves_no_files(
     assert list(folder.pending.iterdir()) == []
 
 
-def test_a_gpu_without_memory_gets_a_smaller_engine_and_a_warning(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_gpu_without_memory_gets_a_smaller_engine_and_a_warning(tmp_path, gpu, monkeypatch, caplog):
     folder = prepared(tmp_path)
 
     def fail(engine: FakeGpuEngine, work: Subtrees) -> None:
@@ -205,9 +193,7 @@ def test_a_gpu_without_memory_gets_a_smaller_engine_and_a_warning(
     assert {entry.result.stats.halvings for entry in load_ledger(folder.path).entries.values()} == {2}
 
 
-def test_a_slice_whose_last_chunks_do_not_fit_on_the_gpu_is_mined_again(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_slice_whose_last_chunks_do_not_fit_on_the_gpu_is_mined_again(tmp_path, gpu, monkeypatch, caplog):
     folder = prepared(tmp_path)
     close, failed = ParallelWriter.close, []
 
@@ -224,9 +210,7 @@ def test_a_slice_whose_last_chunks_do_not_fit_on_the_gpu_is_mined_again(
     assert [n for what, n in gpu.log if what == "made"] == [0, 1, 2]
 
 
-def test_a_gpu_that_never_has_enough_memory_ends_the_run(
-    tmp_path: Path, gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_gpu_that_never_has_enough_memory_ends_the_run(tmp_path, gpu, monkeypatch):
     folder = prepared(tmp_path)
 
     def fail(engine: FakeGpuEngine, work: Subtrees) -> None:
@@ -240,9 +224,7 @@ def test_a_gpu_that_never_has_enough_memory_ends_the_run(
 
 
 @pytest.mark.parametrize("trouble", ["labels", "rows"])
-def test_a_gpu_without_memory_to_write_leaves_writing_to_the_cores_and_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, trouble: str
-) -> None:
+def test_a_gpu_without_memory_to_write_leaves_writing_to_the_cores_and_says_so(tmp_path, monkeypatch, caplog, trouble):
     folder, opened = prepared(tmp_path), []
 
     class Full:
@@ -270,9 +252,7 @@ def test_a_gpu_without_memory_to_write_leaves_writing_to_the_cores_and_says_so(
     assert len(load_ledger(folder.path).entries) > 1
 
 
-def test_a_gpu_that_was_asked_to_write_and_has_no_memory_for_it_ends_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_gpu_that_was_asked_to_write_and_has_no_memory_for_it_ends_the_run(tmp_path, monkeypatch, caplog):
     def full(tables: Any, provenance: Any) -> None:
         raise DeviceMemoryError("there is no device memory left to hold the labels")
 

@@ -63,9 +63,7 @@ def device(monkeypatch: pytest.MonkeyPatch, bus: str = "0000:1B:00.0") -> None:
     monkeypatch.setattr("ctypes.CDLL", lambda name: {"libnvidia-ml.so.1": Driver()}[name])
 
 
-def test_gpu_joules_are_a_counter_difference_and_the_peak_a_reading(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_gpu_joules_are_a_counter_difference_and_the_peak_a_reading(monkeypatch):
     device(monkeypatch)
     counter = gpu_counter()
     assert isinstance(counter, NvmlCounter)
@@ -107,9 +105,7 @@ def test_the_measured_block_does_not_wait_for_the_counter(monkeypatch: pytest.Mo
     assert measured.result(60).joules == pytest.approx(1.5)
 
 
-def test_the_error_of_a_counter_comes_with_its_result_not_in_the_measured_block(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_error_of_a_counter_comes_with_its_result_not_in_the_measured_block(monkeypatch):
     counter = of_a_device()
     monkeypatch.setattr(counter, "joules", lambda: 1 / 0)
     with PowerMeter(counter).stretch() as measured:

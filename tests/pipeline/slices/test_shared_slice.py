@@ -84,10 +84,9 @@ def test_the_time_of_writing_is_told_per_thread(tmp_path: Path, monkeypatch: pyt
     assert 0 < result.stats.writing_seconds <= result.seconds
 
 
-@pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
-def test_threads_that_share_slices_find_everything(tmp_path: Path, slice_seconds: float) -> None:
+def test_threads_that_share_slices_find_everything(tmp_path: Path) -> None:
     run, pool = Run(prepared(tmp_path)), SharedInProcess(THREADS)
-    session = driver.mine_run(run, pool, RunLimits(), quiet, slice_seconds)
+    session = driver.mine_run(run, pool, RunLimits(), quiet, 0.01)
     assert session.outcome == "complete"
     manifest = proving.prove(run, FakePool(), quiet)
     assert (manifest.count, manifest.fingerprint) == answer(EDGES)
@@ -165,9 +164,7 @@ def test_a_worker_that_leaves_hands_its_shared_slice_back(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("error", [ResourceError("the disk is full"), RuntimeError("a bug")], ids=["ours", "other"])
-def test_a_thread_that_fails_ends_the_slice_and_leaves_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
+def test_a_thread_that_fails_ends_the_slice_and_leaves_no_file(tmp_path, monkeypatch, error):
     """It fails when another thread has written a part. The slice is tried again, and nothing of it counts before."""
     folder, all_of, stretch = prepared(tmp_path), SliceSearch.all_of, PartWriter.write_stretch
     written, has_failed, failed = threading.Event(), threading.Event(), []
@@ -214,9 +211,7 @@ def test_a_writer_that_cannot_close_leaves_no_file(tmp_path: Path, monkeypatch: 
     assert list(folder.pending.iterdir()) == []
 
 
-def test_threads_that_have_nothing_to_do_ask_for_a_share_of_a_long_piece(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_threads_that_have_nothing_to_do_ask_for_a_share_of_a_long_piece(tmp_path, monkeypatch):
     """The first piece has all of the work, and lasts until the rest of it is asked for. That rest is dealt."""
     folder, all_of, stop = prepared(tmp_path), SliceSearch.all_of, CpuEngine.stop
     recalled, pieces = threading.Event(), list[int]()

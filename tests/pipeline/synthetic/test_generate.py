@@ -20,7 +20,7 @@ import bicliques as bq
 from bicliques.pipeline.run.files import temporary_name
 from bicliques.pipeline.run.names import UNFINISHED_FILE
 from bicliques.pipeline.synthetic import generating
-from bicliques.pipeline.synthetic.generated import PLANTED_FILE, TRUTH_FILE, Generated, remove_graph
+from bicliques.pipeline.synthetic.generating import PLANTED_FILE, TRUTH_FILE, Generated, remove_graph
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.hashes import mixed
 from tests.support.emulated import runnable

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
-from operator import floordiv
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,11 @@ from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.proof.reading import Reading
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers import opening
-from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.pipeline.workers.processes import Processes
 from bicliques.schemas.platform import CORES
-
-
-def nothing() -> None:
-    pass
+from tests.support.engines import nothing
+from tests.support.pools import results, until
 
 
 def one_after_the_other(folder: Path) -> None:
@@ -52,27 +48,6 @@ def pool() -> Iterator[Processes]:
         pool.grow()
         until(lambda: pool.describe() == "2 processes")
         yield pool
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def results(pool: Processes, n: int) -> dict[int, Result]:
-    found: dict[int, Result] = {}
-    until(lambda: found.update({result.tag: result for result in pool.wait(0.1)}) or len(found) == n)
-    return found
-
-
-def test_values_and_errors_come_back_by_tag(pool: Processes) -> None:
-    for tag, divisor in ((1, 3), (2, 0), (-5, 7)):
-        pool.submit(tag, partial(floordiv, 21), divisor)
-    found = results(pool, 3)
-    assert (found[1].value, found[-5].value) == (7, 3)
-    assert isinstance(found[2].error, ZeroDivisionError)
 
 
 def test_processes_do_not_see_ctrl_c_and_have_a_core_each(pool: Processes) -> None:
@@ -141,9 +116,7 @@ def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkey
 @pytest.mark.parametrize(
     ("cores", "vertices", "words"), [(3, 10, "this process, 3 threads"), (4, 1 << 22, "this process, 4 threads")]
 )
-def test_few_cores_and_many_vertices_are_left_to_threads(
-    cores: int, vertices: int, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_cores_and_many_vertices_are_left_to_threads(cores, vertices, words, monkeypatch):
     monkeypatch.setattr(opening, "count_cores", lambda: cores)
     pool = opening.on_all_cores(vertices)
     pool.grow()
@@ -153,8 +126,11 @@ def test_few_cores_and_many_vertices_are_left_to_threads(
 
 def test_many_cores_get_processes_once_there_are_enough_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "count_cores", lambda: 4)
-    pool = opening.on_all_cores(10)
-    assert pool.describe() == "this process, 4 threads"
-    pool.grow()
-    until(lambda: pool.describe() == "4 processes")
-    pool.close()
+    with closing(opening.on_all_cores(10)) as pool:
+        assert isinstance(pool, Processes)
+        assert (pool.describe(), pool.capacity().slots) == ("this process, 4 threads", 4)
+        begun, start = list[object](), pool._start
+        monkeypatch.setattr(pool, "_start", lambda devices: (begun.extend(devices), start(devices[:1])))
+        pool.grow()
+        until(lambda: pool.capacity().slots == 5)  # one of them is enough for this test
+        assert begun == [None] * 4

@@ -34,9 +34,7 @@ def version_or_death(file: Path) -> str:
     return __version__
 
 
-def test_a_worker_that_dies_while_a_run_connects_does_not_end_the_run(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_a_worker_that_dies_while_a_run_connects_does_not_end_the_run(monkeypatch, caplog, tmp_path):
     monkeypatch.setattr(dask_client.worker, "version", partial(version_or_death, tmp_path / "asked"))
     with distributed.LocalCluster(
         2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
@@ -68,9 +66,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_a_scheduler_whose_only_worker_cannot_run_tasks_is_refused(
-    why: str, in_this_process: distributed.LocalCluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_scheduler_whose_only_worker_cannot_run_tasks_is_refused(why, in_this_process, monkeypatch):
     answer, words = REFUSED[why]
 
     def version() -> str:

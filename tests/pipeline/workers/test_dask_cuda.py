@@ -7,7 +7,7 @@ import signal
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,12 @@ from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.devices import choose_devices
 from bicliques.pipeline.workers.opening import ask_workers, check_workers, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.platform import CORES, Platform
-from tests.support.engines import toy_kind, unable
-from tests.support.pools import FakePool
+from tests.support.engines import registered, toy_kind, unable
+from tests.support.pools import FakePool, results
 from tests.support.runs import (
     FOR_KILLS,
     answer,
@@ -118,19 +118,12 @@ def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> No
     assert list(load_ledger(folder.path).orphans()) == []
 
 
-def until_ended(pool: DaskPool, n: int) -> dict[int, Result]:
-    results: dict[int, Result] = {}
-    while len(results) < n:
-        results |= {result.tag: result for result in pool.wait(0.2)}
-    return results
-
-
 def test_a_worker_whose_device_fails_is_replaced(pool: DaskPool) -> None:
     while pool.capacity().workers < 2:
         time.sleep(0.1)
     before = set(pool.client.run(os.getpid).values())
     pool.submit(0, fail_as_cuda_does, None)
-    assert isinstance(until_ended(pool, 1)[0].error, WorkerLostError)
+    assert isinstance(results(pool, 1)[0].error, WorkerLostError)
     deadline = time.monotonic() + 60
     while (
         pool.capacity().workers < 2 or before == set(pool.client.run(os.getpid).values())
@@ -138,7 +131,7 @@ def test_a_worker_whose_device_fails_is_replaced(pool: DaskPool) -> None:
         time.sleep(0.1)
     assert len(before & set(pool.client.run(os.getpid).values())) == 1
     pool.submit(1, own_pid, None)
-    assert until_ended(pool, 1)[1].value not in (None, os.getpid())
+    assert results(pool, 1)[1].value not in (None, os.getpid())
 
 
 def test_workers_without_a_gpu_are_refused_for_a_gpu_engine(pool: DaskPool) -> None:
@@ -163,9 +156,7 @@ def test_the_error_of_gpu_workers_that_do_not_start_says_why(monkeypatch: pytest
 
 
 @pytest.mark.parametrize(("wanted", "protocol"), [(False, "tcp"), (True, "tls")])
-def test_workers_on_gpus_use_tls_where_dask_is_told_to(
-    monkeypatch: pytest.MonkeyPatch, wanted: bool, protocol: str
-) -> None:
+def test_workers_on_gpus_use_tls_where_dask_is_told_to(monkeypatch, wanted, protocol):
     seen: list[dict[str, Any]] = []
     start = types.SimpleNamespace(LocalCUDACluster=lambda **options: seen.append(options))
     monkeypatch.setitem(sys.modules, "dask_cuda", start)
@@ -206,9 +197,7 @@ def on_devices(devices: list[str], platform: Platform, here: str, at_once: bool)
         (WorkerOptions(spill=True, workers=2), "0,1,2", "Dask ['0', '1']"),
     ],
 )
-def test_options_decide_on_which_gpus_slices_begin_and_go_on(
-    monkeypatch: pytest.MonkeyPatch, options: WorkerOptions, visible: str, wanted: str
-) -> None:
+def test_options_decide_on_which_gpus_slices_begin_and_go_on(monkeypatch, options, visible, wanted):
     assert opened(monkeypatch, options, visible) == wanted
 
 
@@ -229,19 +218,15 @@ def test_options_decide_on_which_gpus_slices_begin_and_go_on(
         (lambda: check_workers(WorkerOptions(devices=(0,)), CORES), "0", InputError, "works on processor cores"),
     ],
 )
-def test_impossible_options_of_gpu_workers_are_refused(
-    monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any], visible: str, error: type[Exception], words: str
-) -> None:
+def test_impossible_options_of_gpu_workers_are_refused(monkeypatch, make, visible, error, words):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     with pytest.raises(error, match=words):
         make()
 
 
-def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(
-    pool: DaskPool,
-) -> None:
+def test_the_engine_is_chosen_for_the_schedulers_workers_not_the_driver(pool):
     address = pool.client.scheduler.address
-    with engines.registered(unable("bitmatrix", "this driver has no GPU")):
+    with registered(unable("bitmatrix", "this driver has no GPU")):
         assert engines.choose("bitmatrix", ask_workers(address)).name == "bitmatrix"
         assert engines.choose("auto", ask_workers(address)).name == "bitmatrix"
         with pytest.raises(ResourceError, match="this driver has no GPU"):

@@ -30,12 +30,12 @@ from bicliques.pipeline.workers import dask_pool
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Result, WorkerLostError
-from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.pipeline.workers.pool import WorkerLostError
+from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Search
 from tests.support.own_memory import PROCESS_FILES, OwnMemory
-from tests.support.pools import FakePool
+from tests.support.pools import FakePool, results
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 EDGES = random_edges(120, 70, 0.35, 5)
@@ -71,9 +71,7 @@ def fail(message: str) -> None:
     raise ResourceError(message)
 
 
-def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(
-    pool: DaskPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_that_never_says_its_name_does_not_delay_the_pool(pool, monkeypatch):
     """A worker may die after it has said its name, and before Dask has fetched the name."""
     real, over = distributed.Future.result, threading.Event()
 
@@ -102,9 +100,7 @@ def die(argument: object) -> None:
 
 
 @pytest.mark.parametrize("slice_seconds", [0.01, 10.0])
-def test_two_workers_find_everything_in_short_and_in_long_slices(
-    tmp_path: Path, pool: DaskPool, slice_seconds: float
-) -> None:
+def test_two_workers_find_everything_in_short_and_in_long_slices(tmp_path, pool, slice_seconds):
     folder = prepared(tmp_path)
     session = driver.mine_run(Run(folder), pool, RunLimits(), quiet, slice_seconds)
     assert session.outcome == "complete"
@@ -172,9 +168,7 @@ def test_the_error_of_a_scheduler_that_ends_says_that_its_workers_are_lost(tmp_p
     pool.close()
 
 
-def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
-    pool: DaskPool, caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
+def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(pool, caplog, tmp_path):
     def gone() -> list[str]:
         return [record.getMessage() for record in caplog.records if getattr(record, "event", "") == "gone"]
 
@@ -193,21 +187,18 @@ def test_errors_of_tasks_come_back_and_a_dead_worker_is_a_lost_task(
     (tmp_path / "over").touch()
     pool.submit(0, slow, 0.0)
     pool.submit(1, fail, "no room")
-    results = {}
-    while len(results) < 4:
-        results |= {result.tag: result for result in pool.wait(0.1)}
+    ended = results(pool, 4)
     pool.submit(2, die, None)
     assert passes(lambda: pool.capacity().slots < 2 or len(gone()) > 0)  # the pool may hear of its task later
-    while len(results) < 5:
-        results |= {result.tag: result for result in pool.wait(0.1)}
-    assert results[0].value != os.getpid()
-    assert isinstance(results[1].error, ResourceError)
-    assert str(results[1].error) == "no room"
-    assert isinstance(results[2].error, WorkerLostError)
-    assert re.match(rf"its worker {socket.gethostname()}:\d+ died", str(results[2].error))
+    ended |= results(pool, 1)
+    assert ended[0].value != os.getpid()
+    assert isinstance(ended[1].error, ResourceError)
+    assert str(ended[1].error) == "no room"
+    assert isinstance(ended[2].error, WorkerLostError)
+    assert re.match(rf"its worker {socket.gethostname()}:\d+ died", str(ended[2].error))
     assert pool.who(2) == ""
     assert passes(lambda: pool.capacity().slots == 2), "the dead worker was not replaced"
-    assert gone() == [f"worker {str(results[2].error).split()[2]} has gone"]
+    assert gone() == [f"worker {str(ended[2].error).split()[2]} has gone"]
 
 
 def double(number: int) -> int:
@@ -217,10 +208,9 @@ def double(number: int) -> int:
 def test_tasks_that_are_sent_together_come_back_each_under_its_tag(pool: DaskPool) -> None:
     for tag in range(300):
         pool.submit(tag, double if tag % 3 else str, tag)
-    results: list[Result] = []
-    while len(results) < 300:
-        results += pool.wait(120)
-    assert {result.tag: result.value for result in results} == {k: 2 * k if k % 3 else str(k) for k in range(300)}
+    assert {tag: result.value for tag, result in results(pool, 300).items()} == {
+        k: 2 * k if k % 3 else str(k) for k in range(300)
+    }
 
 
 def test_a_task_that_cannot_be_sent_ends_with_the_reason(pool: DaskPool) -> None:
@@ -344,9 +334,7 @@ def test_a_worker_that_never_becomes_ready_is_killed_at_the_end() -> None:
 
 
 @pytest.mark.exhaustive
-def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(monkeypatch, caplog):
     async def never_ends() -> None:
         await asyncio.sleep(3600)
 
@@ -360,12 +348,3 @@ def test_workers_are_killed_and_not_replaced_when_dask_does_not_stop_them(
     assert pool.cluster.shutdown_on_close is False, "the end of this process does not wait for the workers either"
     pool.cluster.close()
     assert set(psutil.Process().children()) < others
-
-
-def test_a_number_of_workers_and_an_address_exclude_each_other() -> None:
-    with pytest.raises(InputError, match="not both"):
-        WorkerOptions(workers=2, scheduler="tcp://x:1")
-    with pytest.raises(InputError, match="0 or more"):
-        WorkerOptions(workers=-1)
-    with pytest.raises(InputError, match="must be a whole number"):
-        WorkerOptions(workers="2")

@@ -66,9 +66,7 @@ def test_large_results_are_fetched(client: distributed.Client, asked: list[Any])
     assert asked == [None]
 
 
-def test_results_are_fetched_if_another_run_on_the_client_has_ended(
-    client: distributed.Client, asked: list[Any]
-) -> None:
+def test_results_are_fetched_if_another_run_on_the_client_has_ended(client, asked):
     tasks = tasks_of(client)
     DaskPool.connect(client).close()
     tasks.submit(0, letters, 3)
@@ -76,9 +74,7 @@ def test_results_are_fetched_if_another_run_on_the_client_has_ended(
     assert asked == [None]
 
 
-def test_a_result_that_came_of_a_task_that_dask_lost_does_not_count(
-    client: distributed.Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_that_came_of_a_task_that_dask_lost_does_not_count(client, monkeypatch):
     """A worker may die after it has sent its result, and before Dask knows that the task has ended."""
     monkeypatch.setattr(dask_tasks, "came", lambda key: ("what it sent",))
     tasks = tasks_of(client)

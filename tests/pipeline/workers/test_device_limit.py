@@ -73,9 +73,7 @@ def cupy(pool: Pool) -> SimpleNamespace:
 
 
 @pytest.mark.parametrize("before", [None, "5000"])
-def test_the_pool_of_this_process_is_limited_and_what_was_before_comes_back(
-    before: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pool_of_this_process_is_limited_and_what_was_before_comes_back(before, monkeypatch):
     pool = Pool(int(before or 0))
     toy = cupy(pool)
     monkeypatch.setitem(sys.modules, "cupy", toy)

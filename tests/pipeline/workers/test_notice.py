@@ -6,7 +6,6 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,12 +29,9 @@ LIMIT_S = 120.0
 
 
 @pytest.mark.parametrize(
-    "words",
-    [pytest.param((), id="nanny"), pytest.param(("--no-nanny",), id="no nanny", marks=pytest.mark.exhaustive)],
+    "words", [pytest.param((), id="nanny"), pytest.param(("--no-nanny",), id="no nanny", marks=pytest.mark.exhaustive)]
 )
-def test_a_worker_that_is_told_to_end_hands_its_slice_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-) -> None:
+def test_a_worker_that_is_told_to_end_hands_its_slice_back(tmp_path, monkeypatch, words):
     """Both workers hold their first slices. One is told to end; the other one goes on when that one has ended.
 
     To hand its slice back takes the worker longer than it stays when it has none.

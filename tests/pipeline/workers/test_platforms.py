@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,7 @@ from bicliques.pipeline.workers.pool import Capacity
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.platform import CORES
-from tests.support.engines import TOY_GPU, toy_kind
+from tests.support.engines import TOY_GPU, registered, toy_kind
 from tests.support.runs import answer, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.35, 8)
@@ -40,9 +39,7 @@ def test_every_platform_of_an_engine_has_workers() -> None:
     assert {kind.platform.name for kind in engines.kinds()} <= LOCAL_WORKERS.keys()
 
 
-def test_another_platform_needs_a_record_workers_and_a_counter_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_platform_needs_a_record_workers_and_a_counter_only(tmp_path, monkeypatch):
     toy = replace(TOY_GPU, name="toy", devices="toys", slices_in_hand=3, energy_counter="another toy's counter")
     asked: list[WorkerOptions] = []
 
@@ -55,7 +52,7 @@ def test_another_platform_needs_a_record_workers_and_a_counter_only(
     monkeypatch.setitem(LOCAL_WORKERS, toy.name, workers)
     monkeypatch.setitem(COUNTERS, "another toy's counter", Counter)
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    with engines.registered(replace(toy_kind(toy), name="chess")):
+    with registered(replace(toy_kind(toy), name="chess")):
         results = bq.mine(source, tmp_path / "out", engine="chess", slice_seconds=0.01, progress=False, report=False)
         with pytest.raises(InputError, match="toys do not spill"):
             bq.mine(source, tmp_path / "other", engine="chess", spill=True, progress=False, report=False)

@@ -27,12 +27,12 @@ from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.slices import ending
 from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, begun, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Result, WorkerLostError
+from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.pipeline.workers.processes import Processes
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.options import RunLimits
-from tests.support.engines import TOY_GPU, toy_kind
-from tests.support.pools import FakePool
+from tests.support.engines import TOY_GPU, registered, toy_kind
+from tests.support.pools import FakePool, results, until
 from tests.support.runs import (
     FOR_KILLS,
     FOR_TWO,
@@ -58,7 +58,7 @@ def pretend() -> None:
 def opened(
     devices: str = "01", here: Here = "first", at_once: bool = True, get_ready: Callable[[], None] = pretend
 ) -> Iterator[Processes]:
-    with engines.registered(toy_kind()):
+    with registered(toy_kind()):
         pool = Processes(devices, TOY_GPU, here, at_once, get_ready)
         try:
             yield pool
@@ -71,22 +71,6 @@ def two() -> Iterator[Processes]:
     with opened() as pool:
         until(lambda: pool.capacity().workers == 2)
         yield pool
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
-def results(pool: Processes, n: int) -> dict[int, Result]:
-    found: dict[int, Result] = {}
-    end = time.monotonic() + PATIENCE_S
-    while len(found) < n:
-        assert time.monotonic() < end
-        found |= {result.tag: result for result in pool.wait(0.2)}
-    return found
 
 
 def pid_and_devices(argument: object) -> tuple[int, str | None]:
@@ -163,9 +147,7 @@ def test_a_task_that_cannot_be_sent_ends_with_the_reason(two: Processes) -> None
     assert all("pickle" in str(error) for error in errors)
 
 
-def test_two_gpus_have_four_slices_at_a_time_and_find_everything(
-    tmp_path: Path, two: Processes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path, two, monkeypatch):
     def all_there(
         function: Callable[[Any], Any], argument: Any
     ) -> None:  # else one could find all before two are there
@@ -315,9 +297,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [{"workers": 2}, {"devices": "0,1"}])
-def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: dict[str, Any]
-) -> None:
+def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(tmp_path, monkeypatch, how):
     made: list[Processes] = []
     before: list[bool] = []
 
@@ -332,7 +312,7 @@ def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1")
     monkeypatch.setattr("bicliques.pipeline.workers.processes.Processes", make)
     source = write_edges(tmp_path / "g.parquet", FOR_TWO)
-    with engines.registered(toy_kind()):
+    with registered(toy_kind()):
         results = bq.mine(source, tmp_path / "out", engine="bitmatrix", progress=report, **how)
     assert (len(results), results.manifest.fingerprint) == answer(FOR_TWO)
     assert before

@@ -51,9 +51,7 @@ def becomes_true(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
-def test_a_client_is_used_and_stays_open_with_all_that_is_in_it(
-    tmp_path: Path, source: Path, client: distributed.Client
-) -> None:
+def test_a_client_is_used_and_stays_open_with_all_that_is_in_it(tmp_path, source, client):
     before = client.submit(pow, 3, 4)
     results = bq.mine(source, tmp_path / "out", scheduler=client, progress=False, report=False)
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES)
@@ -78,9 +76,7 @@ def test_every_call_takes_a_client(tmp_path: Path, source: Path, client: distrib
     assert client.status == "running"
 
 
-def test_a_cluster_is_used_and_left_running_and_our_client_goes(
-    tmp_path: Path, source: Path, cluster: distributed.LocalCluster, client: distributed.Client
-) -> None:
+def test_a_cluster_is_used_and_left_running_and_our_client_goes(tmp_path, source, cluster, client):
     clients = set(cluster.scheduler.clients)
     results = bq.mine(source, tmp_path / "out", scheduler=cluster, progress=False, report=False)
     assert (results.manifest.count, results.manifest.fingerprint) == answer(EDGES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,10 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.slices import thread_team
 from bicliques.pipeline.slices.slice_search import SliceSearch
 from bicliques.pipeline.workers import opening, thread_pool
-from bicliques.pipeline.workers.pool import Result
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.work import Subtrees
+from tests.support.pools import results, until
 from tests.support.runs import answer, load_ledger, manifest_pair, prepared_run, quiet, random_edges, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 1)
@@ -34,12 +35,10 @@ def one_is_few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_three_threads_on_cores_share_slices_and_find_everything(tmp_path: Path) -> None:
-    run, pool = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(3)
-    try:
+    run = Run(prepared_run(tmp_path, EDGES, engine="cpu"))
+    with closing(InThreads(3)) as pool:
         session = driver.mine_run(run, pool, RunLimits(), quiet, 0.01)
         manifest = proving.prove(run, pool, quiet)
-    finally:
-        pool.close()
     assert session.outcome == "complete"
     assert session.workers == "this process, 3 threads"
     assert manifest_pair(run.path) == answer(EDGES)
@@ -49,12 +48,10 @@ def test_three_threads_on_cores_share_slices_and_find_everything(tmp_path: Path)
 
 def test_few_threads_have_a_slice_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(thread_pool, "FEW_THREADS", 3)
-    run, pool = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(3)
-    try:
+    run = Run(prepared_run(tmp_path, EDGES, engine="cpu"))
+    with closing(InThreads(3)) as pool:
         driver.mine_run(run, pool, RunLimits(), quiet, 0.01)
         proving.prove(run, pool, quiet)
-    finally:
-        pool.close()
     assert manifest_pair(run.path) == answer(EDGES)
     assert {entry.result.stats.threads for entry in load_ledger(run.path).entries.values()} == {1}
 
@@ -81,10 +78,7 @@ def test_a_thread_that_is_done_with_a_slice_goes_on_with_the_next_one(tmp_path: 
         pool.submit(0, lead, of_first, on_all_threads=True)
         assert is_given.wait(60)
         pool.submit(1, lead, of_second, on_all_threads=True)
-        results: list[Result] = []
-        while len(results) < 2:
-            results += pool.wait(60)
-        assert [result.error for result in results] == [None, None]
+        assert [result.error for result in results(pool, 2).values()] == [None, None]
         assert (idle[0], pool.idle(0)) == (0, 2)
     finally:
         next_has_come.set()
@@ -101,10 +95,7 @@ def test_threads_that_a_last_slice_does_not_need_are_idle(tmp_path: Path) -> Non
 
     try:
         pool.submit(0, lead, None, on_all_threads=True)
-        until = time.monotonic() + 60
-        while pool.idle(0) != 2:
-            assert time.monotonic() < until
-            time.sleep(0.005)
+        until(lambda: pool.idle(0) == 2)
     finally:
         let_go.set()
         pool.close()
@@ -139,9 +130,7 @@ class Held:
 
 
 @pytest.mark.parametrize("outcome", ["interrupted", "time_limit"])
-def test_slices_end_when_the_run_stops_and_what_they_leave_over_is_mined_later(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, outcome: str
-) -> None:
+def test_slices_end_when_the_run_stops_and_what_they_leave_over_is_mined_later(tmp_path, monkeypatch, outcome):
     run, pool, stop = Run(prepared_run(tmp_path, EDGES, engine="cpu")), InThreads(2), threading.Event()
     with monkeypatch.context() as patch:
         slices = Held(patch)
@@ -157,12 +146,9 @@ def test_slices_end_when_the_run_stops_and_what_they_leave_over_is_mined_later(
             pool.close()
     assert not slices.is_forgotten
     assert any(entry.result.n_left_over for entry in load_ledger(run.path).entries.values())
-    pool = InThreads(2)
-    try:
+    with closing(InThreads(2)) as pool:
         assert driver.mine_run(run, pool, RunLimits(), quiet).outcome == "complete"
         proving.prove(run, pool, quiet)
-    finally:
-        pool.close()
     assert manifest_pair(run.path) == answer(EDGES)
 
 
@@ -191,10 +177,7 @@ def test_each_thread_searches_while_the_others_do() -> None:
 
     for tag in range(3):
         pool.submit(tag, meet, None)
-    results: list[Result] = []
-    while len(results) < 3:
-        results += pool.wait(60)
-    assert len({result.value for result in results}) == 3
+    assert len({result.value for result in results(pool, 3).values()}) == 3
     assert (pool.capacity(), pool.idle(0)) == ((3, 3, (2, 1)), 3)
     pool.close()
 
