@@ -122,6 +122,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture
+def source(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The edges of a module of tests as a file."""
+    from tests.support.runs import write_edges
+
+    return write_edges(tmp_path / "g.parquet", request.module.EDGES)
+
+
+@pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Generator[Any, None, None]:
     """A `tests.support.bucket.Bucket`, for tests that ask for one; importing its server takes a while."""
     from tests.support.bucket import bucket_of_moto

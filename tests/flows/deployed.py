@@ -57,11 +57,11 @@ class Server:
         # Prefect's own, because its server answers 503 while SQLite is locked and expects to be asked again
         self._client = PrefectHttpxSyncClient(base_url=f"{self.url}/", timeout=30, enable_csrf_support=False)
 
-    def commands(self, *commands: str) -> None:
+    def commands(self, *commands: str):
         """Run ``prefect ...`` in the project's folder, one after the other."""
         self.program(_RUN_ALL, json.dumps([shlex.split(words) for words in commands]))
 
-    def program(self, code: str, *arguments: str) -> None:
+    def program(self, code: str, *arguments: str):
         """Run a program that talks to the server, in the project's folder."""
         ended = subprocess.run(
             [sys.executable, "-c", code, *arguments],
@@ -108,19 +108,19 @@ class Server:
         """What a process has printed."""
         return (self.home / f"{name}.log").read_text(errors="replace")
 
-    def post(self, path: str, **content: Any) -> Any:
+    def post(self, path: str, **content):
         """The server's answer to a request."""
         return self._ask("POST", path, json=content).json()
 
-    def patch(self, path: str, **content: Any) -> None:
+    def patch(self, path: str, **content):
         """Change something of the server."""
         self._ask("PATCH", path, json=content)
 
-    def get(self, path: str) -> Any:
+    def get(self, path: str):
         """The server's answer to a question."""
         return self._ask("GET", path).json()
 
-    def _ask(self, method: str, path: str, **content: Any) -> httpx.Response:
+    def _ask(self, method: str, path: str, **content) -> httpx.Response:
         answer = self._client.request(method, path, **content)
         answer.raise_for_status()
         return answer
@@ -146,7 +146,7 @@ def server(home: Path, **environment: str) -> Iterator[Server]:
         yield running
 
 
-def wait_for(condition: Any, seconds: float, log: Any) -> Any:
+def wait_for(condition, seconds: float, log):
     """What `condition` returns, once that is true; the end of `log` if it does not become so."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

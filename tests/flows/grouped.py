@@ -9,10 +9,10 @@ from bicliques.pipeline.api.table import entries_of
 from bicliques.schemas.errors import InputError
 
 
-def grouped(**given: Any) -> dict[str, Any]:
+def grouped(**given) -> dict[str, Any]:
     """Parameters of the flow `mine`: options in their groups, everything else as it is."""
     groups = {entry.name: entry.told.group for entry in entries_of("flow")}
-    found: dict[str, Any] = {}
+    found = {}
     for name, value in given.items():
         if name in groups:
             found.setdefault(groups[name], {})[name] = value
@@ -21,7 +21,7 @@ def grouped(**given: Any) -> dict[str, Any]:
     return found
 
 
-def refused(source: object, output: object = "{date}", **options: Any) -> str:
+def refused(source, output="{date}", **options) -> str:
     """The sentence by which the flow `mine` refuses parameters. It does so before it speaks to a server."""
     given = mine.validate_parameters({"source": str(source), "output": str(output)} | grouped(workers=0, **options))
     with pytest.raises(InputError) as refusal:

@@ -5,7 +5,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from typing import Any
 
 from prefect.blocks.notifications import CustomWebhookNotificationBlock
 
@@ -16,15 +15,15 @@ BLOCK = "custom-webhook/on-call"
 @contextmanager
 def receiver() -> Iterator[tuple[str, list[dict[str, str]]]]:
     """The address, and the messages that have come in so far."""
-    received: list[dict[str, str]] = []
+    received = []
 
     class Receiver(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+        def do_POST(self):
             received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *words: Any) -> None:
+        def log_message(self, *words):
             pass
 
     with HTTPServer(("127.0.0.1", 0), Receiver) as server:

@@ -24,7 +24,7 @@ EDGES = {(f"user {a}" if a else "<script>|*", f"film {b}") for a, b in random_ed
 LESS = EDGES - {max(EDGES)}
 
 
-def run(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) -> State[Any]:
+def run(place: Path, day: str, edges: set[tuple[Any, Any]], **options) -> State[Any]:
     left, right = zip(*sorted(edges), strict=True)
     (place / "in").mkdir(exist_ok=True)
     pq.write_table(pa.table({"user": left, "film": right}), place / "in" / f"{day}.parquet")

@@ -19,7 +19,7 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 
 def prefect_yaml(tmp_path: Path, source: Path) -> Path:
     """A copy in which the refresh is due every minute, reads a small graph, and is verified as the document shows."""
-    content: dict[str, Any] = yaml.safe_load((ROOT / "prefect.yaml").read_text())
+    content = yaml.safe_load((ROOT / "prefect.yaml").read_text())
     refresh, verify = (
         next(deployment for deployment in content["deployments"] if deployment["name"] == name)
         for name in ("refresh", "verify")
@@ -73,7 +73,7 @@ def test_a_run_on_demand_and_one_by_the_schedule(tmp_path):
             assert verified["name"] == f"verify {day}"
 
 
-def a_skipped_night_is_told(prefect: Server) -> None:
+def a_skipped_night_is_told(prefect: Server):
     """By the server, as the document sets it up; no worker is there, nor would it begin the run."""
     with receiver() as (url, received):
         programs = re.findall(r"(?ms)^```python\n(from .*?)^```", OPERATIONS.partition("## Be told")[2])
@@ -92,7 +92,7 @@ def a_skipped_night_is_told(prefect: Server) -> None:
         prefect.post(f"flow_runs/{last_night}/set_state", state={"type": "CANCELLED"})  # gives its slot back
 
 
-def a_change_is_told(prefect: Server) -> None:
+def a_change_is_told(prefect: Server):
     """By the automation of the document, with the block that was made before."""
     with receiver() as (url, received):
         (block,) = (found for found in prefect.post("block_documents/filter") if found["name"] == "on-call")
@@ -127,8 +127,6 @@ def found(folder: Path) -> tuple[int, tuple[int, int]]:
 
 def ended(prefect: Server, deployment: str) -> dict[str, Any]:
     """A flow run of a deployment that has ended, well; later ones of the schedule may be cancelled meanwhile."""
-    run: dict[str, Any] = wait_for(
-        lambda: prefect.ended(deployment), 400, lambda: prefect.log("server") + prefect.log("worker")
-    )
+    run = wait_for(lambda: prefect.ended(deployment), 400, lambda: prefect.log("server") + prefect.log("worker"))
     assert run["state"]["type"] == "COMPLETED", run["state"]["message"]
     return run

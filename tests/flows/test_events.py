@@ -17,19 +17,15 @@ from tests.flows.grouped import grouped
 from tests.support.compared import maximal_bicliques
 from tests.support.runs import answer, random_edges, write_edges
 
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
 EDGES = random_edges(12, 9, 0.4, 1)
 
 
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
-
-
-def run(source: Path | str, output: Path | str, **options: Any) -> State[Any]:
+def run(source: Path | str, output: Path | str, **options) -> State[Any]:
     return mine(str(source), str(output), **grouped(workers=0, report=False, **options), return_state=True)
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_complete_run_is_told_of_once_and_is_an_asset_from_its_input(tmp_path, source):
     """The last run gives an event that should not be there time to come."""
     nights = [run(source, f"{tmp_path}/{{date}}", date="2026-01-01", max_results=3)]
@@ -62,13 +58,12 @@ def test_a_complete_run_is_told_of_once_and_is_an_asset_from_its_input(tmp_path,
     assert {"bicliques", f"file://{source}"} <= {related.id for related in made[0].related}
 
 
-def night(place: Path, day: str, edges: set[tuple[Any, Any]], **options: Any) -> None:
+def night(place: Path, day: str, edges: set[tuple[Any, Any]], **options):
     left, right = zip(*sorted(edges, reverse=int(day[-1]) % 2 == 1), strict=True)  # no two nights have the same input
     pq.write_table(pa.table({"user": left, "film": right}), place / f"{day}.parquet")
     run(f"{place}/{{date}}.parquet", f"{place}/runs/{{date}}", date=day, changes=True, **options)
 
 
-@pytest.mark.usefixtures("prefect_server")
 @pytest.mark.exhaustive
 def test_a_run_tells_what_changed_if_that_is_much(tmp_path):
     """The last night gives an event that should not be there time to come."""
@@ -103,12 +98,11 @@ def test_a_run_tells_what_changed_if_that_is_much(tmp_path):
     }
 
 
-@pytest.mark.usefixtures("prefect_server")
-def test_a_server_that_takes_no_event_and_a_link_in_the_way_do_not_make_the_run_fail(tmp_path, source, monkeypatch):
+def test_no_event_taken_and_a_link_in_the_way_do_not_make_the_run_fail(tmp_path, source, monkeypatch):
     (tmp_path / "latest").write_text("mine")
-    told: list[Path] = []
+    told = []
 
-    def refuse(results: Any, *_: Any) -> None:
+    def refuse(results, *_):
         told.append(results.path)
         raise ConnectionRefusedError("nobody there")
 

@@ -37,7 +37,7 @@ def home(tmp_path, monkeypatch):
     return tmp_path / "home"
 
 
-def run(output: str, **options: Any) -> State[Any]:
+def run(output: str, **options) -> State[Any]:
     given = grouped(**{"workers": 0, "report": False} | options)
     return mine("~/g.parquet", output, date=NIGHT, **given, return_state=True)
 
@@ -46,12 +46,12 @@ def test_a_night_is_mined_published_and_verified_below_the_home_folder(home):
     found = run("~/runs/{date}", publish="~/lake/{date}", latest=True).result()
     assert found["folder"] == str(home / "runs" / NIGHT)
     assert found["published"] == str(home / "lake" / NIGHT)
-    checked: State[Any] = verify(f"~/runs/{NIGHT}", sample=10, return_state=True)
+    checked = verify(f"~/runs/{NIGHT}", sample=10, return_state=True)
     count, fingerprint = answer(EDGES)
     assert checked.result() == {"folder": found["folder"], "count": count, "fingerprint": str(fingerprint)}
     assert (home / "runs/latest").resolve() == home / "runs" / NIGHT
     assert RunFolder(home / "runs" / NIGHT).origin().series == str(home / "g.parquet")
-    again: State[Any] = verify(str(home / "runs" / NIGHT), sample=10, return_state=True)
+    again = verify(str(home / "runs" / NIGHT), sample=10, return_state=True)
     assert artifacts(again)[""] == artifacts(checked)[""], "a history for one folder, however it is written"
     assert os.listdir() == []  # noqa: PTH208 - no folder that is called ~
 

@@ -90,7 +90,7 @@ def cells(text: str) -> list[list[str]]:
     tokens = MARKDOWN.parse(text)
     kinds = {token.type.rpartition("_")[0] for token in tokens if token.type != "inline"}
     assert kinds <= {"table", "thead", "tbody", "tr", "th", "td"}, kinds
-    rows: list[list[str]] = []
+    rows = []
     for token in tokens:
         if token.type == "tr_open":
             rows.append([])
@@ -122,11 +122,11 @@ def test_a_label_is_shown_as_it_is(label):
 class Lines(logging.Handler):
     """The lines of a log."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
-        self.lines: list[str] = []
+        self.lines = []
 
-    def emit(self, record: logging.LogRecord) -> None:
+    def emit(self, record: logging.LogRecord):
         self.lines.append(record.getMessage())
 
 
@@ -143,7 +143,7 @@ def test_a_line_of_the_log_is_one_line(monkeypatch, label):
     assert lines.lines == [text if text.isprintable() else repr(text) for text in told]
 
 
-def night(place: Path, day: str, edges: set[tuple[str, str]], **options: Any) -> State[Any]:
+def night(place: Path, day: str, edges: set[tuple[str, str]], **options) -> State[Any]:
     """A run of a file, in a folder, with columns, that are hostile, too."""
     left, right = zip(*sorted(edges), strict=True)
     place.mkdir(exist_ok=True)

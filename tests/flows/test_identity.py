@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -48,7 +47,7 @@ def day(model, tmp_path):
     return day
 
 
-def asked(day: Path, **others: Any) -> RunOptions:
+def asked(day: Path, **others) -> RunOptions:
     return RunOptions(source=str(day.parent / "g.parquet"), **{"engine": engines.AUTO} | others)
 
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
-from prefect.client.schemas.objects import State
 from prefect.flow_engine import run_flow
 
 from bicliques.flows import keys
@@ -101,7 +99,7 @@ def test_every_deployment_has_a_history_of_its_own(tmp_path):
         with get_client(sync_client=True) as client:
             deployment = client.create_deployment(client.create_flow(mine), deployed)
             flow_run = client.create_flow_run_from_deployment(deployment, parameters=given)
-        state: State[Any] = run_flow(mine, flow_run, parameters=flow_run.parameters, return_type="state")
+        state = run_flow(mine, flow_run, parameters=flow_run.parameters, return_type="state")
         assert state.is_completed(), state.message
         return str(artifacts(state)[""])
 

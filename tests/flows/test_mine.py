@@ -29,12 +29,7 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 EDGES = random_edges(60, 40, 0.3, 1)
 
 
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
-
-
-def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
+def run(source: Path, output: Path | str, **options) -> State[Any]:
     """The final state; errors are in it."""
     return mine(str(source), str(output), **grouped(**{"workers": 0, "report": False} | options), return_state=True)
 
@@ -123,10 +118,10 @@ def test_a_second_run_on_a_folder_in_use_is_refused(tmp_path, source):
 def test_a_failed_mine_is_resumed_by_the_retry(tmp_path, monkeypatch):
     edges = random_edges(160, 80, 0.35, 5)
     source = write_edges(tmp_path / "g.parquet", edges)
-    attempts: list[list[int]] = [[]]
+    attempts = [[]]
     commit = Ledger.commit
 
-    def fails_once(ledger: Any, entry: Any, *others: Any) -> None:
+    def fails_once(ledger, entry, *others):
         if len(attempts) == 1 and len(attempts[0]) == 1:
             attempts.append([])
             raise ResourceError("the disk is full; make room")
@@ -176,7 +171,7 @@ def test_near_bicliques_are_mined(tmp_path, source):
 def test_a_run_waits_for_its_turn(tmp_path, source):
     with get_client(sync_client=True) as client:
         client.upsert_global_concurrency_limit_by_name("mining", 1)
-    states: list[State[Any]] = []
+    states = []
     folder = RunFolder(tmp_path / "out")
     run_it = partial(run, source, folder.path, concurrency_limit="mining")
     other = threading.Thread(target=lambda: states.append(run_it()))
@@ -206,7 +201,7 @@ def test_the_folder_is_of_the_day_of_the_schedule(tmp_path, source):
     assert RunFolder(folder).origin().date == folder.name
 
 
-def test_corrected_input_of_the_same_day_makes_a_new_run_and_the_same_input_none(tmp_path, source):
+def test_corrected_input_of_a_day_makes_a_new_run_and_the_same_none(tmp_path, source):
     night = partial(run, output=f"{tmp_path}/runs/{{date}}", date="2026-11-23")
     first, second = tmp_path / "runs" / "2026-11-23", tmp_path / "runs" / "2026-11-23.2"
     bq.mine(source, first, **QUIET)
@@ -253,10 +248,10 @@ def test_old_runs_go_when_a_new_one_is_complete(tmp_path, source):
     assert logged(state, f"{runs / '1'} goes: complete, number 3 from the newest")
 
 
-def test_what_goes_wrong_beside_a_complete_run_is_said_and_does_not_make_it_fail(tmp_path, source, monkeypatch):
+def test_what_goes_wrong_beside_a_complete_run_does_not_make_it_fail(tmp_path, source, monkeypatch):
     (tmp_path / "latest").write_text("mine")
 
-    def fail(path: Path) -> None:
+    def fail(path: Path):
         raise ResourceError("no room for the page")
 
     monkeypatch.setattr(tasks, "report", fail)
@@ -268,7 +263,7 @@ def test_what_goes_wrong_beside_a_complete_run_is_said_and_does_not_make_it_fail
     assert (tmp_path / "latest").read_text() == "mine"
 
 
-def test_a_source_with_a_password_is_refused_before_it_is_in_the_name_of_a_run(tmp_path):
+def test_a_source_with_a_password_is_refused_before_it_is_in_a_name(tmp_path):
     """Prefect records parameters and names, and shows them."""
     with pytest.raises(InputError, match=r"the source https://\*\*\*@host/x\.csv\?\*\*\* has a password or a key"):
         mine.fn("https://ann:geheim@host/x.csv?sig=c0ffee", str(tmp_path / "out"))

@@ -2,10 +2,8 @@
 
 from datetime import UTC, date, datetime
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from prefect.client.schemas.objects import State
 
 from bicliques.flows import identity, names
 from bicliques.flows.mine import mine
@@ -20,7 +18,7 @@ DUE = datetime(2026, 1, 31, 3, 0, 7, tzinfo=UTC)
 def given(monkeypatch):
     """Sets the parameters of the current flow run."""
 
-    def give(**parameters: Any) -> None:
+    def give(**parameters):
         monkeypatch.setattr(names, "flow_run", SimpleNamespace(parameters=parameters))
         monkeypatch.setattr(identity, "flow_run", SimpleNamespace(scheduled_start_time=DUE))
 
@@ -70,7 +68,7 @@ def test_a_run_that_verifies_is_called_after_its_folder(given, parameters, name)
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_run_that_is_refused_has_its_name(tmp_path):
-    state: State[Any] = mine("https://ann:geheim@host/x.csv?sig=c0ffee", str(tmp_path / "out"), return_state=True)
+    state = mine("https://ann:geheim@host/x.csv?sig=c0ffee", str(tmp_path / "out"), return_state=True)
     assert state.is_failed()
     assert read(state).name == f"x.csv?*** to {tmp_path / 'out'}"
     state = verify(str(tmp_path / "missing"), return_state=True)

@@ -29,12 +29,12 @@ pytestmark = pytest.mark.usefixtures("prefect_server")
 EDGES, OTHERS = random_edges(9, 8, 0.5, 2), random_edges(9, 8, 0.5, 3)
 
 
-def run(place: Path, day: str | None, source: str = "g.parquet", output: str = "{date}", **options: Any) -> State[Any]:
+def run(place: Path, day: str | None, source: str = "g.parquet", output: str = "{date}", **options) -> State[Any]:
     given = grouped(**{"workers": 0, "report": False, "notify": BLOCK} | options)
     return mine(f"{place}/{source}", f"{place}/runs/{output}", date=day, **given, return_state=True)
 
 
-def mined(place: Path, name: str = "2026-01-01", **options: Any) -> bq.Results:
+def mined(place: Path, name: str = "2026-01-01", **options) -> bq.Results:
     """The run of a night before, as it is whoever made it. The flow takes ten times as long."""
     source, given = place / "g.parquet", QUIET | options
     make = bq.largest if "top" in options else bq.mine
@@ -258,7 +258,7 @@ def test_a_range_that_was_killed_goes_on_where_it_was(tmp_path, told, monkeypatc
     make_up = partial(run, tmp_path, "2026-01-01", "{date}.parquet", last_date="2026-01-03")
     plan = tasks.plan
 
-    def killed(path: Path) -> Any:
+    def killed(path: Path):
         if path == second:
             raise KeyboardInterrupt
         return plan(path)

@@ -16,19 +16,14 @@ from bicliques.pipeline.results.results import Results
 from tests.flows.grouped import grouped
 from tests.flows.receiver import BLOCK
 from tests.flows.states import read
-from tests.support.runs import QUIET, answer, random_edges, write_edges
+from tests.support.runs import QUIET, answer, random_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
 EDGES = random_edges(14, 11, 0.4, 2)
 
 
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
-
-
-def run(source: Path, output: Path | str, **options: Any) -> State[Any]:
+def run(source: Path, output: Path | str, **options) -> State[Any]:
     given = grouped(workers=0, report=False, notify=BLOCK, **options)
     return mine(str(source), str(output), **given, return_state=True)
 
@@ -90,7 +85,7 @@ def test_those_that_were_skipped_because_a_run_took_so_long(told):
     """No worker begins them, so no hook of theirs is called; the run that had the slot tells of them."""
     begun = datetime(2026, 1, 31, 3, 0, tzinfo=UTC)
 
-    def scheduled(client: Any, deployment: Any, day: int) -> FlowRun:
+    def scheduled(client, deployment, day: int) -> FlowRun:
         due = begun + timedelta(days=day)
         parameters = {"source": "g", "notify": BLOCK}
         made = client.create_flow_run_from_deployment(

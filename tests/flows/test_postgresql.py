@@ -34,13 +34,13 @@ def postgresql(programs: Path) -> Iterator[str]:
     """A database server; the address of an empty database."""
     nobody = pwd.getpwnam("nobody")
     is_root = os.geteuid() == 0  # it refuses to run as root
-    who: dict[str, Any] = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []} if is_root else {}
+    who = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []} if is_root else {}
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="postgresql-") as place:
         if is_root:
             os.chown(place, nobody.pw_uid, nobody.pw_gid)
         data = Path(place) / "data"
-        common: dict[str, Any] = {"cwd": place, "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **who}
+        common = {"cwd": place, "stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT, **who}
         words = ["-D", str(data), "-U", "prefect", "--auth", "trust", "--encoding", "UTF8", "--no-sync"]
         subprocess.run([programs / "initdb", *words], check=True, timeout=300, **common)
         options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": place, "fsync": "off"}

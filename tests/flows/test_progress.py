@@ -14,7 +14,7 @@ from bicliques.pipeline.run.progress import Progress
 
 @pytest.fixture
 def sent(monkeypatch):
-    updates: list[tuple[float, str]] = []
+    updates = []
     monkeypatch.setattr(progress, "get_run_logger", lambda: logging.getLogger("test"))
     monkeypatch.setattr(progress, "create_progress_artifact", lambda *_, **__: uuid4())
     monkeypatch.setattr(progress, "update_progress_artifact", lambda _, *update: updates.append(update))
@@ -24,7 +24,7 @@ def sent(monkeypatch):
 class Seconds(threading.Event):
     """Seconds that pass when they are told to."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.over = threading.Semaphore(0)
 
@@ -33,7 +33,7 @@ class Seconds(threading.Event):
         self.over.acquire()
         return self.is_set()
 
-    def set(self) -> None:
+    def set(self):
         super().set()
         self.over.release()
 
@@ -67,9 +67,9 @@ def test_a_step_that_failed_is_not(sent):
 
 
 def test_a_server_that_is_gone_is_logged_once_and_the_step_goes_on(sent, monkeypatch, caplog):
-    refused: list[object] = []
+    refused = []
 
-    def refuse(*update: object) -> None:
+    def refuse(*update):
         refused.append(update)
         raise ConnectionRefusedError("nobody there")
 

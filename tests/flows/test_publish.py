@@ -17,12 +17,9 @@ from tests.support.bucket import ACCESS_KEY, SECRET_KEY, Bucket, bucket_of_moto
 from tests.support.published import check_complete, contents, files_below
 from tests.support.runs import random_edges, write_edges
 
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
 EDGES = random_edges(12, 9, 0.4, 1)
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
 
 
 @pytest.fixture
@@ -32,7 +29,7 @@ def bucket(monkeypatch):
         yield there
 
 
-def run(source: Path | str, output: Path | str, **options: Any) -> State[Any]:
+def run(source: Path | str, output: Path | str, **options) -> State[Any]:
     return mine(str(source), str(output), **grouped(**{"workers": 0, "report": False} | options), return_state=True)
 
 
@@ -45,7 +42,6 @@ def told(folder: Path, n: int = 1) -> list[str]:
     return [event.event for event in events(n, "bicliques.", name=str(folder))]
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_night_is_published_and_told_of_once(tmp_path, source, bucket):
     url = bucket.url("nights").replace("nights", "nights/{date}")
     state = run(source, f"{tmp_path}/runs/{{date}}", date="2026-01-31", publish=url, report=True)
@@ -84,9 +80,8 @@ def test_a_night_is_published_and_told_of_once(tmp_path, source, bucket):
             assert secret not in text
 
 
-@pytest.mark.usefixtures("prefect_server")
 @pytest.mark.parametrize("what", ["begin", *(pytest.param(k, marks=pytest.mark.exhaustive) for k in ("list", "get"))])
-def test_a_store_that_refuses_loses_no_run_and_the_same_flow_publishes_it_later(tmp_path, source, bucket, what):
+def test_a_store_that_refuses_loses_no_run_and_gets_it_later(tmp_path, source, bucket, what):
     bucket.fault = lambda asked: "refuse" if asked.what == what else None
     night = {"latest": True, "publish": bucket.url("night")}
     state = run(source, tmp_path / "out", **night)
@@ -112,11 +107,10 @@ def test_a_store_that_refuses_loses_no_run_and_the_same_flow_publishes_it_later(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("prefect_server")
 def test_a_store_that_is_back_soon_is_tried_again_by_the_task(tmp_path, source, bucket):
-    refused: list[str] = []
+    refused = []
 
-    def once(asked: Any) -> str | None:
+    def once(asked) -> str | None:
         if asked.what != "begin" or refused:
             return None
         refused.append(asked.key)
@@ -129,7 +123,6 @@ def test_a_store_that_is_back_soon_is_tried_again_by_the_task(tmp_path, source, 
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("prefect_server")
 def test_a_place_without_a_day_has_the_newest_night(tmp_path):
     """Corrected input of a day replaces it; a night that is made up for does not."""
     place = tmp_path / "newest"
@@ -152,7 +145,6 @@ def test_a_place_without_a_day_has_the_newest_night(tmp_path):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.usefixtures("prefect_server")
 def test_what_cannot_be_published_to_is_left_alone_and_needs_attention(tmp_path, source):
     """Also a place below the run, and one on the web."""
     (tmp_path / "theirs").mkdir()
@@ -170,7 +162,6 @@ def test_what_cannot_be_published_to_is_left_alone_and_needs_attention(tmp_path,
     assert told(tmp_path / "out") == [COMPLETE]
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_run_that_is_not_complete_is_not_published(tmp_path, source):
     state = run(source, tmp_path / "out", max_results=3, publish=str(tmp_path / "copy"))
     assert state.name == "Limit reached"

@@ -46,7 +46,7 @@ def test_the_users_environment_goes_first(tmp_path):
     assert settings(tmp_path, PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS="7") == [False, False, 7]
 
 
-def test_the_flow_verify_takes_the_options_of_the_api_with_the_same_defaults():
+def test_the_flow_verify_takes_the_options_and_defaults_of_the_api():
     of_flow, of_api = (inspect.signature(each).parameters for each in (verify.fn, bq.verify))
     renamed = {"folder": "output"}
     expected = {renamed.get(name, name): p.default for name, p in of_api.items() if name != "progress"}

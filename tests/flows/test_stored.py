@@ -17,6 +17,8 @@ from tests.support.compared import maximal_bicliques
 from tests.support.runs import answer, write_edges
 from tests.support.stored import EDGES, machines_with_a_bucket, source_in
 
+pytestmark = pytest.mark.usefixtures("prefect_server")
+
 DAY = "2026-01-31"
 
 
@@ -26,11 +28,10 @@ def machines(tmp_path, monkeypatch):
         yield there
 
 
-def run(source: Path, output: str, **options: Any) -> State[Any]:
+def run(source: Path, output: str, **options) -> State[Any]:
     return mine(str(source), output, **grouped(**{"workers": 0} | options), return_state=True)
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_night_is_kept_in_a_store(machines, tmp_path):
     source, output = source_in(tmp_path), machines.bucket.url("runs").replace("runs", "runs/{date}")
     place, url = f"s3://lake/runs/{DAY}", machines.bucket.url(f"runs/{DAY}")
@@ -59,7 +60,6 @@ def test_a_night_is_kept_in_a_store(machines, tmp_path):
     assert [text[text.index(top) - 200 :][:400] for text in shown if top in text] == []
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_night_in_a_store_without_a_new_input_is_not_mined_again(machines, tmp_path):
     """On another machine, where no part of the run lies."""
     source, output = source_in(tmp_path), machines.bucket.url("runs").replace("runs", "runs/{date}")
@@ -72,7 +72,6 @@ def test_a_night_in_a_store_without_a_new_input_is_not_mined_again(machines, tmp
 
 
 @pytest.mark.exhaustive  # `test_changes.py` compares nights in folders, `compare/test_in_store.py` runs in a store
-@pytest.mark.usefixtures("prefect_server")
 def test_nights_in_a_store_are_compared(machines, tmp_path):
     """Each night on another machine. What changed is told as of folders, and the address of the night before."""
     output, less = machines.bucket.url("runs").replace("runs", "runs/{date}"), EDGES[:-1]
@@ -111,7 +110,6 @@ def test_what_changes_the_folder_above_is_refused(options):
     assert said.startswith(f"{next(iter(options))} changes the folder above a run, and s3://lake/nights/1 is in a")
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_another_run_there_is_refused(machines, tmp_path):
     source = source_in(tmp_path)
     run(source, machines.url, max_results=60)

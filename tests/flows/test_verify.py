@@ -1,10 +1,8 @@
 """The flow `verify`: what it publishes of a good run, and that it fails on a damaged one."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
-from prefect.client.schemas.objects import State
 
 import bicliques as bq
 from bicliques.flows.verify import verify
@@ -24,7 +22,7 @@ def mined(tmp_path: Path) -> Path:
 
 def test_a_good_run_is_verified(tmp_path):
     mined(tmp_path)
-    state: State[Any] = verify(str(tmp_path / "out"), sample=10, return_state=True)
+    state = verify(str(tmp_path / "out"), sample=10, return_state=True)
     count, fingerprint = answer(EDGES)
     assert state.result() == {"folder": str(tmp_path / "out"), "count": count, "fingerprint": str(fingerprint)}
     shown = artifacts(state)
@@ -37,7 +35,7 @@ def test_a_good_run_is_verified(tmp_path):
 def test_a_damaged_part_fails(tmp_path):
     part = mined(tmp_path)
     part.write_bytes(part.read_bytes()[:-40])
-    state: State[Any] = verify(str(tmp_path / "out"), return_state=True)
+    state = verify(str(tmp_path / "out"), return_state=True)
     assert state.is_failed()
     with pytest.raises(IncompleteError, match=r"bytes, (but|and) the manifest says"):
         state.result()

@@ -3,8 +3,6 @@
 Users of yesterday's run join its rows with those of today by them. They change with the schema version only.
 """
 
-from typing import Any
-
 import pyarrow as pa
 import pytest
 
@@ -44,7 +42,7 @@ FINGERPRINTS = (17770891733836354785, 402080481382855033)
 def test_ids_are_these_numbers(tmp_path, engine, turned, order):
     numbers, words = map(list, zip(*EDGES[::order], strict=True))
     table = pa.table([words, numbers] if turned else [numbers, words], ["left", "right"])
-    how: dict[str, Any] = {"engine": engine, **QUIET}
+    how = {"engine": engine, **QUIET}
     with runnable(engine):
         results = bq.mine(table, tmp_path / "out", **how)
     expected = {ids[turned]: ((b, a) if turned else (a, b)) for a, b, *ids in IDS}

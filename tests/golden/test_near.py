@@ -57,7 +57,7 @@ def test_an_emulated_gpu_finds_as_many(name):
     _check(next(row for row in ROWS if _name(row) == name), bitmatrix("usual")())
 
 
-def _check(row: dict[str, Any], engine: Engine) -> None:
+def _check(row: dict[str, Any], engine: Engine):
     path = known_graph(row["graph"])
     if path is None:
         pytest.skip(NOT_HERE)

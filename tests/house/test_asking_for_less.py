@@ -23,7 +23,7 @@ def outputs(section: str, folder: Path) -> dict[str, str]:
     """What each command of a section prints, and the program; one after the other, as a reader would run them."""
     (folder / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"(?ms)^```(sh|python)\n(.*?)^```", section)
-    typed: dict[str, list[str] | str] = {}
+    typed = {}
     for language, text in blocks:
         if language == "python":
             typed["python"] = text

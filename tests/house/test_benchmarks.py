@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -37,7 +36,7 @@ def contents() -> dict[Path, tuple[int, int]]:
     return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in files if "__pycache__" not in path.parts}
 
 
-def module(name: str) -> Any:
+def module(name: str):
     return importlib.import_module(f"benchmarks.{name}")
 
 
@@ -61,7 +60,7 @@ def test_help_of_a_benchmark_only_helps(name, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_of_the_benchmarks_has_a_parser_and_a_main_or_does_nothing(name):
+def test_a_benchmark_has_a_parser_and_a_main_or_does_nothing(name):
     has = {what for what in ("parser", "main") if hasattr(module(name), what)}
     assert has == ({"parser", "main"} if name in PROGRAMS else set())
     assert (name not in PROGRAMS) or "    run(main)\n" in (ROOT / f"benchmarks/{name}.py").read_text()
@@ -287,7 +286,7 @@ def test_numbers_have_a_place_before_anything_is_measured(tmp_path, monkeypatch)
 
 @pytest.mark.parametrize(("error", "code"), [(InputError("bad"), 2), (ResourceError("bad"), 1)])
 def test_an_error_is_a_sentence_and_an_exit_code(error, code, capsys):
-    def fail() -> None:
+    def fail():
         raise error
 
     with pytest.raises(SystemExit) as ended:
@@ -298,7 +297,7 @@ def test_an_error_is_a_sentence_and_an_exit_code(error, code, capsys):
 def test_numbers_that_were_just_recorded_do_not_change_the_commit(tmp_path, monkeypatch):
     """So that several runs of a benchmark can record the same commit."""
 
-    def git(*words: str) -> None:
+    def git(*words: str):
         who = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
         subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True, capture_output=True)
 

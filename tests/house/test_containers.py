@@ -101,7 +101,7 @@ def test_the_pools_of_the_documents_run_the_deployments_that_there_are():
     assert f"install --directory --owner {steps['USER']} /srv/mining" in OPERATIONS
 
 
-def test_the_templates_of_prefect_have_places_for_the_variables_of_the_documents():
+def test_the_templates_of_prefect_have_places_for_our_variables():
     """A variable without a place is dropped, and nobody says so."""
     [package] = find_spec("prefect").submodule_search_locations
     brought = Path(package) / "server/api/collections_data/views/aggregate-worker-metadata.json"

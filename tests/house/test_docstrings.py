@@ -44,7 +44,7 @@ UNITS = {
 
 def methods(home: type) -> dict[str, Callable[..., Any]]:
     """The public methods and properties of a class, by name."""
-    found: dict[str, Callable[..., Any]] = {}
+    found = {}
     for name, member in vars(home).items():
         if isinstance(member, property):
             member = member.fget
@@ -62,7 +62,7 @@ METHODS = {name: one for home in HOMES for name, one in methods(home).items()}
 CALLS = FUNCTIONS | METHODS
 
 
-def sections(documented: Any) -> dict[str, str]:
+def sections(documented) -> dict[str, str]:
     """The parts of a docstring by their headings. The part before the first heading is called "summary"."""
     text = inspect.cleandoc(documented.__doc__ or "")
     pieces = re.split(r"^([A-Z]\w+)\n-+\n", text, flags=re.MULTILINE)
@@ -71,7 +71,7 @@ def sections(documented: Any) -> dict[str, str]:
 
 def entries(section: str) -> dict[str, str]:
     """Type and text of each name in a section such as Parameters."""
-    found: dict[str, str] = {}
+    found = {}
     for entry in re.split(r"\n(?=\S)", section.strip("\n")):
         head, _, text = entry.partition("\n")
         names, _, kind = head.partition(" : ")
@@ -125,7 +125,7 @@ def test_errors_that_are_told_exist(name):
     check_errors(CALLS[name])
 
 
-def check_errors(call: Callable[..., Any]) -> None:
+def check_errors(call: Callable[..., Any]):
     """Every error that its docstring names is one."""
     for told in entries(sections(call)["Raises"]):
         assert issubclass(getattr(errors, told, None) or getattr(builtins, told), BaseException)
@@ -155,13 +155,13 @@ def test_examples_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (example,) = doctest.DocTestFinder(recurse=False).find(getattr(bq, name), name)
     assert example.examples
-    lines: list[str] = []
+    lines = []
     result = doctest.DocTestRunner().run(example, out=lines.append)
     assert result.failed == 0, "".join(lines)
 
 
 def test_what_a_docstring_leaves_out_is_found():
-    def call(one: int, max_time: float, mask: Any) -> int:
+    def call(one: int, max_time: float, mask) -> int:
         """Do it.
 
         Parameters

@@ -80,7 +80,7 @@ def test_each_drawn_change_means_something_else():
     assert len({one.name for one in drawn}) == len(drawn)
 
 
-def test_rooms_are_drawn_from_by_their_size_and_a_seed_draws_the_same_again():
+def test_rooms_are_drawn_from_by_size_and_a_seed_draws_the_same_again():
     texts = {"pipeline/run/a.py": CODE * 3, "pipeline/run/b.py": CODE * 3, "kernels/cpu/c.py": CODE * 2}
     drawn = draw(texts, 40, 7)
     assert Counter(room_of(one.file) for one in drawn) == {"pipeline/run": 30, "kernels/cpu": 10}
@@ -190,7 +190,7 @@ def test_compiled_functions_are_run_by_those_that_call_their_entry(tmp_path):
 class Copies:
     """Of `judging._Copies` what judging asks; tests in `broken` fail without a mutant, too."""
 
-    def __init__(self, place: Path, broken: Sequence[str] = (), seconds: float = 1.0) -> None:
+    def __init__(self, place: Path, broken: Sequence[str] = (), seconds: float = 1.0):
         self.free = judging.queue.SimpleQueue[Path]()
         self.free.put(place)
         self.broken, self._fail, self._seconds = set[str](), broken, seconds
@@ -233,12 +233,12 @@ def test_ctrl_c_ends_with_the_mutants_that_are_judged_now(tmp_path, monkeypatch)
     ended, begun = threading.Event(), list[str]()
 
     class Pool(ThreadPoolExecutor):
-        def shutdown(self, *arguments: object, **words: bool) -> None:
+        def shutdown(self, *arguments, **words: bool):
             super().shutdown(wait=False, cancel_futures=words.get("cancel_futures", False))
             ended.set()
             super().shutdown()
 
-    def interrupted(drawn: Drawn, copies: object, limit_s: float) -> tool.Verdict:
+    def interrupted(drawn: Drawn, copies, limit_s: float) -> tool.Verdict:
         begun.append(drawn.name)
         if len(begun) == 1:
             raise KeyboardInterrupt

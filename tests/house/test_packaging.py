@@ -119,7 +119,7 @@ def output_of(site: Path, *command: str) -> str:
 
 
 @pytest.mark.exhaustive  # it builds another wheel
-def test_machine_code_that_was_made_is_in_the_wheel_and_is_found_where_it_is_installed(with_machine_code, tmp_path):
+def test_machine_code_is_in_the_wheel_and_found_where_it_is_installed(with_machine_code, tmp_path):
     [variant] = pack.shipped()
     made = {f"bicliques/kernels/machine_code/{name}" for name in (COMPILER, file_name(variant, "sm_90"))}
     assert {name for name in wheel_files(with_machine_code) if "machine_code/" in name} == made
@@ -208,7 +208,7 @@ def test_versions_agree():
 
 def pins() -> dict[str, list[Requirement]]:
     """Lines of constraints.txt by name; some have one line for each version of Python."""
-    lines: dict[str, list[Requirement]] = {}
+    lines = {}
     for line in (ROOT / "constraints.txt").read_text().splitlines():
         requirement = Requirement(line)
         lines.setdefault(requirement.name, []).append(requirement)

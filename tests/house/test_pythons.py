@@ -47,7 +47,7 @@ def found_interpreter(python: str) -> str | None:
     return None
 
 
-def pip(*words: str) -> None:
+def pip(*words: str):
     """Run pip with the pins. Skips where no registry can be reached."""
     ended = subprocess.run(
         [sys.executable, "-m", "pip", "install", "--quiet", "-c", str(ROOT / "constraints.txt"), *words],

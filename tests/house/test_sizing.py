@@ -95,7 +95,7 @@ def test_a_run_that_does_not_end_when_it_is_told_to_is_killed(monkeypatch):
 def test_rows_of_several_files_become_one_table(tmp_path):
     """A new row replaces the one of the same graph on the same kind of machine, and others stay."""
 
-    def row(edges: int, seconds: float, **more: Any) -> dict[str, Any]:
+    def row(edges: int, seconds: float, **more) -> dict[str, Any]:
         own = {"edges": edges, "labels": "integers", "device_memory": None, "seconds": seconds, "complete": True}
         return own | {"told": {}, "steps": {}, "file_bytes": 9, "host_bytes": 9, "device_bytes": 0} | more
 

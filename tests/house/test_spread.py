@@ -15,13 +15,13 @@ from tests.spread import home_of, spread_products
 VALUES = {"shape": ["wide", "dense", "words"], "limit": [None, 0, 60, 7], "side": ["left", "right"], "bounds": [{}, {}]}
 
 
-def _mark(words: str) -> Any:
+def _mark(words: str):
     """A mark with its argument, if it has one: ``values 3``."""
     name, *arguments = words.split()
     return SimpleNamespace(name=name, args=tuple(map(int, arguments)))
 
 
-def case(test: str, params: dict[str, Any], *marks: str) -> Any:
+def case(test: str, params: dict[str, Any], *marks: str):
     kept = list(marks)
     return SimpleNamespace(
         nodeid=f"tests/x.py::{test}[{params}]",

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ STORED = json.loads(TUTORIAL.read_text())
 REMEDY = "run make tutorial, and look at what it shows now"
 
 
-def texts(notebook: Any, kind: str) -> list[str]:
+def texts(notebook, kind: str) -> list[str]:
     """What the cells show in one form; "text" is what they print."""
     shown = [output for cell in code_cells(notebook) for output in cell["outputs"]]
     found = [each["text"] if kind == "text" else each["data"][kind] for each in shown if kind in each.get("data", each)]

@@ -26,7 +26,7 @@ def closure(requirements: list[str]) -> set[str]:
     Before 3.11.3, one more is needed.
     """
     python = {"python_full_version": f"{sys.version_info.major}.{sys.version_info.minor}.99"}
-    found: set[str] = set()
+    found = set()
     todo = [(Requirement(line), "") for line in requirements]
     while todo:
         requirement, extra = todo.pop()
@@ -106,7 +106,7 @@ print(bq.dry_run(source, progress=False, sample_time=0.1).estimate is not None)
 
 
 @pytest.mark.parametrize("words", [["--workers", "2"], ["--scheduler", "tls://127.0.0.1:1"]])
-def test_workers_without_dask_are_refused_in_a_sentence_that_names_the_extra(hidden, source, tmp_path, words):
+def test_workers_without_dask_name_the_extra(hidden, source, tmp_path, words):
     program = f"""
 import contextlib, io
 from bicliques.pipeline.cli.main import main
@@ -123,7 +123,7 @@ print(told.getvalue(), end="")
     assert not (tmp_path / "OUT").exists()
 
 
-def test_flows_without_prefect_are_refused_in_a_sentence_that_names_the_extra(hidden, tmp_path):
+def test_flows_without_prefect_name_the_extra(hidden, tmp_path):
     program = "try:\n    import bicliques.flows.mine\nexcept ModuleNotFoundError as error:\n    print(error)"
     names = sorted({*hidden} - {"prefect"})
     [sentence] = without(names, f"sys.modules['prefect'] = None\n{program}", tmp_path)
@@ -154,7 +154,7 @@ except Exception as error:
     ]
 
 
-def test_the_estimator_without_scikit_learn_is_refused_in_a_sentence_that_names_the_extra(hidden, tmp_path):
+def test_the_estimator_without_scikit_learn_names_the_extra(hidden, tmp_path):
     program = (
         "from bicliques import *\n"
         "try:\n    from bicliques import MaximalBicliques\nexcept ModuleNotFoundError as error:\n    print(error)"

@@ -24,7 +24,7 @@ from bicliques.kernels.gpu.source import FOLDER, KERNELS, Variant, compile_optio
 #: A100, H100 and H200, B200, RTX 50.
 ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())
 #: The kernels that launchers compile: name in the budget -> the kernel, and the macros that differ from its defaults.
-VARIANTS: dict[str, tuple[str, tuple[tuple[str, int], ...]]] = {kernel: (kernel, ()) for kernel in KERNELS}
+VARIANTS = {kernel: (kernel, ()) for kernel in KERNELS}
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
 VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
 VARIANTS["sieve, plain"] = ("sieve", (("PLAIN", 1),))
@@ -130,7 +130,7 @@ def _compiler_with(variants: list[Variant], targets: tuple[str, ...]) -> str:
 
 def _code_of(source: str) -> dict[str, str]:
     """Name -> text of a source and of all that it includes, without comments, which are not compiled."""
-    found: dict[str, str] = {}
+    found = {}
     todo = [source]
     while todo:
         name = todo.pop()
@@ -176,7 +176,7 @@ def compile_shipped(folder: Path) -> shipped.Made:
     return shipped.build(folder, targets=(machine_code.LATER,))
 
 
-def write_budget(path: Path = BUDGET) -> None:
+def write_budget(path: Path = BUDGET):
     """Measure all variants and store what they need, with headroom, and compile what a wheel brings."""
     budget = {
         name: {arch: asdict(measure(kernel, arch, defines).with_headroom()) for arch in ARCHITECTURES}

@@ -135,9 +135,7 @@ class EngineSuite:
     @pytest.mark.parametrize("tight", [0, 1], ids=["tightest", "tight"])
     @pytest.mark.parametrize("side", SIDES)
     @pytest.mark.parametrize("limit", ["whole", "short", "rows"])
-    def test_short_slices_tiny_buffers_and_another_order_of_work_do_not_change_the_result(
-        self, shape, truth, tight, side, limit
-    ):
+    def test_short_slices_tiny_buffers_and_order_of_work_change_nothing(self, shape, truth, tight, side, limit):
         rng = np.random.default_rng(7)
         few = max(7, truth.count // 40) if self.subject.small else 7
         short = Limits(seconds=self.subject.short_s)
@@ -208,7 +206,7 @@ class EngineSuite:
         assert sorted(rows) == sorted(truth.rows)
 
     @pytest.mark.parametrize("order", ORDERS)
-    def test_left_over_nodes_that_are_not_fresh_have_their_whole_closure_in_the_path(self, shape, truth, order):
+    def test_left_over_nodes_that_are_not_fresh_have_their_closure_in_the_path(self, shape, truth, order):
         """`Subtrees.spread` may cut such a node, because nothing of its closure is missing."""
         graph, engine = graph_of(shape, BuildOptions(order=order)), self.subject.tight[0]()
         work, count, total = Subtrees.of_roots(np.arange(graph.n_roots)), 0, 0

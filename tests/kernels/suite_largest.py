@@ -77,7 +77,7 @@ def asked(engines: list[Engine], question: Question, limits: Limits, rng: np.ran
     return total
 
 
-def check(found: Total, question: Question) -> None:
+def check(found: Total, question: Question):
     """The rows are those expected, in their order."""
     assert isinstance(found, Best)
     assert found.rows.to_pairs() == question.expected.rows.to_pairs()

@@ -57,7 +57,7 @@ def large_enough(rows: list[tuple[tuple[int, ...], tuple[int, ...]]], left: int,
     return {row for row in rows if len(row[0]) >= left and len(row[1]) >= right}
 
 
-def check(outcome: Outcome, search: Search, expected: Pairs) -> None:
+def check(outcome: Outcome, search: Search, expected: Pairs):
     """Count, fingerprint and rows are those expected, as far as the mode has them."""
     assert outcome.count == len(expected)
     if search.mode != "count":

@@ -93,7 +93,7 @@ def test_degrees_between_two_levels_count_as_the_higher_one(size):
     assert len(by_ceiling.reaching(50 * size)[0]) == 50 * size
 
 
-def test_a_biclique_that_is_not_maximal_in_the_whole_graph_does_not_count_twice():
+def test_what_is_not_maximal_in_the_whole_graph_does_not_count_twice():
     """Two cores of one graph may hold it with different members. It is smaller than what the first core is for."""
     graph = graph_of(np.array([(u, v) for u in range(4) for v in range(5)] + [(4, v) for v in range(3)]))
     found = Found(Search(largest=2, by="edges"))

@@ -102,7 +102,7 @@ def _closed_subsets(excluded, candidates, k):
 
 
 @given(st.integers(1, MAX_BITS), st.data())
-def test_closed_subsets_are_the_intersections_that_no_excluded_set_contains(k, data):
+def test_closed_subsets_are_intersections_in_no_excluded_set(k, data):
     subset = st.integers(1, max(1, 2**k - 2))
     candidates = data.draw(st.sets(subset, min_size=1)) if k > 1 else set()
     excluded = data.draw(st.sets(subset)) if k > 1 else set()

@@ -49,7 +49,7 @@ def test_every_source_is_a_kernel_and_every_budget_has_one():
     assert {kernel for kernel, _ in VARIANTS.values()} == set(KERNELS)
 
 
-def test_a_budget_is_of_now_until_a_source_an_option_or_the_compiler_changes(monkeypatch, tmp_path):
+def test_a_budget_is_of_now_until_what_is_compiled_changes(monkeypatch, tmp_path):
     """So is what a wheel brings. A kernel that does not include what has changed need not be compiled again."""
     budget, copy = tmp_path / "budget.json", shutil.copytree(FOLDER, tmp_path / "cuda")
     notes = {"measured_with": {name: measured_with(name) for name in VARIANTS}, "shipped_with": shipped_with()}

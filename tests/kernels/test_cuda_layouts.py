@@ -34,7 +34,7 @@ pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip i
 _SIZES, _CUMBE_SIZES = GpuSizes(), CumbeSizes()
 
 #: File and record -> the host's dtype.
-LAYOUTS: dict[tuple[str, str], np.dtype] = {
+LAYOUTS = {
     ("common/types.cuh", "Record"): records.RECORD,
     ("common/types.cuh", "SizeSlot"): records.SIZE,
     ("common/pack.cu", "PackTotals"): records.PACK_TOTALS,
@@ -75,7 +75,7 @@ OF_THE_KERNEL = {
 
 #: File -> the numbers of the host that its macros must equal. Launchers define some of them from the options of memory.
 #: Because the defaults are the same, the budget measures the kernels that run.
-CONSTANTS: dict[str, dict[str, int]] = {
+CONSTANTS = {
     "common/types.cuh": {"NOBODY": records.NOBODY},
     "bitmatrix/types.cuh": {
         "ROOT": bitmatrix.ROOT,
@@ -127,7 +127,7 @@ def assertions(record: str, dtype: np.dtype) -> list[str]:
     return lines
 
 
-def check(file: str, lines: list[str]) -> None:
+def check(file: str, lines: list[str]):
     options = [*compile_options(()), "--gpu-architecture=compute_90"]
     assert compile_source("\n".join([f'#include "{file}"', *lines, ""]), "layouts.cu", options) == ""
 

@@ -25,7 +25,7 @@ LITTLE = 1 << 15
 class LimitedDevice(EmulatedDevice):
     """A device of which no more than a number of bytes is taken. It remembers the most that was."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int):
         super().__init__(5, n_multiprocessors=64)
         self.limit, self.most = limit, 0
 

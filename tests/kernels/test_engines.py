@@ -92,7 +92,7 @@ def test_a_better_biclique_raises_the_bound_of_the_cpu_engine_at_once(by):
 
 
 @pytest.mark.parametrize("mode", ["count", "fingerprint"])
-def test_nodes_of_64_base_vertices_at_most_are_put_aside_if_their_stack_is_short(mode, monkeypatch):
+def test_nodes_of_64_base_vertices_are_put_aside_if_their_stack_is_short(mode, monkeypatch):
     graph = graph_of(random_edges(np.random.default_rng(3), 24, 40, 0.7), BuildOptions(root_side="right"))
     expected = CpuEngine().mine(graph, everything(graph), Search("fingerprint"), Limits(), nowhere)
     aside, drain = [], engine.drain_aside
@@ -115,7 +115,7 @@ def test_children_of_many_words_that_shrink_to_one_lose_nothing(least):
 
 
 @pytest.mark.parametrize("least", [1, 2])
-def test_a_slice_of_no_time_explores_a_child_of_a_hub_that_takes_long_to_open(least):
+def test_a_slice_of_no_time_explores_a_child_that_takes_long_to_open(least):
     """Otherwise it leaves over what it was given, and whoever goes on with that never ends."""
     n_base, n_rows = 12_000, 7_000
     rows = np.random.default_rng(1).integers(1, n_rows, (n_base, 3))

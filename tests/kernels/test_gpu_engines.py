@@ -57,7 +57,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite
         assert len(found.left_over) == 0
         assert sorted(rows) == sorted(truth.rows)
 
-    def test_an_emit_with_device_arrays_gets_the_largest_bicliques_of_a_batch_first(self, monkeypatch):
+    def test_an_emit_with_device_arrays_gets_the_largest_of_a_batch_first(self, monkeypatch):
         """So readers of large bicliques skip most of a file."""
         monkeypatch.setattr(blocks, "BLOCK_ROWS", 20)
         batches, rows, engine = [], [], bitmatrix("usual")
@@ -90,7 +90,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite
         """
         graph = graph_of(random_edges(np.random.default_rng(3), 10, 300, 0.5))
         sizes = BITMATRIX["usual"]._replace(warps=4, records=records, values=values)
-        rows: list = []
+        rows = []
         engine, truth = BitMatrixEngine(DEVICE, sizes), run(CpuEngine(), graph, Search("list"))
         found = engine.mine(
             graph, everything(graph), Search("list"), Limits(), emit_to(lambda b: rows.extend(b.to_pairs()))
@@ -130,7 +130,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite
         edges = random_edges(np.random.default_rng(7), n_left, n_right, density)
         graph = graph_of(edges, BuildOptions(root_side="right"))
         engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(roots_per_wedge=0, **sizes))
-        rows: dict[str, list] = {"ours": [], "theirs": []}
+        rows = {"ours": [], "theirs": []}
         for name, own in (("ours", engine), ("theirs", CpuEngine())):
             emit = emit_to(lambda batch, name=name: rows[name].extend(batch.to_pairs()))
             own.mine(graph, Subtrees.of_roots(np.array(roots)), Search("list"), Limits(), emit)
@@ -268,7 +268,7 @@ class TestNearBicliquesOfTheBitMatrixEngine(NearSuite, LargestNearSuite):
         def full(*arguments):
             raise MemoryError
 
-        batches: list[list] = [[], []]
+        batches = [[], []]
         graph, search, truth = _near_question(12)
         for rows in batches:
             emit = emit_to(
@@ -310,7 +310,7 @@ def test_large_roots_without_common_neighbours_are_not_paired(words, limits, mon
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
 
-def test_items_of_prepared_nodes_are_not_made_again_nor_left_over_nodes_while_the_device_waits(monkeypatch):
+def test_items_and_left_over_nodes_are_made_once(monkeypatch):
     made, calls = [], items.items_of
     graph = graph_of(random_edges(np.random.default_rng(4), 170, 10, 0.5), BuildOptions(root_side="right"))
     expected = run(CpuEngine(), graph, Search("fingerprint"))
@@ -421,9 +421,9 @@ def test_the_host_watches_a_launch_and_stops_it():
     graph = graph_of(random_edges(np.random.default_rng(3), 60, 60, 0.5))
     whole = everything(graph)
     engine = bitmatrix("usual")()
-    seen: list[int] = []
+    seen = []
 
-    def watch() -> None:
+    def watch():
         while not seen:
             if engine.found:
                 seen.append(engine.found)

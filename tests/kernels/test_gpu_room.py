@@ -49,7 +49,7 @@ class WatchedDevice(EmulatedDevice):
 
     def __init__(self):
         super().__init__(7, n_multiprocessors=2)
-        self.n_blocks: dict[str, list[int]] = {}
+        self.n_blocks = {}
 
     def launch(self, kernel, defines, n_blocks, *rest):
         self.n_blocks.setdefault(kernel, []).append(n_blocks)

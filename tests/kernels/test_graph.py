@@ -130,7 +130,7 @@ def test_the_root_side_has_the_fewest_wedges_times_its_threshold(is_compiled, le
     assert facts["root_side"] == side
 
 
-def test_degree_and_two_hop_orders_ascend_and_unilateral_begins_with_the_smallest():
+def test_orders_ascend_and_unilateral_begins_with_the_smallest():
     edges = random_edges(np.random.default_rng(4), 30, 20, 0.3)
     indptr, indices = csr(edges)
     right = transpose(indptr, indices, 20)

@@ -2,7 +2,6 @@
 
 import tracemalloc
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +16,10 @@ from tests.support.examples import examples
 from tests.support.like_cupy import LIKE_CUPY
 
 
-def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1, min_right: int = 1) -> None:
+def check(pairs: list[tuple[int, int]], options: BuildOptions, min_left: int = 1, min_right: int = 1):
     edges = np.array(sorted(set(pairs)), dtype=np.int32).reshape(-1, 2)
     left, right = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
-    arguments: Any = (left, right, 12, 9, options, min_left, min_right)
+    arguments = (left, right, 12, 9, options, min_left, min_right)
     graph, facts = prepare(*arguments)
     for xp in (np, LIKE_CUPY):
         made, told = by_sorting.prepare_on(xp, lambda: (left, right), *arguments[2:])
@@ -68,10 +67,10 @@ def test_different_rows_with_equal_hashes_are_left_to_the_host(monkeypatch):
     check([(0, 0), (1, 0), (1, 1), (2, 1)], BuildOptions())
 
 
-def test_different_rows_of_the_other_side_with_equal_hashes_are_left_to_the_host(monkeypatch):
+def test_rows_of_the_other_side_of_equal_hashes_are_left_to_the_host(monkeypatch):
     grouped, told = by_sorting.twins_of, []
 
-    def once(xp: Any, csr: by_sorting.Csr) -> by_sorting.Twins | None:
+    def once(xp, csr: by_sorting.Csr) -> by_sorting.Twins | None:
         told.append(len(csr.indptr) - 1)
         return grouped(xp, csr) if len(told) % 2 == 1 else None
 

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from tests.support.like_cupy import LIKE_CUPY
 class Toy:
     """Main memory in the place of a device. It knows the longest array that came, and how many did."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.longest, self.copies = 0, 0
 
     def upload(self, array: np.ndarray) -> np.ndarray:
@@ -34,7 +33,7 @@ class Toy:
         return PieceDevice(LIKE_CUPY, self.upload, lambda array: array.copy(), edges, whole)
 
 
-def table(pairs: Any) -> tuple[np.ndarray, np.ndarray]:
+def table(pairs) -> tuple[np.ndarray, np.ndarray]:
     """Left and right ids of sorted distinct edges. They cannot be written to, as those of a run."""
     columns = np.array(sorted(set(pairs)), dtype=np.int32).reshape(-1, 2).T
     left, right = (np.ascontiguousarray(column) for column in columns)
@@ -42,7 +41,7 @@ def table(pairs: Any) -> tuple[np.ndarray, np.ndarray]:
     return left, right
 
 
-def check(device: PieceDevice, *arguments: Any) -> MiningGraph:
+def check(device: PieceDevice, *arguments) -> MiningGraph:
     """Make a graph in pieces and compare it with that of the host."""
     left, right, n_left, n_right, *rest = arguments
     graph, facts = prepare(*arguments)
@@ -112,7 +111,7 @@ def test_different_rows_with_equal_hashes_are_told_apart(monkeypatch):
     asked = Counter[str]()
     of_host = pieces.group_twins
 
-    def watched(*arguments: Any) -> Any:
+    def watched(*arguments):
         asked["host"] += 1
         return of_host(*arguments)
 

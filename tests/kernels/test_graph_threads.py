@@ -3,7 +3,6 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from tests.support.oracles import random_edges
 TOGETHER = 120
 
 
-def table(pairs: Any) -> tuple[np.ndarray, np.ndarray]:
+def table(pairs) -> tuple[np.ndarray, np.ndarray]:
     """Left and right ids of sorted distinct edges. They cannot be written to, as those of a run."""
     columns = np.array(sorted(set(pairs)), dtype=np.int32).reshape(-1, 2).T
     left, right = (np.ascontiguousarray(column) for column in columns)
@@ -62,11 +61,11 @@ def test_rows_are_shared_by_threads(monkeypatch):
     monkeypatch.setattr(threads, "LEAST", 1)
     n_slices = []
 
-    def together(work: Any, cuts: np.ndarray) -> None:
+    def together(work, cuts: np.ndarray):
         meeting = threading.Barrier(len(cuts) - 1)
         n_slices.append(len(cuts) - 1)
 
-        def waiting(k: int, start: int, stop: int) -> None:
+        def waiting(k: int, start: int, stop: int):
             meeting.wait(TOGETHER)
             work(k, start, stop)
 

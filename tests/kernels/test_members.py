@@ -3,7 +3,6 @@
 The truth is a full enumeration, filtered: by subsets on small graphs, and by the reference engine on larger ones.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -27,12 +26,8 @@ from tests.support.oracles import closed_pairs, graph_of, random_edges, run
 Rows = set[tuple[tuple[int, ...], tuple[int, ...]]]
 
 TIGHT = Sizes(hub_bits=0, hub_list=0, hub_frame_bits=0, word_stack=0, rows=2, members=4)
-ENGINES: dict[str, Callable[[], Engine]] = {
-    "reference": ReferenceEngine,
-    "cpu": CpuEngine,
-    "cpu, tight": lambda: CpuEngine(TIGHT),
-}
-EMULATED: dict[str, Callable[[], Engine]] = {"bitmatrix": bitmatrix("tight"), "cumbe": cumbe("tight")}
+ENGINES = {"reference": ReferenceEngine, "cpu": CpuEngine, "cpu, tight": lambda: CpuEngine(TIGHT)}
+EMULATED = {"bitmatrix": bitmatrix("tight"), "cumbe": cumbe("tight")}
 
 
 class Case(NamedTuple):
@@ -97,7 +92,7 @@ def graph_with(case: Case, sorted_by_numpy: bool = False) -> MiningGraph:
     return prepare(kept.left, kept.right, *rest)[0]
 
 
-def check(engine: Engine, case: Case, rng: np.random.Generator, truth: Rows) -> None:
+def check(engine: Engine, case: Case, rng: np.random.Generator, truth: Rows):
     outcome = run(engine, graph_with(case, bool(rng.random() < 0.5)), case.search, case.limits, shuffle=rng)
     assert sorted(outcome.rows) == sorted(truth), case
     rows = Bicliques.from_pairs(sorted(truth))

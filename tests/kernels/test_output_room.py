@@ -18,10 +18,10 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 class WatchedDevice(EmulatedDevice):
     """A device that keeps the items and the queues that are read back."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int):
         super().__init__(seed)
-        self.items: list[np.ndarray] = []
-        self.queues: list[np.ndarray] = []
+        self.items = []
+        self.queues = []
 
     def read(self, handle, dtype, start, n):
         found = super().read(handle, dtype, start, n)

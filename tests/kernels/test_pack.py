@@ -112,7 +112,7 @@ def drawn(
     return graph, records, np.array(values, np.int32)
 
 
-def assert_same(found: Bicliques, expected: Bicliques) -> None:
+def assert_same(found: Bicliques, expected: Bicliques):
     for name in ("left_indptr", "left", "right_indptr", "right", "root", "ids"):
         assert np.array_equal(getattr(found, name), getattr(expected, name)), name
         assert getattr(found, name).dtype == getattr(expected, name).dtype, name

@@ -3,7 +3,6 @@
 import contextlib
 import itertools
 from math import comb
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from tests.support.known import NOT_HERE, dense_edges, known_graph
 from tests.support.oracles import bicliques_by_size, random_edges, whole_graph_of
 
 
-def counted(engine: Any, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
+def counted(engine, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
     """The leaves of a graph in as many slices as it takes, which divide what is left among `pieces`."""
     search, work = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots))
     total = Leaves.none()
@@ -36,7 +35,7 @@ def of_size(found: Leaves, p: int, q: int) -> int:
     return found.bicliques((p, p), (q, q))
 
 
-def random_graphs(seed: int, n: int) -> Any:
+def random_graphs(seed: int, n: int):
     """Graphs of up to 8 x 8 vertices, with the numbers of their bicliques by the definition."""
     rng = np.random.default_rng(seed)
     for k in range(n):
@@ -44,7 +43,7 @@ def random_graphs(seed: int, n: int) -> Any:
         yield k, whole_graph_of(edges, ("left", "right")[k % 2]), bicliques_by_size(edges)
 
 
-def check(found: Leaves, expected: Any, most: tuple[int, int] = (7, 7)) -> None:
+def check(found: Leaves, expected, most: tuple[int, int] = (7, 7)):
     for p, q in itertools.product(range(1, most[0] + 1), range(1, most[1] + 1)):
         assert of_size(found, p, q) == expected[p, q]
     some = sum(n for (p, q), n in expected.items() if p <= 2 and 2 <= q <= most[1])

@@ -13,7 +13,7 @@ from tests.support.runs import random_edges
 
 
 @pytest.mark.parametrize(("density", "least", "most"), [(0.03, 50, 199), (0.6, 0, 20)])
-def test_a_range_becomes_the_neighbours_of_its_node_if_these_are_fewer_than_its_ranks(density, least, most):
+def test_a_range_becomes_the_neighbours_of_its_node_if_these_are_fewer(density, least, most):
     """In the sparse graph many nodes have fewer wedges than there are ranks, and in the dense one few nodes have."""
     graph = graph_of(random_edges(90, 70, density, 3), BuildOptions())
     rng = np.random.default_rng(1)
@@ -42,7 +42,7 @@ def test_ranges_become_lists_a_few_at_a_time_and_nothing_is_lost():
     plain = Subtrees.of_roots(np.array([7, 8]))
     work = Subtrees.concat([plain.take(0, 1), ranges.take(0, 2), plain.take(1, 2), ranges.take(2, 5)])
     rows = [graph.root_indices[a:b].tolist() for a, b in pairwise(graph.root_indptr)]
-    seen: list[tuple[int, int, int]] = []
+    seen = []
     while len(work):
         n_before = int(work.ranged.sum())
         now, work = in_lists(graph, work, most=2 * graph.n_roots)

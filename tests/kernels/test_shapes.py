@@ -79,7 +79,7 @@ def planned_shape(free: int, n_roots: int) -> tuple[int, int]:
     """Rows and list of the first launch for a random graph on a device with so many bytes free."""
     graph = graph_of(random_edges(np.random.default_rng(3), n_roots, 300, 0.02))
     engine = BitMatrixEngine(SmallDevice(free), GpuSizes().halved(9))
-    asked: dict[str, int] = {}
+    asked = {}
 
     def stop(self, plan):
         asked.update(plan.defines)
@@ -94,7 +94,7 @@ def planned_shape(free: int, n_roots: int) -> tuple[int, int]:
     return asked["ROW_CAP"], asked["LIST_CAP"]
 
 
-def test_a_device_without_room_for_the_usual_shape_gets_what_the_graph_needs():
+def test_a_device_without_room_gets_the_shape_that_the_graph_needs():
     usual, smallest = (4 * scratch(1024, length).itemsize for length in (32768, 8192))
     assert planned_shape(2 * usual, 300) == (1024, 32768)
     assert planned_shape(2 * smallest, 300) == (1024, 8192)

@@ -57,7 +57,7 @@ class UselessDevice(EmulatedDevice):
 
     def __init__(self):
         super().__init__(n_multiprocessors=1)
-        self.asked: set[Variant] = set()
+        self.asked = set()
 
     def resident_blocks(self, kernel, defines, n_threads):
         self.asked.add(Variant.of(kernel, defines))
@@ -174,7 +174,7 @@ def what(code: machine_code.Code) -> str:
 @pytest.mark.parametrize("capability", LOADED, ids=str)
 def test_a_device_gets_what_it_can_run(folder, capability, monkeypatch, caplog):
     """Through `load`, with a CuPy that says what it was told to load."""
-    modules: list[dict] = []
+    modules = []
     digits = f"{capability[0]}{capability[1]}"
 
     class RawModule:
@@ -261,7 +261,7 @@ def test_machine_code_that_is_damaged_is_not_loaded(folder, damage):
     assert code.sentence.endswith(f"NVRTC compiles it, because {path} is damaged")
 
 
-def test_the_name_of_a_file_depends_on_what_is_compiled_and_on_nothing_else(monkeypatch, tmp_path):
+def test_the_name_of_a_file_depends_on_what_is_compiled_alone(monkeypatch, tmp_path):
     names = {file_name(variant, target) for variant in shipped.shipped() for target in shipped.TARGETS}
     assert len(names) == len(shipped.shipped()) * len(shipped.TARGETS)
     mixed = Variant.of("bitmatrix", {"ROW_CAP": 64, "PLAIN": 1})

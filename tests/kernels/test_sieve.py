@@ -98,7 +98,7 @@ def test_a_root_that_holds_more_than_a_narrow_counter_can_count():
     assert run(BitMatrixEngine(DEVICE), graph, Search("count", min_left=100, min_right=2)).count == 1
 
 
-def test_children_that_are_opened_one_by_one_stay_together_when_a_slice_ends():
+def test_children_opened_one_by_one_stay_together_when_a_slice_ends():
     """A root has 59 candidates and 2,400 base vertices, for whose bits a warp has no room. As nodes of their own, its
     children would have copies of 1,200 candidates after the first slice."""
     edges = random_edges(np.random.default_rng(6), 8000, 60, 0.3)

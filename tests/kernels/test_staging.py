@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,25 +14,25 @@ from bicliques.kernels.gpu.staging import Staging
 class Toy:
     """A device. Its copies are done in order, and none before an event behind it is waited for."""
 
-    def __init__(self) -> None:
-        self.waiting: list[Callable[[], None]] = []
+    def __init__(self):
+        self.waiting = []
         self.cuda = SimpleNamespace(
             get_current_stream=lambda: "stream", alloc_pinned_memory=bytearray, Event=self.event
         )
 
-    def empty(self, n: int, dtype: Any) -> OnToy:
+    def empty(self, n: int, dtype) -> OnToy:
         return OnToy(np.zeros(n, dtype), self)
 
     def ascontiguousarray(self, array: OnToy) -> OnToy:
         return OnToy(np.ascontiguousarray(array.values), self)
 
-    def event(self, disable_timing: bool) -> Any:
+    def event(self, disable_timing: bool):
         recorded = [0]
 
-        def record(stream: str) -> None:
+        def record(stream: str):
             recorded[0] = len(self.waiting)
 
-        def synchronize() -> None:
+        def synchronize():
             for k in range(recorded[0]):
                 self.waiting[k]()
                 self.waiting[k] = lambda: None
@@ -45,23 +43,23 @@ class Toy:
 class OnToy:
     """An array of the device."""
 
-    def __init__(self, values: np.ndarray, toy: Toy) -> None:
+    def __init__(self, values: np.ndarray, toy: Toy):
         self.values, self.toy = values, toy
         self.shape, self.dtype = values.shape, values.dtype
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, some: Any) -> OnToy:
+    def __getitem__(self, some) -> OnToy:
         return OnToy(self.values[some], self.toy)
 
-    def view(self, dtype: Any) -> OnToy:
+    def view(self, dtype) -> OnToy:
         return OnToy(self.values.view(dtype), self.toy)
 
-    def set(self, host: np.ndarray, stream: str) -> None:
+    def set(self, host: np.ndarray, stream: str):
         self.toy.waiting.append(lambda: np.copyto(self.values, host))
 
-    def get(self, stream: str, out: np.ndarray, blocking: bool) -> None:
+    def get(self, stream: str, out: np.ndarray, blocking: bool):
         assert not blocking
         self.toy.waiting.append(lambda: np.copyto(out, self.values))
 

@@ -6,7 +6,6 @@ import sys
 import threading
 import types
 from importlib.machinery import ModuleSpec
-from typing import Any
 
 import pytest
 
@@ -23,7 +22,7 @@ class Driver:
 
     def __init__(self, devices: int, error: int = 0):
         self.devices, self.error, self.asked, self.threads = devices, error, [], set()
-        self.saw: bytes | None = None
+        self.saw = None
 
     def cuInit(self, flags: int) -> int:
         self.threads.add(threading.current_thread())
@@ -31,11 +30,11 @@ class Driver:
         self.asked.append("start")
         return self.error
 
-    def cuDeviceGetCount(self, found: Any) -> int:
+    def cuDeviceGetCount(self, found) -> int:
         found._obj.value = self.devices
         return 0
 
-    def cuDevicePrimaryCtxRetain(self, context: Any, device: int) -> int:
+    def cuDevicePrimaryCtxRetain(self, context, device: int) -> int:
         assert isinstance(context._obj, ctypes.c_void_p)
         self.asked.append(f"context {device}")
         return 0
@@ -47,7 +46,7 @@ C.getenv.restype = ctypes.c_char_p
 
 def seen_in_c() -> bytes | None:
     """The variable as a library sees it. `os.environ` is a copy."""
-    seen: bytes | None = C.getenv(b"CUDA_VISIBLE_DEVICES")
+    seen = C.getenv(b"CUDA_VISIBLE_DEVICES")
     return seen
 
 
@@ -72,7 +71,7 @@ def test_without_a_device_no_context_is_made(monkeypatch):
 
 
 def test_without_a_driver_nothing_happens(monkeypatch):
-    def missing(name: str) -> None:
+    def missing(name: str):
         raise OSError(f"{name}: cannot open shared object file")
 
     monkeypatch.setattr("ctypes.CDLL", missing)
@@ -93,7 +92,7 @@ def test_without_a_driver_nothing_happens(monkeypatch):
         (None, None, None),
     ],
 )
-def test_a_command_starts_the_first_device_only_and_leaves_the_variable_as_it_was(monkeypatch, named, there, seen):
+def test_a_command_starts_the_first_device_and_leaves_the_variable(monkeypatch, named, there, seen):
     if named is None:
         monkeypatch.delenv(VARIABLE, raising=False)
     else:
@@ -115,15 +114,15 @@ class Nvml:
     def nvmlInit_v2(self) -> int:
         return 0
 
-    def nvmlDeviceGetCount_v2(self, found: Any) -> int:
+    def nvmlDeviceGetCount_v2(self, found) -> int:
         found._obj.value = len(self.devices)
         return 0
 
-    def nvmlDeviceGetHandleByIndex_v2(self, number: Any, handle: Any) -> int:
+    def nvmlDeviceGetHandleByIndex_v2(self, number, handle) -> int:
         handle._obj.value = number.value + 1
         return 4 if self.devices[number.value] == "x" else 0
 
-    def nvmlDeviceGetMigMode(self, handle: Any, now: Any, later: Any) -> int:
+    def nvmlDeviceGetMigMode(self, handle, now, later) -> int:
         now._obj.value = self.devices[handle.value - 1] == "m"
         return 3 if self.devices[handle.value - 1] == "." else 0  # older ones know no instances
 
@@ -133,7 +132,7 @@ class Nvml:
     [("....", ["0", "1", "2", "3"]), ("..n", ["0", "1", "2"]), ("", []), (".x", None), (".m", None)],
 )
 def test_nvml_tells_the_number_of_devices_unless_cuda_may_show_others(monkeypatch, devices, known):
-    asked: list[str] = []
+    asked = []
     runtime = types.SimpleNamespace(getDeviceCount=lambda: asked.append("CUDA") or 1, CUDARuntimeError=RuntimeError)
     cupy = types.ModuleType("cupy")
     cupy.__spec__ = ModuleSpec("cupy", None)
@@ -151,7 +150,7 @@ def test_nvml_tells_the_number_of_devices_unless_cuda_may_show_others(monkeypatc
         numbered_devices.cache_clear()
 
 
-def refuse(scheduler: str, platform: Platform) -> None:
+def refuse(scheduler: str, platform: Platform):
     raise ResourceError(f"nobody is at {scheduler}")
 
 
@@ -170,7 +169,7 @@ def refuse(scheduler: str, platform: Platform) -> None:
     ],
 )
 def test_a_command_wakes_the_device_that_it_may_use(monkeypatch, words, wakes):
-    called: list[bool] = []  # with whether this process uses the first device only
+    called = []  # with whether this process uses the first device only
     monkeypatch.setattr("bicliques.kernels.gpu.wake.wake", called.append)
     monkeypatch.setattr("bicliques.pipeline.workers.opening._connect", refuse)  # a scheduler has a minute to answer
     assert main(["count", "no-such-file", *words]) != 0

@@ -32,8 +32,8 @@ def put_aside(edges: np.ndarray, search: Search, sizes: Sizes, monkeypatch: pyte
     graph, found = graph_of(edges, BuildOptions()), list[int]()
     drain = engine.drain_aside
 
-    def watched(out: object) -> Subtrees:
-        pieces: Subtrees = drain(out)
+    def watched(out) -> Subtrees:
+        pieces = drain(out)
         found.append(len(pieces))
         return pieces
 

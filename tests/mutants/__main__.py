@@ -28,7 +28,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tests.mutants.map import MAP
 from tests.mutants.table import FOLDER, Mutant, load
@@ -92,7 +92,7 @@ def run_tests(copy: Path, tests: Sequence[str], limit_s: float) -> Verdict:
     return Verdict("killed", failed[1] if failed else f"exit code {ended.returncode}")
 
 
-def judge(mutant: Any, copy: Path, limit_s: float) -> Verdict:
+def judge(mutant, copy: Path, limit_s: float) -> Verdict:
     """Make the change, run the tests, and take it back."""
     file = copy / mutant.file
     text = file.read_text()
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT, folder: Path
         return 0
     with tempfile.TemporaryDirectory(prefix="mutants-") as place:
         copy = copy_of(root, Path(place))
-        as_they_are: dict[tuple[str, ...], Verdict] = {}
+        as_they_are = {}
         for mutant in mutants:
             began = time.monotonic()
             if mutant.tests not in as_they_are:

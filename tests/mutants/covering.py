@@ -23,7 +23,7 @@ from tests.mutants.map import NOTES, ROOT, make_map
 
 #: Which test is running; children of tests read it.
 _TEST = "MUTANTS_TEST"
-_NOTING: dict[str, Any] = {
+_NOTING = {
     "data_file": str(NOTES / "lines"),
     "data_suffix": True,
     "config_file": False,
@@ -46,8 +46,8 @@ if os.environ.get("{_TEST}"):
 class Noting:
     """The plugin. Of each test it notes the lines (by `coverage`), the time, shared fixtures and compiled functions."""
 
-    def __init__(self) -> None:
-        self.tests: dict[str, dict[str, Any]] = {}
+    def __init__(self):
+        self.tests = {}
         self.lines = coverage.Coverage(**_NOTING)
         self.lines.set_option("run:disable_warnings", ["no-data-collected"])
         self.lines.start()
@@ -56,7 +56,7 @@ class Noting:
 
         called = Entry.__call__
 
-        def noted(entry: Entry, *arguments: Any) -> int:
+        def noted(entry: Entry, *arguments) -> int:
             self._of(os.environ[_TEST])["compiled"][f"{entry.module}.{entry.name}"] = True
             return called(entry, *arguments)
 
@@ -65,12 +65,12 @@ class Noting:
     def _of(self, test: str) -> dict[str, Any]:
         return self.tests.setdefault(test, {"seconds": 0.0, "shared": [], "compiled": {}})
 
-    def _begin(self, test: str) -> None:
+    def _begin(self, test: str):
         os.environ[_TEST] = test
         self.lines.switch_context(test)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: Any) -> Generator[None, object, object]:
+    def pytest_runtest_protocol(self, item) -> Generator[None, object, object]:
         definitions = item._fixtureinfo.name2fixturedefs.values()
         shared = [f"{each.baseid}::{each.argname}" for some in definitions for each in some if each.scope != "function"]
         self._of(item.nodeid)["shared"] = shared
@@ -81,7 +81,7 @@ class Noting:
             self._begin("")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
+    def pytest_fixture_setup(self, fixturedef) -> Generator[None, object, object]:
         """What several tests share is run for each of them."""
         before = os.environ[_TEST]
         if fixturedef.scope != "function":
@@ -91,17 +91,17 @@ class Noting:
         finally:
             self._begin(before)
 
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+    def pytest_runtest_logreport(self, report: pytest.TestReport):
         self._of(report.nodeid)["seconds"] += report.duration
         self._of(report.nodeid)[report.outcome] = True
 
-    def pytest_unconfigure(self) -> None:
+    def pytest_unconfigure(self):
         self.lines.stop()
         self.lines.save()
         (NOTES / f"tests-{os.getpid()}.json").write_text(json.dumps(self.tests))
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config: pytest.Config):
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
         config.pluginmanager.register(Noting())
 

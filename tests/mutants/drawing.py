@@ -65,7 +65,7 @@ def places(file: str, text: str) -> list[Drawn]:
         lines.append(lines[-1] + len(line))
     data, found = text.encode(), []
 
-    def at(node: Any) -> tuple[int, int]:
+    def at(node) -> tuple[int, int]:
         return lines[node.lineno - 1] + node.col_offset, lines[node.end_lineno - 1] + node.end_col_offset
 
     def source(node: ast.AST) -> str:
@@ -96,7 +96,7 @@ def _means_another(drawn: Drawn, text: str) -> bool:
 
 def _walk(tree: ast.Module) -> Iterator[tuple[Any, int, bool]]:
     """Nodes with the line of their statement, and whether they are in a function; not annotations, texts and errors."""
-    waiting: list[tuple[ast.AST, int, bool]] = [(tree, 1, False)]
+    waiting = [(tree, 1, False)]
     while waiting:
         node, statement, is_inside = waiting.pop()
         if isinstance(node, (ast.JoinedStr, ast.Raise, ast.Assert)) or _is_for_types(node) or _is_for_people(node):
@@ -123,7 +123,7 @@ def _is_for_people(node: ast.AST) -> bool:
 _Change = tuple[str, ast.AST, ast.AST, tuple[str, str]]
 
 
-def _changes(node: Any, source: Callable[[ast.AST], str], is_inside: bool) -> Iterator[_Change]:
+def _changes(node, source: Callable[[ast.AST], str], is_inside: bool) -> Iterator[_Change]:
     """(kind, first node, last node, what takes their place); ``between`` is the operator between the two."""
 
     def instead(kind: str, new: str, of: ast.AST = node) -> _Change:
@@ -198,8 +198,8 @@ def draw(texts: dict[str, str], n: int, seed: int, lines: dict[str, set[int]] | 
     lines : dict or None
         (file) -> the lines to draw in, in whole files if None.
     """
-    rooms: dict[str, dict[str, list[Drawn]]] = defaultdict(lambda: defaultdict(list))
-    sizes: dict[str, int] = defaultdict(int)
+    rooms = defaultdict(lambda: defaultdict(list))
+    sizes = defaultdict(int)
     for file, text in sorted(texts.items()):
         for place in places(file, text):
             if lines is None or place.line in lines.get(file, ()):

@@ -43,7 +43,7 @@ def changed_lines(root: Path, commit: str) -> dict[str, set[int]]:
     said = subprocess.run(
         ["git", "-C", str(root), "diff", "-U0", commit, "--", *ROOMS], capture_output=True, text=True, check=True
     ).stdout
-    lines: dict[str, set[int]] = defaultdict(set)
+    lines = defaultdict(set)
     file = ""
     for line in said.splitlines():
         if line.startswith("+++ "):
@@ -56,8 +56,8 @@ def changed_lines(root: Path, commit: str) -> dict[str, set[int]]:
 class _Copies:
     """Copies of the project with machine code. Each is used by one mutant at a time, and one is never changed."""
 
-    def __init__(self, root: Path, place: Path, n: int) -> None:
-        self.free: queue.SimpleQueue[Path] = queue.SimpleQueue()
+    def __init__(self, root: Path, place: Path, n: int):
+        self.free = queue.SimpleQueue()
         self.clean = tool.copy_of(root, place / "clean")
         warm = self._code(self.clean)
         for k in range(n):
@@ -147,7 +147,7 @@ def judge_drawn(
     names = {one["name"] for one in done}
     cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
 
-    def take_cores() -> None:
+    def take_cores():
         """Keep this thread, and so all processes that it starts, on some cores."""
         os.sched_setaffinity(0, set(itertools.islice(cores, _CORES)))
 
@@ -179,7 +179,7 @@ def judge_drawn(
 def score(done: Sequence[dict[str, str]]) -> int:
     """Print how many of each room were killed, and of each kind; 1 when one has survived."""
     for of in (lambda one: room_of(one["name"].partition(":")[0]), lambda one: one["kind"], lambda one: "all"):
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
+        counts = defaultdict(Counter)
         for one in done:
             counts[of(one)][one["what"]] += 1
         for name, found in sorted(counts.items()):

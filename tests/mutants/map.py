@@ -10,7 +10,6 @@ from collections import Counter, defaultdict
 from collections.abc import Container, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,29 +20,29 @@ NOTES, MAP = FOLDER / "notes", FOLDER / "map.json.gz"
 _MOST, _CASES = 40, 3
 
 
-def make_map(notes: Path, root: Path = ROOT, to: Path = MAP) -> None:
+def make_map(notes: Path, root: Path = ROOT, to: Path = MAP):
     """Write the map. For each line it has the tests that run it.
 
     Those come first whose file and class are called as the file of the line is, then those which run little else.
     """
-    told: dict[str, dict[str, Any]] = {}
+    told = {}
     for file in notes.glob("tests-*.json"):
         for name, own in json.loads(file.read_text()).items():
             told.setdefault(name, own)["compiled"] |= own["compiled"]
     tests = [name for name, own in told.items() if own.get("passed") and not {"failed", "skipped"} & own.keys()]
     number = {name: k for k, name in enumerate(tests)}
-    runs: dict[str, set[int]] = defaultdict(set)  # context -> its tests
+    runs = defaultdict(set)  # context -> its tests
     for name, k in number.items():
         for context in (name, *told[name]["shared"]):
             runs[context].add(k)
-    lines: dict[str, np.ndarray] = {}
+    lines = {}
     for database in notes.glob("lines*"):
         _read(database, root, runs, len(tests), lines)
     for context, own in told.items():
         for file, line in _compiled_lines(root, frozenset(own["compiled"])):
             _enlarged(lines, file, line, len(tests))[sorted(runs[context]), line] = True
     sizes = sum(found.sum(axis=1) for found in lines.values())
-    groups: dict[tuple[int, ...], int] = {}
+    groups = {}
     files = {}
     for file, found in sorted(lines.items()):
         near = [len(_words(file) & _words(name.rpartition("::")[0])) for name in tests]
@@ -83,7 +82,7 @@ def _enlarged(lines: dict[str, np.ndarray], file: str, last: int, n_tests: int) 
     return lines[file]
 
 
-def _read(database: Path, root: Path, runs: dict[str, set[int]], n_tests: int, lines: dict[str, np.ndarray]) -> None:
+def _read(database: Path, root: Path, runs: dict[str, set[int]], n_tests: int, lines: dict[str, np.ndarray]):
     """Add what a process has noted, in a database of `coverage`."""
     with sqlite3.connect(database) as opened:
         try:
@@ -136,13 +135,13 @@ def _compiled_lines(root: Path, entries: frozenset[str]) -> list[tuple[str, int]
 class Map:
     """Which tests run a line. Lines of today are looked up by those that they were when the map was made."""
 
-    def __init__(self, file: Path, there: Container[str] | None = None) -> None:
+    def __init__(self, file: Path, there: Container[str] | None = None):
         """`there` are the tests of today that can be run here, if that is known."""
         with gzip.open(file, "rt") as stream:
             known = json.load(stream)
         self.tests, self.groups, self.files = known["tests"], known["groups"], known["files"]
         self._there = there
-        self._before: dict[str, dict[int, int]] = {}
+        self._before = {}
 
     def tests_of(self, drawn, text, most_s):
         """The tests that run the line, else its statement, else some of its file, for so many seconds at most."""

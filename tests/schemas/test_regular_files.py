@@ -21,7 +21,7 @@ def test_a_file_and_a_link_to_it_are_read(tmp_path):
             assert not os.get_inheritable(opened.fileno())
 
 
-def listen(path: Path) -> None:
+def listen(path: Path):
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(path))  # the whole path may be too long for an address
 

@@ -157,7 +157,7 @@ def test_the_largest_of_an_enumeration_by_definition(engine, by):
         assert total.rows.to_pairs() == expected.rows.to_pairs()
 
 
-def refuse(batch: Bicliques) -> None:
+def refuse(batch: Bicliques):
     raise AssertionError("the rows of this job are in its total")
 
 

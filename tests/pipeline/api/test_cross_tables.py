@@ -1,6 +1,5 @@
 """`from_table` makes an edge of every cell that says so, and refuses a table that may be read in two ways."""
 
-from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -29,12 +28,12 @@ def _by_index(columns: dict[str, list]) -> pd.DataFrame:
     return pd.DataFrame(columns).set_index("plant")
 
 
-def _dask(columns: dict[str, list]) -> Any:
+def _dask(columns: dict[str, list]):
     dd = pytest.importorskip("dask.dataframe", reason="dask.dataframe needs pandas")
     return dd.from_pandas(_by_index(columns), npartitions=2)
 
 
-MAKERS: dict[str, Callable[[dict[str, list]], Any]] = {
+MAKERS = {
     "pandas": pd.DataFrame,
     "named index": _by_index,
     "unnamed index": lambda columns: _by_index(columns).rename_axis(None),
@@ -217,7 +216,7 @@ def test_cells_of_numbers_are_not_looked_at_one_by_one(monkeypatch):
     """Ten million cells take a second so, and not ten."""
     from bicliques.pipeline.api import cross_tables
 
-    def refuse(cell: str, *_: object) -> None:
+    def refuse(cell: str, *_):
         assert cell in labels, "a cell was looked at"
 
     labels = ["ann", "bob", "cy"]

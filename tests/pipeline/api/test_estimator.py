@@ -7,7 +7,6 @@ import pickle
 import re
 import subprocess
 import sys
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,7 +34,7 @@ FORMS = {
 }
 
 
-def pairs(model: Any) -> Pairs:
+def pairs(model) -> Pairs:
     found = {tuple(tuple(side.tolist()) for side in model.get_indices(k)) for k in range(len(model.rows_))}
     assert len(found) == len(model.rows_) == len(model.columns_), "none is there twice"
     return found
@@ -85,7 +84,7 @@ def test_the_label_of_a_row_is_its_best_bicluster():
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_thresholds_and_empty_rows_leave_the_numbers_of_rows_and_columns_as_they_are(seed):
+def test_thresholds_and_empty_rows_leave_numbers_of_rows_as_they_are(seed):
     table = np.random.default_rng(seed).random((14, 12)) < 0.4
     table[[0, 5]] = table[:, [3, 11]] = False
     every = cliques(np.argwhere(table))

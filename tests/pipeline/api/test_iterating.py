@@ -10,18 +10,13 @@ import bicliques as bq
 from bicliques.pipeline.api.iterating import _NOT_TAKEN
 from bicliques.pipeline.api.table import entries_of
 from bicliques.schemas.errors import InputError
-from tests.support.runs import QUIET, random_edges, write_edges
+from tests.support.runs import QUIET, random_edges
 
 EDGES = random_edges(15, 12, 0.4, 1)
 
 
-def pairs(found: object) -> set[tuple[frozenset[int], frozenset[int]]]:
+def pairs(found) -> set[tuple[frozenset[int], frozenset[int]]]:
     return {(frozenset(left), frozenset(right)) for left, right in found}
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
 
 
 def test_they_are_those_that_mine_lists(source, tmp_path):
@@ -112,7 +107,7 @@ def test_ctrl_c_is_one_and_leaves_nothing(source, tmp_path, monkeypatch):
 
     complete = steps.complete_run
 
-    def pressed(*given: object) -> object:
+    def pressed(*given):
         session = complete(*given)
         object.__setattr__(session, "ctrl_c", True)
         return session

@@ -24,7 +24,7 @@ from bicliques.pipeline.prepare.build import read_edges
 from bicliques.pipeline.prepare.members import restricted
 from bicliques.pipeline.proof.certificate import certify, count_above
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.progress import Progress, line
+from bicliques.pipeline.run.progress import line
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError
@@ -165,7 +165,7 @@ def test_the_command(source, tmp_path, capsys):
 @pytest.mark.parametrize("by", ["edges", "vertices", "balance"])
 def test_the_incumbent_is_shown(source, whole, tmp_path, by, monkeypatch):
     """It rises to the largest measure, the bound falls to it, and no biclique is ever above the bound."""
-    told: list[Progress] = []
+    told = []
     search = driver.mine_slice
 
     def begin_without_time(task: SliceTask) -> SliceDone:
@@ -210,7 +210,7 @@ def test_the_incumbent_of_a_run_that_was_stopped(source, whole, tmp_path, capsys
 @pytest.fixture(scope="module", params=["edges", "vertices", "balance"])
 def of(request):
     """The measure that the largest go by."""
-    by: By = request.param
+    by = request.param
     return by
 
 

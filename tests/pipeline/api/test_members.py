@@ -102,7 +102,7 @@ def test_labels_as_text_as_numbers_of_numpy_and_from_a_file(whole, source):
     )
 
 
-def test_a_run_as_source_is_not_read_again_and_what_comes_of_it_stands_alone(source, whole, tmp_path, monkeypatch):
+def test_a_run_as_source_is_not_read_again_and_its_result_stands_alone(source, whole, tmp_path, monkeypatch):
     first = shutil.copytree(whole.path, tmp_path / "first")
     label = some_row(whole)[1][0]
     monkeypatch.setattr("bicliques.pipeline.api.preparing.ingest_source", None)  # it would be called
@@ -131,7 +131,7 @@ def test_a_run_as_source_is_not_read_again_and_what_comes_of_it_stands_alone(sou
 def test_the_tables_of_the_input_are_shared_or_copied(whole, tmp_path, links, monkeypatch):
     if not links:
 
-        def other_file_system(*_: Any, **__: Any) -> None:
+        def other_file_system(*_, **__):
             raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
 
         monkeypatch.setattr(Path, "hardlink_to", other_file_system)
@@ -312,10 +312,10 @@ def test_near_labels_of_many_are_found_without_comparing_all(tmp_path, monkeypat
     labels = [f"person {k:05d} of somewhere" for k in range(members.MANY + 5)]
     source = tmp_path / "g.parquet"
     pq.write_table(pa.table({"a": labels, "b": ["x"] * len(labels)}), source)
-    compared: list[int] = []
+    compared = []
     close = members.difflib.get_close_matches
 
-    def counting(word: str, among: Any, n: int) -> list[str]:
+    def counting(word: str, among, n: int) -> list[str]:
         compared.append(len(among))
         return close(word, among, n)
 

@@ -20,7 +20,7 @@ from tests.support.oracles import random_edges
 from tests.support.runs import OWN, rewrite_record, write_edges
 
 EDGES = random_edges(np.random.default_rng(42), 10, 10, 0.75)
-QUESTIONS: list[dict[str, int]] = [
+QUESTIONS = [
     {"missing_pairs": 1, "min_left": 3, "min_right": 2},
     {"missing_pairs": 2, "min_left": 3, "min_right": 4, "max_left": 6},
     {"missing_each": 1, "min_left": 3, "min_right": 3},
@@ -106,7 +106,7 @@ def changed(mined: Path, out: Path, change: Callable[[list[dict[str, Any]]], Non
 
 
 def test_a_wrong_number_of_missing_pairs_is_refused(mined, tmp_path):
-    def one_more(rows: list[dict[str, Any]]) -> None:
+    def one_more(rows: list[dict[str, Any]]):
         rows[2]["missing"] += 1
 
     with pytest.raises(IncompleteError, match=r"states \d missing pairs, and the input has \d; delete the file"):
@@ -124,7 +124,7 @@ def test_more_missing_pairs_than_were_allowed_are_refused(asked, says, mined, tm
 
 
 def test_rows_without_the_number_of_missing_pairs_are_refused(source, mined, tmp_path):
-    def without(rows: list[dict[str, Any]]) -> None:
+    def without(rows: list[dict[str, Any]]):
         pass
 
     out = changed(mined, tmp_path / "out", without)
@@ -158,7 +158,7 @@ def test_exactly_the_groups_that_cannot_grow_have_no_objection(asked):
 
 
 @pytest.mark.parametrize("asked", [QUESTIONS[0], QUESTIONS[2]], ids=str)
-def test_what_is_gone_and_new_between_near_runs_is_the_difference_of_their_sets(asked, tmp_path):
+def test_gone_and_new_between_near_runs_are_the_difference_of_sets(asked, tmp_path):
     fewer = np.delete(EDGES, [3, 17, 40], axis=0)
     found = []
     for name, edges in (("old", EDGES), ("new", fewer)):

@@ -16,7 +16,7 @@ from tests.support.oracles import random_edges
 from tests.support.runs import QUIET
 
 EDGES = random_edges(np.random.default_rng(3), 10, 10, 0.75)
-ASKED: list[dict[str, int]] = [
+ASKED = [
     {"missing_pairs": 2, "min_left": 3, "min_right": 3},
     {"missing_each": 1, "min_left": 3, "min_right": 3},
     {"missing_left": 1, "missing_right": 2, "min_left": 5, "min_right": 3, "max_left": 6},

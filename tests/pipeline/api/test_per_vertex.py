@@ -198,7 +198,7 @@ def test_tables_of_other_rows_are_refused_by_verify(tmp_path):
 def test_rows_that_disagree_with_the_slices_are_refused(tmp_path, monkeypatch):
     write = vertices.write
 
-    def with_one_more(opened: Run, total: Any, summary: Any = None) -> None:
+    def with_one_more(opened: Run, total, summary=None):
         total.left.count[0] += 1
         write(opened, total, summary)
 

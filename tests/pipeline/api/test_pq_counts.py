@@ -22,11 +22,6 @@ EDGES = random_edges(np.random.default_rng(8), 9, 12, 0.5)
 EXPECTED = bicliques_by_size(EDGES)
 
 
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
-
-
 @pytest.mark.parametrize(("engine", "workers"), [("reference", 0), ("cpu", 0), ("cpu", 2)])
 def test_every_pair_of_sizes_has_its_number(source, engine, workers):
     counts = bq.pq_counts(source, engine=engine, workers=workers, slice_seconds=0.01)

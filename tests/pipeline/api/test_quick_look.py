@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -103,7 +102,7 @@ def test_an_engine_that_cannot_count_sizes_is_passed_over(source):
 
 
 def test_the_commands(source, results, tmp_path, capsys):
-    def read(*words: str | Path) -> Any:
+    def read(*words: str | Path):
         assert main.main([*map(str, words), "--json"]) == 0
         return json.loads(capsys.readouterr().out)
 
@@ -198,10 +197,10 @@ def test_rows_of_text_are_as_the_files_have_them(tmp_path, dictionary):
 
 def test_rows_are_taken_from_the_row_groups_they_are_in(tmp_path, monkeypatch):
     files, table = synthetic(tmp_path, FILES)
-    read: list[int] = []
+    read = []
     in_batches = pq.ParquetFile.iter_batches
 
-    def count(self: pq.ParquetFile, *args: Any, row_groups: list[int], **options: Any) -> Any:
+    def count(self: pq.ParquetFile, *args, row_groups: list[int], **options):
         read.extend(row_groups)
         return in_batches(self, *args, row_groups=row_groups, **options)
 
@@ -226,7 +225,7 @@ def test_every_row_is_as_likely_as_every_other(results, monkeypatch):
     assert abs(hits - 1000).max() < 150, "five standard deviations"
 
 
-OTHERWISE: list[dict[str, Any]] = [
+OTHERWISE = [
     {"slice_seconds": 0.001},
     {"root_side": "left", "order": "two-hop"},
     {"root_side": "right", "order": "id", "ids": "dense"},

@@ -189,10 +189,10 @@ def test_a_time_limit_stops_and_leaves_a_resumable_run(tmp_path):
 
 
 def test_no_slice_is_given_more_time_than_is_left(tmp_path, monkeypatch):
-    given: list[float] = []
+    given = []
     submit = InThreads.submit
 
-    def watched(pool: InThreads, tag: int, function: Callable[[Any], Any], argument: Any, **how: bool) -> None:
+    def watched(pool: InThreads, tag: int, function: Callable[[Any], Any], argument, **how: bool):
         if isinstance(argument, SliceTask):
             given.append(argument.limits.seconds or math.inf)
         submit(pool, tag, function, argument, **how)
@@ -206,7 +206,7 @@ def test_no_slice_is_given_more_time_than_is_left(tmp_path, monkeypatch):
 
 def test_what_is_removed_afterwards_is_not_forced_to_the_disk(tmp_path, monkeypatch):
     """A disk takes milliseconds to say that it has something."""
-    forced: list[int] = []
+    forced = []
     monkeypatch.setattr("os.fsync", forced.append)
     source = write_edges(tmp_path / "g.parquet", random_edges(20, 20, 0.4, 3))
     assert bq.count(source, **OWN).complete
@@ -255,7 +255,7 @@ def test_a_fresh_run_takes_its_lock_once_and_sums_each_file_once(tmp_path, monke
     locks, summed = [], Counter[str]()
     flock, of_piece = fcntl.flock, checksums._of_piece
 
-    def lock(descriptor: int, kind: int) -> None:
+    def lock(descriptor: int, kind: int):
         flock(descriptor, kind)
         if kind & fcntl.LOCK_EX:
             locks.append(descriptor)
@@ -277,7 +277,7 @@ def test_a_fresh_run_takes_its_lock_once_and_sums_each_file_once(tmp_path, monke
 
 @pytest.mark.parametrize("step", ["build", "mine"])
 def test_an_error_after_the_input_is_read_leaves_a_run_to_go_on_with(tmp_path, monkeypatch, step):
-    def fail(*_: Any) -> None:
+    def fail(*_):
         raise ResourceError("the disk is full")
 
     source, out = write_edges(tmp_path / "g.parquet", SMALL), tmp_path / "out"
@@ -307,7 +307,7 @@ def test_the_manifest_is_the_run_card(tmp_path):
 
 def test_progress_grows_and_ends_with_everything(tmp_path):
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    seen: list[Any] = []
+    seen = []
     results = bq.mine(source, tmp_path / "out", workers=0, slice_seconds=0.02, progress=seen.append)
     steps = list(dict.fromkeys(moment.step for moment in seen))
     assert steps == ["ingest", "build", "plan", "mine", "prove", "report"]
@@ -318,12 +318,12 @@ def test_progress_grows_and_ends_with_everything(tmp_path):
 
 
 @pytest.mark.parametrize("call", ["mine", "count", "dry_run", "resume"])
-def test_workers_that_an_engine_cannot_have_are_refused_before_anything_is_read_or_written(call, tmp_path):
+def test_workers_that_an_engine_cannot_have_are_refused_at_once(call, tmp_path):
     source = write_edges(tmp_path / "g.parquet", SMALL)
     bq.mine(source, tmp_path / "run", engine="reference", max_results=2, **QUIET)
     (tmp_path / "run" / "steps" / "plan.json").unlink()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    asked: dict[str, Callable[[], object]] = {
+    asked = {
         "mine": lambda: bq.mine(tmp_path / "not there", tmp_path / "new", engine="cpu", devices=(0,)),
         "count": lambda: bq.count(tmp_path / "not there", engine="cpu", devices=(0,)),
         "dry_run": lambda: bq.dry_run(tmp_path / "not there", engine="cpu", devices=(0,)),

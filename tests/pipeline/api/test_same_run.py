@@ -4,7 +4,6 @@ import errno
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
@@ -20,11 +19,6 @@ from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import OWN, QUIET, random_edges, write_edges
 
 EDGES = random_edges(20, 15, 0.4, 1)
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
 
 
 def files(folder: Path) -> dict[str, int]:
@@ -101,7 +95,7 @@ def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(complete_run,
     assert complete.is_complete_as_it_is(Run.at(out))
     look = complete.why_not_whole
 
-    def look_later(run: Run, manifest: Any) -> str | None:
+    def look_later(run: Run, manifest) -> str | None:
         out.rename(tmp_path / ".out.removed")  # as another process does that begins anew there
         return look(run, manifest)
 
@@ -127,7 +121,7 @@ def test_a_page_that_is_missing_is_made(source, tmp_path):
     assert (tmp_path / "out" / "report.html").exists()
 
 
-OBJECTS: list[Any] = [
+OBJECTS = [
     pd.DataFrame({"user": [1, 1, 2], "film": ["a", "b", "a"]}),
     [(1, "a"), (1, "b"), (2, "a")],
     {1: {"a", "b"}, 2: {"a"}},
@@ -148,7 +142,7 @@ def test_an_object_in_memory_is_compared_by_its_edges(given, tmp_path):
 
 
 @pytest.mark.parametrize("kind", [list, iter, pd.DataFrame])
-def test_an_object_in_memory_is_read_if_the_run_was_killed_before_it_had_read_it(kind, tmp_path):
+def test_an_object_in_memory_is_read_if_the_run_had_not_read_it(kind, tmp_path):
     edges, out = [(1, "a"), (1, "b"), (2, "a")], tmp_path / "out"
     bq.mine(kind(edges), tmp_path / "whole", **QUIET)
     out.mkdir()
@@ -224,7 +218,7 @@ def test_a_run_that_fails_later_replaces_the_old_one_and_can_be_resumed(source, 
     bq.mine(source, out, **QUIET)
     run = identity(out)
 
-    def fail(*_: Any) -> None:
+    def fail(*_):
         raise ResourceError("no room")
 
     with monkeypatch.context() as patched:

@@ -18,7 +18,7 @@ from bicliques.schemas.options import BuildOptions, IngestOptions, RunLimits, Ru
 from bicliques.schemas.search import Search
 from tests import options
 
-CALLS: dict[str, type] = {
+CALLS = {
     "mine": keywords.Mine,
     "largest": keywords.Largest,
     "count": keywords.Count,
@@ -100,7 +100,7 @@ def test_numbers_of_numpy_become_those_of_python():
         "workers": np.int8(0),
         "min_weight": np.float32(0.5),
     }
-    kinds: tuple[type, ...] = (Search, IngestOptions, RunLimits, WorkerOptions)
+    kinds = (Search, IngestOptions, RunLimits, WorkerOptions)
     made = {name: value for kind in kinds for name, value in asdict(record(kind, given)).items()}
     wanted = {"min_left": 3, "max_left": 4, "left": 0, "max_results": 7, "time_limit_s": 9, "workers": 0}
     assert made.items() >= wanted.items()

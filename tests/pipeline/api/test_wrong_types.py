@@ -55,7 +55,7 @@ def test_shares(by, wrong, results):
         results.top(1, by, distinct=wrong)
 
 
-def calls(results: bq.Results, wrong: Any) -> dict[str, tuple[Callable[[], Any], str]]:
+def calls(results: bq.Results, wrong) -> dict[str, tuple[Callable[[], Any], str]]:
     """Calls with a value that is no text, no number and no path, and a word of each refusal."""
     id = results[0].id
     return {

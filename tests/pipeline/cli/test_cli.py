@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,15 +14,10 @@ import pytest
 
 from bicliques.pipeline.cli.commands import parser
 from tests.support.commands import run
-from tests.support.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges, write_edges
+from tests.support.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges
 
 EDGES = random_edges(40, 30, 0.3, 4)
 ALONE = ("--workers", "0", "--quiet")
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
 
 
 def test_no_arguments_print_help(capsys):
@@ -89,7 +83,7 @@ def test_json_is_for_machines(capsys, source, tmp_path):
     out = tmp_path / "out"
     count, fingerprint = answer(EDGES)
 
-    def read(*words: str | Path) -> Any:
+    def read(*words: str | Path):
         code, output, _ = run(capsys, *words, "--json")
         assert code == 0
         return json.loads(output)

@@ -1,12 +1,10 @@
 """A name that begins with ~ is below the home folder at every door, and no library takes another name for one."""
 
-import argparse
 import os
 import pwd
 import shutil
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -70,7 +68,7 @@ def foreign(home):
     return seen(home / "out")
 
 
-def count(source: Any, **options: Any) -> int:
+def count(source, **options) -> int:
     return bq.count(source, **OWN, **options).count
 
 
@@ -81,7 +79,7 @@ def labels(results: bq.Results) -> set[str]:
 def test_commands_read_and_write_below_the_home_folder(home, capsys):
     csv(home / "g.csv", NEW)
     (home / "labels.txt").write_text("new2\n")
-    steps: dict[str, tuple[str, ...]] = {
+    steps = {
         "mine": ("~/g.csv", "--output=~/runs/1", *ALONE),
         "look": ("~/g.csv",),
         "count": ("~/g.csv", "--per-vertex=~/tables", "--folder=~", "--containing-left-from=~/labels.txt", *ALONE),
@@ -117,7 +115,7 @@ def test_commands_read_and_write_below_the_home_folder(home, capsys):
 
 
 def test_no_option_of_a_command_makes_a_path_of_its_own():
-    commands: dict[str, argparse.ArgumentParser] = parser()._subparsers._group_actions[0].choices
+    commands = parser()._subparsers._group_actions[0].choices
     named = {"OUT", "OLD", "NEW", "DIR", "FILE", "FOLDER", "GRAPH"}
     kinds = {
         (name, action.dest): getattr(action.type, "__name__", "")
@@ -278,7 +276,7 @@ def test_an_unknown_user_is_one_sentence(home, capsys, words):
 
 
 def test_without_a_home_folder_it_is_one_sentence(monkeypatch, home):
-    def unknown(uid: int) -> Any:
+    def unknown(uid: int):
         raise KeyError(uid)
 
     monkeypatch.delenv("HOME")
@@ -311,7 +309,7 @@ def test_no_other_field_of_the_options_is_a_path():
 
 def test_edge_lists_that_are_compared_lie_below_the_home_folder(home):
     csv(home / "g.csv", NEW)
-    how: dict[str, Any] = {**OWN}
+    how = {**OWN}
     assert len(bq.diff("~/g.csv", None, "~/changes", added="~/g.csv", **how).new) == 0
     assert len(bq.diff("~/g.csv", "~/g.csv", "~/same", **how).gone) == 0
     assert {path.name for path in home.iterdir() if path.name[0] != "."} == {"g.csv", "changes", "same"}

@@ -6,17 +6,12 @@ import pytest
 
 import bicliques as bq
 from tests.support.commands import run
-from tests.support.runs import OWN, random_edges, write_edges
+from tests.support.runs import OWN, random_edges
 
 EDGES = random_edges(20, 14, 0.45, 3)
 #: A right vertex that is joined to the left ones 5 and 8.
 RIGHT = 8
 ALONE = ("--workers", "0", "--quiet")
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
 
 
 def test_labels_may_be_given_one_by_one_together_and_in_files(source, tmp_path, capsys):
@@ -60,9 +55,7 @@ def test_none_is_an_answer_with_a_reason(source, tmp_path, capsys):
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_wrong_labels_are_one_sentence_with_exit_code_2_and_nothing_is_written(
-    source, tmp_path, capsys, words, sentence
-):
+def test_wrong_labels_are_one_sentence_and_nothing_is_written(source, tmp_path, capsys, words, sentence):
     code, output, error = run(capsys, "mine", source, "--output", tmp_path / "out", *words, "--quiet")
     assert (code, output) == (2, "")
     assert sentence in error

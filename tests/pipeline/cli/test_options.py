@@ -2,7 +2,6 @@
 
 import argparse
 import importlib.util
-from typing import Any
 
 import pytest
 
@@ -15,7 +14,7 @@ from tests.support.runs import QUIET, random_edges, write_edges
 
 #: The words before an option, the Python function that it has to reach, and the options that say nothing of
 #: the run, or stand for others.
-CALLS: dict[str, tuple[list[str], str, set[str]]] = {
+CALLS = {
     "mine": (["mine", "X", "--output", "OUT"], "bicliques.pipeline.api.runs.mine", {"output", "dry_run"}),
     "dry_run": (["mine", "X", "--dry-run"], "bicliques.pipeline.api.dry_running.dry_run", {"output", "dry_run"}),
     "count": (["count", "X"], "bicliques.pipeline.api.counting.count", {"pq_per_vertex"}),
@@ -49,9 +48,9 @@ CASES = [
 
 @pytest.mark.parametrize(("call", "option"), CASES)
 def test_an_option_reaches_the_call_or_is_refused(capsys, monkeypatch, call, option):
-    given: list[dict[str, Any]] = []
+    given = []
 
-    def note(*_: Any, **options: Any) -> None:
+    def note(*_, **options):
         given.append(options)
         raise InputError("noted")
 
@@ -82,9 +81,9 @@ def test_what_is_said_for_another_call_is_refused_even_if_it_is_usual(capsys, wo
 
 @pytest.mark.parametrize("call", CALLS)
 def test_without_options_a_call_is_as_from_python(capsys, monkeypatch, call):
-    given: list[dict[str, Any]] = []
+    given = []
 
-    def note(*_: Any, **options: Any) -> None:
+    def note(*_, **options):
         given.append(options)
         raise InputError("noted")
 
@@ -100,7 +99,7 @@ class Noting(argparse.Namespace):
 
     seen: set[str] = set()  # noqa: RUF012  one for all
 
-    def __getattribute__(self, name: str) -> Any:
+    def __getattribute__(self, name: str):
         Noting.seen.add(name)
         return super().__getattribute__(name)
 

@@ -4,7 +4,6 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -58,7 +57,7 @@ def test_the_order_is_command_line_environment_file_default(monkeypatch):
 
 
 #: For every kind of option: what the environment says, what a file says, and what both mean.
-VALUES: list[tuple[str, str, Any, Any]] = [
+VALUES = [
     ("min_left", "3", "3", 3),
     ("engine", "cpu", '"cpu"', "cpu"),
     ("sizes", "yes", "true", True),

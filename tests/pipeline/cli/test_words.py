@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -33,11 +32,6 @@ EDGES = random_edges(40, 30, 0.3, 4)
 #: Two million: seconds of work.
 LARGE = random_edges(250, 80, 0.35, 7)
 ALONE = ("--workers", "0", "--quiet")
-
-
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
 
 
 NAMES = ["Дмитрий van der Berg", "李 Ivanov", "東京", "Ann", "Bob Müller", "José Ng", "🌟", "C" * 300]
@@ -197,7 +191,7 @@ def test_an_engine_that_is_passed_over_is_told_once_the_input_is_good(source, mo
     assert bicliques("count", "nothing.csv").stderr.splitlines()[-1].startswith("bicliques: nothing.csv")
     for words in (["count", "nothing.csv"], ["mine", "nothing.csv", "-o", "OUT"]):
         assert "engine cpu" not in bicliques(*words).stderr
-    notes: list[str] = []
+    notes = []
     for there in (False, True):
         monkeypatch.setattr("bicliques.pipeline.api.choices.has_gpu", lambda there=there: there)
         assert not any(notes), "who has no GPU is not told of it"
@@ -225,10 +219,10 @@ def test_count_tells_what_mine_tells(capsys, source, tmp_path):
 class CtrlC:
     """A progress callback that presses it once, when something has been found."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.pressed = False
 
-    def __call__(self, moment: Progress) -> None:
+    def __call__(self, moment: Progress):
         if moment.step == "mine" and moment.bicliques and not self.pressed:
             self.pressed = True
             os.kill(os.getpid(), signal.SIGINT)
@@ -236,7 +230,7 @@ class CtrlC:
 
 def test_ctrl_c_is_an_exception_after_the_commit(tmp_path):
     source, out = write_edges(tmp_path / "g.parquet", LARGE), tmp_path / "out"
-    options: dict[str, Any] = {"workers": 0, "slice_seconds": 0.05}
+    options = {"workers": 0, "slice_seconds": 0.05}
     with pytest.raises(KeyboardInterrupt, match="go on with: bicliques") as caught:
         bq.mine(source, out, progress=CtrlC(), **options)
     assert isinstance(caught.value, Interrupted)
@@ -252,7 +246,7 @@ def test_ctrl_c_is_an_exception_after_the_commit(tmp_path):
 def test_an_event_of_the_caller_stops_with_what_there_is(tmp_path):
     source, stop = write_edges(tmp_path / "g.parquet", LARGE), threading.Event()
 
-    def watch(moment: Any) -> None:
+    def watch(moment):
         if moment.bicliques:
             stop.set()
 

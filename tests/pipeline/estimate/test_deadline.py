@@ -1,7 +1,6 @@
 """A dry run ends before twice its sample time, whatever the graph is like. The clock of these tests counts work."""
 
 import signal
-from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +76,7 @@ def test_a_walk_that_cannot_end_leaves_a_bound(tmp_path, monkeypatch):
     work = Work(monkeypatch)
     counted = CpuEngine.mine
 
-    def slow(*arguments: Any) -> Slice:
+    def slow(*arguments) -> Slice:
         work.now += 0.1 * SAMPLE_S
         return counted(*arguments)
 
@@ -117,7 +116,7 @@ def test_ctrl_c_shows_the_table_so_far(tmp_path, monkeypatch):
     source = write_edges(tmp_path / "g.parquet", random_edges(300, 80, 0.4, 7))
     tell, pressed = _Sampler.tell, []
 
-    def press(self: _Sampler, share: float = 0.0) -> None:
+    def press(self: _Sampler, share: float = 0.0):
         tell(self, share)
         if not pressed:
             pressed.append(signal.raise_signal(signal.SIGINT))

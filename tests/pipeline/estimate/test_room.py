@@ -1,8 +1,6 @@
 """A graph that is too large for the device is refused in a sentence before mining begins."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -18,7 +16,7 @@ SENTENCE = (
     r"the graph of \d+ edges takes \d\d\.\d MB on the device with the smallest buffers of engine bitmatrix, and 1\.0 "
     r"MB are free there; raise min_left and min_right, or begin anew with engine='cpu'"
 )
-CALLS: dict[str, Callable[..., Any]] = {
+CALLS = {
     "mine": lambda source, out, **options: bq.mine(source, out, report=False, **options),
     "count": lambda source, _, **options: bq.count(source, **options),
     "dry_run": lambda source, _, **options: bq.dry_run(source, sample_time=0.01, **options),

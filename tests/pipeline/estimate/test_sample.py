@@ -4,7 +4,6 @@ import math
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +35,7 @@ def at_least(sizes: SizeCounts, cell: Cell) -> int:
     return sizes.pick((sizes.n_left >= cell.min_left) & (sizes.n_right >= cell.min_right)).total
 
 
-def never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def never_counted(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(_Sampler, "_count", lambda self, walker, seconds: None)
 
 
@@ -70,10 +69,10 @@ def test_samples_come_near_the_truth(tmp_path, monkeypatch):
 
 def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path, monkeypatch):
     """A few rows at a time would take much longer, and need other bytes, than many."""
-    batches: list[int] = []
+    batches = []
     write = PartWriter.__call__
 
-    def noted(self: PartWriter, batch: Bicliques) -> None:
+    def noted(self: PartWriter, batch: Bicliques):
         batches.append(len(batch))
         write(self, batch)
 
@@ -90,7 +89,7 @@ def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path, monkeyp
 def test_the_time_of_the_search_is_no_part_of_the_time_of_writing(tmp_path, monkeypatch):
     run, now, mine = planned(tmp_path, random_edges(20, 10, 0.3, 9)), [0.0], CpuEngine.mine
 
-    def slow(self: CpuEngine, *arguments: Any) -> Slice:
+    def slow(self: CpuEngine, *arguments) -> Slice:
         found = mine(self, *arguments)
         now[0] += found.count
         return found
@@ -129,7 +128,7 @@ def test_thresholds_under_which_there_is_next_to_nothing(tmp_path, monkeypatch):
     sizes, run = sizes_of(edges, tmp_path), planned(tmp_path, edges)
     count, tried = _Sampler._count, []
 
-    def not_of_all(self: _Sampler, walker: Walker, seconds: float) -> None:
+    def not_of_all(self: _Sampler, walker: Walker, seconds: float):
         tried.append(walker)
         if walker is not tried[0]:
             count(self, walker, 1e9)
@@ -148,7 +147,7 @@ class Slow:
 
     name = "bitmatrix"
 
-    def __init__(self, clock: list[float], rows: int | None) -> None:
+    def __init__(self, clock: list[float], rows: int | None):
         self._engine, self._clock, self._rows, self._begin_s = CpuEngine(), clock, rows, 30.0
 
     def mine(self, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
@@ -157,7 +156,7 @@ class Slow:
         self._begin_s = 0.0
         return found
 
-    def stop(self) -> None:
+    def stop(self):
         self._engine.stop()
 
 
@@ -177,7 +176,7 @@ def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path, monkeypa
     used, now = [], [0.0]
     mine_at_once = CpuEngine.mine
 
-    def mine(self: CpuEngine, *arguments: Any) -> Slice:
+    def mine(self: CpuEngine, *arguments) -> Slice:
         now[0] += 0.0 if used else 60.0
         used.append(self)
         return mine_at_once(self, *arguments)
@@ -194,11 +193,11 @@ def test_the_first_use_of_an_engine_is_not_part_of_the_sample(tmp_path, monkeypa
 class Known(CpuEngine):
     """The CPU engine, which takes a second for each call and a thousandth for each biclique, by a clock of its own."""
 
-    def __init__(self, clock: list[float]) -> None:
+    def __init__(self, clock: list[float]):
         super().__init__()
         self._clock = clock
 
-    def mine(self, *arguments: Any) -> Slice:
+    def mine(self, *arguments) -> Slice:
         found = super().mine(*arguments)
         self._clock[0] += 1.0 + found.count / 1000
         return found

@@ -1,7 +1,5 @@
 """Walks into the search tree: on average they find what the whole tree has, whatever they happen to draw."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -26,17 +24,17 @@ class OneNode:
 
     name = "one node"
 
-    def __init__(self) -> None:
+    def __init__(self):
         self._engine = ReferenceEngine()
 
     def mine(self, graph: MiningGraph, work: Subtrees, search: Search, limits: Limits, emit: Emit) -> Slice:
         return self._engine.mine(graph, work, search, Limits(0.0), emit)
 
-    def stop(self) -> None:
+    def stop(self):
         self._engine.stop()
 
 
-def walker(graph: MiningGraph, engine: Any = None, **search: Any) -> Walker:
+def walker(graph: MiningGraph, engine=None, **search) -> Walker:
     return Walker(engine or OneNode(), graph, Search("count", sizes=True, **search), GRID)
 
 
@@ -71,7 +69,7 @@ def test_a_walk_that_draws_everything_is_exact():
     assert walked.members == pytest.approx(float(((found.n_left + found.n_right) * found.count).sum()))
 
 
-def test_a_walk_whose_time_is_over_reaches_the_bottom_with_one_node_per_round():
+def test_a_walk_whose_time_is_over_reaches_the_bottom():
     graph = graph_of(random_edges(np.random.default_rng(3), 14, 11, 0.5))
     truth = run(ReferenceEngine(), graph, Search("count", sizes=True)).count
     rng, one = np.random.default_rng(4), walker(graph)
@@ -85,7 +83,7 @@ def test_the_width_of_a_walk_is_what_nodes_have_taken_so_far(monkeypatch):
     monkeypatch.setattr("bicliques.pipeline.estimate.walk.time.perf_counter", lambda: now[0])
     mine = OneNode.mine
 
-    def slow(self: OneNode, *arguments: Any) -> Slice:
+    def slow(self: OneNode, *arguments) -> Slice:
         now[0] += 1.0
         taken.append(now[0])
         return mine(self, *arguments)
@@ -101,7 +99,7 @@ def test_the_width_of_a_walk_is_what_nodes_have_taken_so_far(monkeypatch):
 
 def test_a_walk_without_any_time_says_nothing():
     graph = graph_of(random_edges(np.random.default_rng(3), 14, 11, 0.5))
-    looks: list[int] = []
+    looks = []
     one = walker(graph)
     assert one.walk(1e9, np.random.default_rng(4), lambda: len(looks) == 9 or bool(looks.append(0))) is None
     assert len(looks) == 9

@@ -3,7 +3,6 @@
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -56,7 +55,7 @@ def test_the_engine_waits_only_when_a_batch_finds_no_free_thread(tmp_path):
     out = DeviceWriter(tmp_path, 0, host)
     added = threading.Event()
 
-    def engine() -> None:
+    def engine():
         for seed in range(3):
             out(some(10, seed))
         added.set()
@@ -90,7 +89,7 @@ def test_a_file_is_open_before_it_is_needed(tmp_path):
 def test_an_unneeded_next_file_may_fail_to_open(tmp_path, monkeypatch):
     host, begin = Host(), HostFile.__init__
 
-    def fail(self: HostFile, host: Host, path: Path) -> None:
+    def fail(self: HostFile, host: Host, path: Path):
         begin(self, host, path)
         if host.opened > 1:
             raise OSError(28, "no space")
@@ -111,7 +110,7 @@ def test_an_error_is_raised_and_no_file_stays(tmp_path, monkeypatch, error):
     while not out.parts:  # a part is there already
         time.sleep(0.01)
 
-    def fail(self: Any, *rows: Any) -> None:
+    def fail(self, *rows):
         raise error
 
     monkeypatch.setattr(HostFile, "write", fail)

@@ -15,7 +15,7 @@ from tests.support.runs import OWN, QUIET, random_edges, rewrite_record
 SOME = random_edges(18, 14, 0.4, 5)
 Members = tuple[tuple[Any, ...], tuple[Any, ...]]
 #: Labels of a vertex, by its number.
-KINDS: dict[str, Any] = {
+KINDS = {
     "numbers": lambda k: 3 * k + 2,
     "far numbers": lambda k: k * 2**58 + 3,
     "words": lambda k: (
@@ -29,7 +29,7 @@ def table_of(edges: np.ndarray, kind: str) -> pa.Table:
     return pa.table({"user": [label(int(k)) for k in edges[:, 0]], "film": [label(int(k)) for k in edges[:, 1]]})
 
 
-def ids_of(source: Any, folder: Path, **options: Any) -> dict[Members, int]:
+def ids_of(source, folder: Path, **options) -> dict[Members, int]:
     """The id of every row, by its members."""
     results = bq.mine(source, folder, **QUIET, **options)
     rows = results.to_arrow().to_pylist()
@@ -43,7 +43,7 @@ def test_ids_do_not_depend_on_how_a_run_found_them(tmp_path, kind):
     usual = ids_of(table_of(SOME, kind), tmp_path / "usual")
     assert all(list(side) == sorted(side) for row in usual for side in row), "members are sorted by label"
     mixed = np.random.default_rng(1).permutation(SOME)
-    hows: list[dict[str, Any]] = [
+    hows = [
         {"engine": "reference"},
         {"root_side": "left"},
         {"root_side": "right", "order": "id"},

@@ -48,11 +48,11 @@ def test_few_rows_make_one_part_and_none_make_none(tmp_path):
 
 def test_stretches_are_written_in_parallel_at_most_one_per_thread(tmp_path, monkeypatch):
     together = threading.Barrier(2)
-    running: list[int] = []
+    running = []
     most = 0
     write = PartWriter.write_stretch
 
-    def slow(self: PartWriter) -> None:
+    def slow(self: PartWriter):
         nonlocal most
         running.append(1)
         most = max(most, len(running))
@@ -76,7 +76,7 @@ def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path, monkeypatch):
     write = PartWriter.write_stretch
     fifth = threading.Semaphore(4)
 
-    def full(self: PartWriter) -> None:
+    def full(self: PartWriter):
         if not fifth.acquire(blocking=False):
             raise ResourceError("cannot write x (No space left on device); make room")
         write(self)
@@ -91,7 +91,7 @@ def test_a_full_disk_gives_a_sentence_and_leaves_no_file(tmp_path, monkeypatch):
 
 
 def test_an_error_of_the_last_group_comes_out_of_close(tmp_path, monkeypatch):
-    def full(self: PartWriter) -> None:
+    def full(self: PartWriter):
         raise ResourceError("cannot write x (No space left on device); make room")
 
     monkeypatch.setattr(PartWriter, "write_stretch", full)

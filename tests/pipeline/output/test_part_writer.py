@@ -110,7 +110,7 @@ def test_a_full_disk_gives_a_sentence(tmp_path, monkeypatch):
     out = PartWriter(tmp_path, 0, LABELS)
     out(some(5))
 
-    def full(*arguments: object, **options: object) -> None:
+    def full(*arguments, **options):
         raise OSError(28, "Error writing bytes to file")
 
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full)
@@ -192,7 +192,7 @@ def test_a_biclique_whose_labels_are_too_long_for_a_row_is_refused(tmp_path, mon
 class DroppingWriter(PartWriter):
     """A writer that loses the last row of every batch."""
 
-    def __call__(self, found: Bicliques, /) -> None:
+    def __call__(self, found: Bicliques, /):
         super().__call__(found.rows(0, len(found) - 1))
 
 

@@ -2,7 +2,6 @@
 
 import io
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -175,11 +174,11 @@ def slow(monkeypatch):
     """The functions of pages as Python, which notices an index beyond the end of an array."""
 
     class Checked(np.ndarray):
-        def __getitem__(self, index: Any) -> Any:
+        def __getitem__(self, index):
             assert not isinstance(index, (int, np.integer)) or 0 <= index < len(self), index
             return super().__getitem__(index)
 
-        def __setitem__(self, index: Any, value: Any) -> None:
+        def __setitem__(self, index, value):
             assert not isinstance(index, (int, np.integer)) or 0 <= index < len(self), index
             super().__setitem__(index, value)
 

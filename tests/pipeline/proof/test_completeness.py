@@ -4,7 +4,6 @@ from collections import Counter
 from math import comb, sqrt
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,7 +24,7 @@ from tests.support.runs import quiet, write_edges
 EDGES = random_edges(np.random.default_rng(2), 12, 14, 0.5)
 
 
-def mined(folder: Path, edges: np.ndarray = EDGES, **options: Any) -> Path:
+def mined(folder: Path, edges: np.ndarray = EDGES, **options) -> Path:
     source = write_edges(folder / "g.parquet", edges)
     bq.mine(source, folder / "RUN", workers=0, report=False, **{"engine": "cpu"} | options)
     return folder / "RUN"
@@ -37,7 +36,7 @@ def lossy(tmp_path, monkeypatch):
     lost = max((pair for pair in all_pairs(EDGES) if len(pair[0]) == 4), key=lambda pair: len(pair[1]))
     whole = Tree.biclique
 
-    def biclique(self: Tree, node: Any) -> Any:
+    def biclique(self: Tree, node):
         found = whole(self, node)
         return None if found is not None and found.left.tolist() == list(lost[0]) else found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +51,7 @@ class HostReader:
     #: Bytes that are free, and whether reading fails for want of memory.
     free, is_full = 1 << 33, False
 
-    def __init__(self) -> None:
+    def __init__(self):
         type(self).made += 1
         self.device = EmulatedDevice(2)
         self.device.free_bytes = lambda: self.free
@@ -65,7 +65,7 @@ class HostReader:
         sides = [self._lists(table, side) for side in ("left", "right")]
         return Columns(*sides, table["root"].to_numpy(), table["id"].to_numpy(), len(table))
 
-    def host(self, array: Any) -> np.ndarray:
+    def host(self, array) -> np.ndarray:
         return np.asarray(array)
 
     def _lists(self, table: pa.Table, side: str) -> Lists:
@@ -162,7 +162,7 @@ def test_a_part_with_a_changed_value_is_refused(run, column):
         assert not run.manifest_file.exists()
 
 
-def prove(folder: RunFolder) -> None:
+def prove(folder: RunFolder):
     """Prove a run as if a GPU had mined it."""
     pool, opened = InThreads(2), Run(folder)
     try:
@@ -175,7 +175,7 @@ def test_four_threads_read_onto_the_device_of_this_process(tmp_path, reader, mon
     seen = []
     prove = proving.prove
 
-    def watch(run: Run, pool: Pool, report: Any, on_device: bool, reading: Any) -> Any:
+    def watch(run: Run, pool: Pool, report, on_device: bool, reading):
         seen.append((pool.capacity().slots, on_device, reading._readers is pool))
         return prove(run, pool, report, on_device, reading)
 
@@ -190,7 +190,7 @@ def test_four_threads_read_onto_the_device_of_this_process(tmp_path, reader, mon
 
 
 def test_a_run_that_a_gpu_mined_is_proven_on_it_without_the_hosts_reader(tmp_path, reader, monkeypatch):
-    def never(*_: object) -> None:
+    def never(*_):
         raise AssertionError("the host reads")
 
     monkeypatch.setattr("bicliques.pipeline.proof.read_back.read_part", never)
@@ -233,16 +233,16 @@ class HostFile:
     def __init__(self, tables: Tables, path: Path):
         self.tables, self.file = tables, pq.ParquetWriter(path, part_writer.part_schema(tables))
 
-    def write(self, piece: Bicliques) -> None:
+    def write(self, piece: Bicliques):
         self.file.write_table(pa.Table.from_batches([part_writer.to_batch(piece, self.tables)]))
 
-    def close(self) -> None:
+    def close(self):
         self.file.close()
 
 
 def test_the_decoder_is_used_before_the_first_part(run, reader, monkeypatch, caplog):
     """Nothing of it is in the folder of the run, and nothing that fails there ends the run."""
-    hashed: list[int] = []
+    hashed = []
     rows = on_device.RowHasher.rows
     monkeypatch.setattr(on_device.RowHasher, "rows", lambda *them: hashed.append(them[-1]) or rows(*them))
     monkeypatch.setattr(on_device, "CudfParquet", HostWriter)

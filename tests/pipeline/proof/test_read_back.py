@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -173,7 +172,7 @@ def test_a_row_with_the_id_of_another_one_is_not_proven(tmp_path, labels):
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path, labels, side):
     source = write_edges(tmp_path / "g.parquet", random_edges(30, 25, 0.4, 1), labels == "words")
-    ids: Any = "dense" if labels == "dense" else "labels"
+    ids = "dense" if labels == "dense" else "labels"
     folder = RunFolder(mine(source, tmp_path / "out", ids=ids, **QUIET).path)
 
     def unsorted(rows: pa.Table) -> pa.Table:
@@ -221,7 +220,7 @@ def test_rows_that_share_a_hash_and_differ_are_proven(run, monkeypatch):
     """Rows with equal hashes may be different."""
     folder, edges = run
     folder.manifest_file.unlink()
-    compared: list[int] = []
+    compared = []
     whole = proving.refuse_equal_rows
     monkeypatch.setattr(proving, "refuse_equal_rows", lambda *a: compared.append(len(a[-1])) or whole(*a))
     clash = proving.check_repeats

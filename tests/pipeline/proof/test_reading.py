@@ -46,7 +46,7 @@ def added(monkeypatch):
     found = []
     whole = Reading._add_up
 
-    def watch(self: Reading, task: ProofTask, *read: Any) -> None:
+    def watch(self: Reading, task: ProofTask, *read):
         found.append((self, task))
         whole(self, task, *read)
 
@@ -73,7 +73,7 @@ def mine_and_read(folder: RunFolder, readers: Pool) -> tuple[Run, Reading]:
     return run, read
 
 
-def once(added: list[tuple[Reading, ProofTask]], folder: RunFolder) -> None:
+def once(added: list[tuple[Reading, ProofTask]], folder: RunFolder):
     """Check that the last reading has summed up every row group of the run once, and that nothing else is sealed."""
     last = added[-1][0]
     counts = Counter[tuple[str, int]]()
@@ -114,7 +114,7 @@ def test_parts_are_read_while_the_run_is_mined(folder, readers, added, monkeypat
 def test_every_row_is_summed_up_once_however_mining_ended_before(folder, added, workers, end):
     options, stop = WorkerOptions(workers=workers, slice_seconds=0.03), threading.Event()
 
-    def end_it(progress: Any) -> None:
+    def end_it(progress):
         if progress.step == "mine" and progress.bicliques > 100:
             if end == "error":
                 raise RuntimeError("the driver breaks")
@@ -141,7 +141,7 @@ def test_slots_without_a_slice_read(folder):
     class Slots(FakePool):
         given = 0
 
-        def submit(self, *task: Any) -> None:
+        def submit(self, *task):
             self.given += 1
             super().submit(*task)
 
@@ -208,7 +208,7 @@ def test_parts_that_change_all_the_time_are_not_proven(folder, readers, monkeypa
     run, read = mine_and_read(folder, readers)
     name = load_ledger(folder.path).parts[0].name
 
-    def read_and_change(task: ProofTask) -> Any:
+    def read_and_change(task: ProofTask):
         found = prove_part(task)
         if task.part.name == name:
             os.utime(folder.bicliques / name, ns=(0, next(times)))

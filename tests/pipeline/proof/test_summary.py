@@ -4,7 +4,6 @@ import shutil
 import threading
 from collections import Counter
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -118,7 +117,7 @@ def test_rows_that_several_threads_have_verified_are_summed_up_together(tmp_path
     results = bq.resume(tmp_path / "out", **QUIET, max_results=None)
     read, both = verification._Reading._read, threading.Barrier(2)
 
-    def with_another(self: object, piece: Any) -> Any:
+    def with_another(self, piece):
         if piece.part < 2:
             both.wait(timeout=30)
         return read(self, piece)

@@ -70,11 +70,11 @@ def numbers_of(known: dict[str, pa.Array], rows: Rows) -> list[int]:
     hashes = vertex_hashes(known["left"], "left"), vertex_hashes(known["right"], "right")
     number = {side: {label: k for k, label in enumerate(known[side].to_pylist())} for side in known}
     pairs = [tuple([number[side][label] for label in row[side]] for side in ("left", "right")) for row in rows]
-    ids: list[int] = row_hashes(Bicliques.from_pairs(pairs), hashes).view(np.int64).tolist()
+    ids = row_hashes(Bicliques.from_pairs(pairs), hashes).view(np.int64).tolist()
     return ids
 
 
-def name_anew(out: Path, part: Path) -> None:
+def name_anew(out: Path, part: Path):
     """Update the size of a part in ledger and manifest."""
     manifest = json.loads((out / "manifest.json").read_text())
     manifest["parts"][0]["bytes"] = part.stat().st_size
@@ -126,7 +126,7 @@ def confuse(rows: Rows) -> Rows:
     return rows
 
 
-MUTANTS: list[tuple[Callable[[Rows], Rows], str]] = [
+MUTANTS = [
     (duplicate, "is also in"),
     (shrink, "is not maximal: 1 left vertex can be added"),
     (grow, "is not a biclique: an edge is missing"),

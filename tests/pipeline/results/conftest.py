@@ -3,7 +3,6 @@
 import os
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,7 +35,7 @@ def known(page_file):
 class Chromium:
     """A browser that is started again when it has crashed: seen once in some hundred starts, whatever the page."""
 
-    def __init__(self, playwright: Any, path: str | None):
+    def __init__(self, playwright, path: str | None):
         sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
         self._launch = lambda: playwright.chromium.launch(executable_path=path, args=[*OPTIONS, *sandbox])
         self._opened = self._launch()
@@ -45,12 +44,12 @@ class Chromium:
     def is_there(self) -> bool:
         return bool(self._opened.is_connected())
 
-    def new_context(self, **options: Any) -> Any:
+    def new_context(self, **options):
         if not self.is_there:
             self._opened = self._launch()
         return self._opened.new_context(**options)
 
-    def close(self) -> None:
+    def close(self):
         self._opened.close()
 
 
@@ -71,14 +70,14 @@ def visit(browser, page_file):
     """Opens the page; afterwards, nothing was complained of and nothing was fetched."""
     from playwright.sync_api import Error
 
-    complaints: list[str] = []
-    contexts: list[Any] = []
+    complaints = []
+    contexts = []
 
-    def note(message: Any) -> None:
+    def note(message):
         if message.type in ("error", "warning"):
             complaints.append(message.text)
 
-    def open_page(width: int = 1280, scheme: str = "light", file: Path = page_file, place: str = "") -> Any:
+    def open_page(width: int = 1280, scheme: str = "light", file: Path = page_file, place: str = ""):
         try:
             return open_once(width, scheme, file, place)
         except Error:
@@ -87,7 +86,7 @@ def visit(browser, page_file):
             contexts.clear()
             return open_once(width, scheme, file, place)
 
-    def open_once(width: int, scheme: str, file: Path, place: str) -> Any:
+    def open_once(width: int, scheme: str, file: Path, place: str):
         contexts.append(browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}))
         page = contexts[-1].new_page()
         page.on("console", note)

@@ -2,10 +2,8 @@
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,7 +20,7 @@ from tests.support.runs import QUIET, random_edges, write_edges
 DAYS = ("2026-11-21", "2026-11-22", "2026-11-23")
 
 
-def mined(source: Any, folder: Path, **options: Any) -> Path:
+def mined(source, folder: Path, **options) -> Path:
     options = QUIET | options
     return bq.mine(source, folder, **options).path
 
@@ -47,7 +45,7 @@ def name_before(run: Path) -> str | None:
 
 
 def numbers(run: Path) -> list[int]:
-    frame: pd.DataFrame = bq.open_run(run).to_pandas()
+    frame = bq.open_run(run).to_pandas()
     facts = bq.open_run(run).manifest.input
     smaller, edges = np.minimum(frame.n_left, frame.n_right), frame.n_left * frame.n_right
     return [len(frame), facts["n_left"], facts["n_right"], facts["n_edges"], int(edges.max()), int(smaller.max())]

@@ -38,7 +38,7 @@ class InMemory(Parts):
         pairs = [pairs[k] for k in rng.permutation(len(pairs))]
         if rng.random() < 0.5:  # as files that are sorted by size
             pairs.sort(key=lambda pair: -len(pair[0]))
-        self._groups: dict[tuple[int, int], Bicliques] = {}
+        self._groups = {}
         group_rows, part_groups = int(rng.integers(1, 8)), int(rng.integers(1, 4))
         for number, begin in enumerate(range(0, len(pairs), group_rows)):
             rows = _rows(pairs[begin : begin + group_rows])
@@ -47,7 +47,7 @@ class InMemory(Parts):
         self.read = 0
 
     def groups(self) -> list[tuple[int, int, tuple[int, int] | None]]:
-        found: list[tuple[int, int, tuple[int, int] | None]] = []
+        found = []
         for (part, group), rows in self._groups.items():
             largest = int(np.diff(rows.left_indptr).max()), int(np.diff(rows.right_indptr).max())
             found.append((part, group, largest if self._says else None))
@@ -100,7 +100,7 @@ def _surprise(row: Row, edges: np.ndarray) -> int:
 
 
 def _distinct(ordered: list[Row], n: int, most: float) -> list[Row]:
-    kept: list[Row] = []
+    kept = []
     for row in ordered:
         shares = [len(row[0] & a) * len(row[1] & b) / (len(row[0]) * len(row[1])) for a, b, _, _ in kept]
         if len(kept) < n and all(share <= most for share in shares):
@@ -109,7 +109,7 @@ def _distinct(ordered: list[Row], n: int, most: float) -> list[Row]:
 
 
 def _cover(rows: list[Row], n: int) -> list[tuple[tuple[int, ...], int]]:
-    covered: set[tuple[int, int]] = set()
+    covered = set()
     chosen = []
     for _ in range(n):
         rank, row = max((_rank(row, len(set(itertools.product(*row[:2])) - covered)), row) for row in rows)
@@ -150,8 +150,8 @@ def _scores(parts: InMemory, folder: Path) -> dict[str, tuple[Score, Any]]:
     n_left, n_right = parts.n_vertices
     there = SimpleNamespace(edge_files=lambda: [folder / "edges" / "edges.parquet"])
     asked = SimpleNamespace(search=Search())
-    run: Any = SimpleNamespace(folder=there, input={"n_left": n_left, "n_right": n_right}, options=asked)
-    found: dict[str, tuple[Score, Any]] = {"surprise": (Surprise(run), lambda row: _surprise(row, parts.edges))}
+    run = SimpleNamespace(folder=there, input={"n_left": n_left, "n_right": n_right}, options=asked)
+    found = {"surprise": (Surprise(run), lambda row: _surprise(row, parts.edges))}
     for by in MEASURES:
         found[by] = SizeScore(by), lambda row, by=by: _measure(row, by)
     return found
@@ -240,7 +240,7 @@ def test_row_groups_that_are_too_small_are_not_read():
     assert parts.read < len(pairs)
 
 
-def test_a_round_of_a_cover_reads_no_row_group_that_added_too_little_before(monkeypatch):
+def test_a_cover_reads_no_row_group_that_added_too_little_before(monkeypatch):
     rng = np.random.default_rng(6)
     parts = InMemory(rng, random_edges(rng, 24, 18, 0.4))
     pairs = [pair for rows in parts._groups.values() for pair in rows.to_pairs()]

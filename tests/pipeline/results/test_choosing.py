@@ -21,10 +21,10 @@ from bicliques.schemas.search import By
 from tests.support.runs import QUIET, random_edges, write_edges
 
 
-def mined(folder: Path, n_left: int, n_right: int, share: float, seed: int = 11, **options: object) -> Path:
+def mined(folder: Path, n_left: int, n_right: int, share: float, seed: int = 11, **options) -> Path:
     edges = random_edges(n_left, n_right, share, seed)
     source = write_edges(folder / f"{n_left}-{seed}.parquet", edges)
-    run: Path = bq.mine(source, folder / f"out-{n_left}-{seed}", **QUIET, **options).path
+    run = bq.mine(source, folder / f"out-{n_left}-{seed}", **QUIET, **options).path
     return run
 
 
@@ -87,11 +87,11 @@ Ranked = dict[By, tuple[list[Any], list[int]]]
 def ranked(dense):
     """By either ranking the 300 largest, and the numbers of those that share too little with all kept before."""
     results, found = bq.open_run(dense), Ranked()
-    rankings: tuple[By, ...] = ("edges", "balance")
+    rankings = ("edges", "balance")
     for by in rankings:
         rows = results.top(300, by).to_pylist()
         edges = [{(a, b) for a in row["left"] for b in row["right"]} for row in rows]
-        kept: list[int] = []
+        kept = []
         for k, own in enumerate(edges, 1):
             if all(len(own & edges[other - 1]) <= 0.8 * len(own) for other in kept):
                 kept.append(k)
@@ -100,7 +100,7 @@ def ranked(dense):
 
 
 @pytest.mark.parametrize("wanted", [10, 48, 50, 65, 300])
-def test_distinct_ones_behind_the_largest_are_those_of_all_that_were_looked_at(dense, ranked, wanted, monkeypatch):
+def test_distinct_ones_behind_the_largest_are_those_of_all_looked_at(dense, ranked, wanted, monkeypatch):
     monkeypatch.setattr(listing, "WANTED", wanted)
     found = listed_of(dense)
     for by, (rows, kept) in ranked.items():

@@ -35,7 +35,7 @@ class InMemory(Parts):
         ]
         self.n_vertices, self.n_files = n_vertices, 1
 
-    def groups(self, parts: Any = None) -> list[Any]:
+    def groups(self, parts=None) -> list[Any]:
         return [(0, k, None) for k in range(len(self._batches))]
 
     def rows(self, part: int, group: int) -> Bicliques:
@@ -55,7 +55,7 @@ def by_all_pairs(pairs: list[Any], least: tuple[int, int]) -> set[frozenset[Any]
     return {frozenset(group) for group in groups}
 
 
-def found_in(edges: np.ndarray, pairs: list[Any], sizes: tuple[int, int], least: tuple[int, int]) -> Any:
+def found_in(edges: np.ndarray, pairs: list[Any], sizes: tuple[int, int], least: tuple[int, int]):
     ends = np.ascontiguousarray(edges[:, 0], np.int32), np.ascontiguousarray(edges[:, 1], np.int32)
     return find_communities(InMemory(pairs, sizes, 5), hashes_of_ids(*sizes), [ends], least)
 
@@ -78,7 +78,7 @@ def test_the_lattice_gives_what_all_pairs_give(seed):
         ids = ids_of(pairs)
         expected = by_all_pairs(pairs, least)
         joined += len(of_bicliques) - len(expected)
-        rows: dict[int, set[int]] = {}
+        rows = {}
         for id, community in zip(*of_bicliques.to_pydict().values(), strict=True):
             rows.setdefault(community, set()).add(id)
         assert {frozenset(own) for own in rows.values()} == {frozenset(ids[pair] for pair in own) for own in expected}
@@ -108,7 +108,7 @@ def test_rows_that_are_read_again_and_threads_change_nothing(monkeypatch):
     pairs = sorted(cliques(edges))
     expected = found_in(edges, pairs, (30, 30), (3, 3))
     assert 1 < len(expected[2]) < len(expected[3])
-    calls: list[int] = []
+    calls = []
     monkeypatch.setattr(communities, "find_joins", lambda *given: calls.append(1) or find_joins(*given))
     for kept, room, cores in ((40, 1, 5), (0, 1 << 17, 1), (2000, 40, 3)):
         monkeypatch.setattr(communities, "_KEPT_MEMBERS", kept)
@@ -137,12 +137,12 @@ def test_a_missing_row_is_noticed():
     edges = random_edges(np.random.default_rng(3), 12, 12, 0.6)
     pairs = sorted(cliques(edges))
     noticed = 0
-    for k in range(len(pairs)):
+    for k in range(0, len(pairs), 3):
         try:
             found_in(edges, pairs[:k] + pairs[k + 1 :], (12, 12), (1, 1))
         except IncompleteError as error:
             noticed += "is missing; verify the run" in str(error)
-    assert noticed > len(pairs) // 2
+    assert noticed > len(pairs) // 6
 
 
 def test_a_row_that_is_there_twice_or_has_other_members_is_noticed(monkeypatch):
@@ -349,7 +349,7 @@ def test_communities_of_other_bicliques_or_in_a_damaged_file_are_none(tmp_path):
 
 def test_communities_go_with_the_run_that_takes_the_place(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(5), 20, 20, 0.4))
-    options: dict[str, Any] = QUIET
+    options = QUIET
     assert bq.mine(source, tmp_path / "out", **options).communities(3, 3).path.is_dir()
     bq.publish(tmp_path / "out", tmp_path / "there")
     assert (tmp_path / "there" / "communities" / "communities.parquet").is_file()

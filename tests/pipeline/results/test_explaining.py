@@ -107,7 +107,7 @@ def test_an_id_that_no_biclique_has_is_a_key_error_in_a_sentence(results):
 
 def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The columns that are read of each row group."""
-    read: list[Any] = []
+    read = []
     for name in ("read_row_group", "read_row_groups", "iter_batches"):
         real = getattr(pq.ParquetFile, name)
         monkeypatch.setattr(
@@ -116,7 +116,7 @@ def noted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return read
 
 
-def test_of_a_large_one_no_ids_are_read_and_of_others_not_more_than_the_ids(results, monkeypatch):
+def test_of_a_large_one_no_ids_are_read_and_of_others_only_these(results, monkeypatch):
     large = results.top(300, by="balance")["id"][299].as_py()
     rows = results.to_arrow(["id", "n_left", "n_right"]).to_pylist()
     known = {id for by in MEASURES for id in results.top(300, by)["id"].to_pylist()}
@@ -142,7 +142,7 @@ class Plain:
     def __init__(self, results: Results):
         source = pq.read_table(results.path.parent / "g.parquet")
         pairs = list(zip(*(column.to_pylist() for column in source.columns), strict=True))
-        self.neighbours: list[dict[Any, set[Any]]] = [{}, {}]
+        self.neighbours = [{}, {}]
         for left, right in pairs:
             self.neighbours[0].setdefault(left, set()).add(right)
             self.neighbours[1].setdefault(right, set()).add(left)
@@ -161,7 +161,7 @@ class Plain:
                 found.append(self._known(k, label) | {"missing": misses})
         return sorted(found, key=lambda one: (len(one["missing"]), one["degree"], one["label"]))
 
-    def _known(self, k: int, label: Any) -> dict[str, Any]:
+    def _known(self, k: int, label) -> dict[str, Any]:
         return {"label": label, "degree": len(self.neighbours[k][label]), "bicliques": self.counts[k][label]}
 
     def overlapping(self, row: dict[str, Any], n: int) -> list[dict[str, Any]]:
@@ -219,7 +219,7 @@ def test_row_groups_that_cannot_overlap_as_much_are_not_read(results, tmp_path, 
         def files(self) -> list[Path]:
             return [tmp_path / "a.parquet"]
 
-        def _place(self, id: int) -> Any:
+        def _place(self, id: int):
             return (0, *divmod(table["id"].to_pylist().index(id), 7))
 
     monkeypatch.setattr("bicliques.pipeline.results.candidates.count_cores", lambda: 1)

@@ -54,7 +54,7 @@ def results(request, tmp_path_factory):
     return bq.mine(source, folder / "run", ids="dense" if request.param == "dense" else "labels", **QUIET)
 
 
-def pairs(found: Any) -> Pairs:
+def pairs(found) -> Pairs:
     return {(frozenset(left), frozenset(right)) for left, right in found}
 
 
@@ -194,7 +194,7 @@ def test_the_long_table_and_the_matrix_say_who_is_where(results, side):
 def test_the_graph_of_some_bicliques_has_their_edges(results):
     every = list(results)
     graph = results.to_networkx(slice(0, 4))
-    wanted: dict[tuple[Any, Any], int] = {}
+    wanted = {}
     for left, right in every[:4]:
         for edge in ((a, b) for a in left for b in right):
             wanted[edge] = wanted.get(edge, 0) + 1

@@ -28,10 +28,7 @@ from tests.support.svg import SVG, parsed, squares
 
 EDGES = random_edges(14, 12, 0.72, 42)
 THERE = {(3 * u + 5, 7 * v + 1) for u, v in EDGES.tolist()}  # as `write_edges` labels them
-ASKED: list[dict[str, int]] = [
-    {"missing_pairs": 2, "min_left": 4, "min_right": 4},
-    {"missing_each": 1, "min_left": 5, "min_right": 4},
-]
+ASKED = [{"missing_pairs": 2, "min_left": 4, "min_right": 4}, {"missing_each": 1, "min_left": 5, "min_right": 4}]
 
 
 @pytest.fixture(scope="module", params=ASKED, ids=["pairs", "each"])
@@ -132,7 +129,7 @@ def test_rows_without_holes_have_the_surprise_of_bicliques(tmp_path):
 
 
 def test_distinct_rows_share_few_pairs_with_better_ones(results):
-    kept: list[set[tuple[int, int]]] = []
+    kept = []
     for row in results.top(len(results)).to_pylist():
         pairs = {(u, v) for u in row["left"] for v in row["right"]}
         if all(len(pairs & other) / len(pairs) <= 0.6 for other in kept):

@@ -47,7 +47,7 @@ def test_distinct_rows_are_those_of_the_whole_order(results):
     assert len(results.files) > 2
     everything = results.top(len(results), by)
     for most in (0.3, 0.8):
-        kept: list[int] = []
+        kept = []
         pairs = _pairs(everything)
         for k, (left, right) in enumerate(pairs):
             shares = [len(left & pairs[i][0]) * len(right & pairs[i][1]) for i in kept]
@@ -112,7 +112,7 @@ def test_a_cover_of_a_run_explains_all_edges_in_the_end(results):
     table = results.cover(len(results))
     n_edges = results.manifest.input["n_edges"]
     assert table.column_names == ["rank", "edges", "new_edges", "covered", *results.schema.names]
-    seen: set[tuple[Any, Any]] = set()
+    seen = set()
     for k, (left, right) in enumerate(_pairs(table)):
         own = set(itertools.product(left, right))
         assert table["rank"][k].as_py() == k + 1
@@ -173,7 +173,7 @@ def test_a_damaged_part_is_an_error(tmp_path):
 
 
 def test_the_command_line_prints_and_writes_them(out, results, tmp_path, capsys):
-    def run(*words: object) -> tuple[int, str, str]:
+    def run(*words) -> tuple[int, str, str]:
         code = main.main([str(word) for word in words])
         return code, *capsys.readouterr()
 

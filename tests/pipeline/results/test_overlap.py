@@ -28,7 +28,7 @@ def test_shares_and_repeats_are_those_of_the_sets_of_edges(seed):
     wanted = [[len(one & other) / len(one) for other in edges] for one in edges]
     assert np.allclose(shares, wanted, rtol=1e-12)
     order, most = np.random.default_rng(seed).permutation(len(edges)), (0.2, 0.5, 0.8)[seed % 3]
-    kept: list[int] = []
+    kept = []
     for k, other in zip(order.tolist(), repeated(shares, order, most).tolist(), strict=True):
         own = {j: len(edges[k] & edges[j]) / len(edges[k]) for j in kept}
         if own and max(own.values()) > most:

@@ -39,7 +39,7 @@ def listed_of(run: Path) -> Listed:
 
 def unpacked(text: str) -> dict[str, Any]:
     """What the script of the page unpacks. Labels are whole, and the members of each row are labels."""
-    data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
+    data = json.loads(zlib.decompress(base64.b64decode(text, validate=True)))
     assert (data["page"], data["unfolded"]) == (PAGE, UNFOLDED)
     for side in SIDES:
         labels, rows = [""], []
@@ -112,7 +112,7 @@ def test_any_rows_and_labels_come_back(seed):
     assert unpacked(packed(found, {}, 1))["most"] == 0, "there is no room for any"
 
 
-def test_numbers_are_listed_by_value_and_the_same_label_may_be_on_both_sides(tmp_path):
+def test_numbers_are_listed_by_value_and_a_label_may_be_on_both_sides(tmp_path):
     numbers = [9, 10, 100, 2, 5]
     edges = pa.table({"l": np.repeat(numbers, 2), "r": np.tile(["9", "100"], 5)})
     bq.mine(edges, tmp_path / "out", **OWN)
@@ -141,7 +141,7 @@ def test_rows_that_repeat_a_better_one_are_known(out):
     found = listed_of(out)
     edges = [{(a, b) for a in row["left"] for b in row["right"]} for row in found.rows.to_pylist()]
     for by, order in (*found.lists.items(), ("all", np.arange(len(edges)))):
-        kept: list[int] = []
+        kept = []
         for k, other in zip(order.tolist(), found.repeats[by].tolist(), strict=True):
             own = [len(edges[k] & edges[j]) / len(edges[k]) for j in kept]
             assert (other >= 0) == (max(own, default=0) > 0.8)

@@ -2,7 +2,6 @@
 
 import base64
 import itertools
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,7 +10,7 @@ import bicliques as bq
 from tests.support.runs import OWN
 
 
-def colour(page: Any, selector: str, x: float, y: float) -> tuple[int, ...]:
+def colour(page, selector: str, x: float, y: float) -> tuple[int, ...]:
     """What is painted at a point of a picture, as (red, green, blue)."""
     box = page.locator(selector).bounding_box()
     clip = {"x": box["x"] + x, "y": box["y"] + y, "width": 1, "height": 1}
@@ -27,7 +26,7 @@ def colour(page: Any, selector: str, x: float, y: float) -> tuple[int, ...]:
 INK = {"light": "rgb(27, 31, 36)", "dark": "rgb(230, 233, 237)"}
 
 
-def ink(page: Any) -> str:
+def ink(page) -> str:
     return str(page.locator("#degrees .plot text").first.evaluate("(text) => getComputedStyle(text).fill"))
 
 
@@ -51,7 +50,7 @@ def test_the_page_opens_with_all_pictures(visit):
     assert set(page.eval_on_selector_all(".members a.right", colours)) == {"rgb(184, 116, 0)"}
 
 
-def hover(page: Any, section: str) -> str:
+def hover(page, section: str) -> str:
     """Moves over a picture until a tooltip shows; its text."""
     figure = page.locator(f"#{section} .plot")
     figure.scroll_into_view_if_needed()
@@ -91,7 +90,7 @@ def test_tooltips_by_keyboard(visit, width):
         check_keys(page, section, width)
 
 
-def check_keys(page: Any, section: str, width: int) -> None:
+def check_keys(page, section: str, width: int):
     """Arrows lead through a picture; Escape and Tab lead out of it."""
     page.locator(f"#{section} .plot").focus()
     assert page.locator(".tip:visible").count() == 0
@@ -232,7 +231,7 @@ def test_short_bars_do_not_cut_numbers(visit):
     "what", [*(pytest.param(what, marks=pytest.mark.exhaustive) for what in ("none", "one", "counted")), "not complete"]
 )
 def test_odd_runs_open_without_complaint(visit, tmp_path, what):
-    options: dict[str, Any] = {
+    options = {
         "none": {"min_left": 9},
         "one": {"min_left": 2},
         "counted": {"count_only": True, "sizes": True},

@@ -129,7 +129,7 @@ def data_of(page: Path) -> str:
     return found[1]
 
 
-def test_a_page_with_long_lists_of_long_labels_and_many_slices_is_small_too(tmp_path):
+def test_a_page_with_long_lists_and_many_slices_is_small_too(tmp_path):
     """Each of these alone would be more than the page may have."""
     draw = np.random.default_rng(5)
     words = pa.array([bytes(draw.integers(97, 123, 90, np.uint8)).decode() for _ in range(12_000)])
@@ -295,7 +295,7 @@ def test_many_members_and_vertices_make_no_large_page(tmp_path):
 def test_a_full_disk_leaves_the_old_page(out, monkeypatch):
     before = (out / "report.html").read_bytes()
 
-    def full(*_: object, **__: object) -> None:
+    def full(*_, **__):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
@@ -367,7 +367,7 @@ def test_energy_is_shown_where_it_is_counted(out):
     file.write_text(json.dumps(before))
 
 
-def noted(real: Any, read: list[Any]) -> Any:
+def noted(real, read: list[Any]):
     return lambda *args, **options: read.append(options.get("columns")) or real(*args, **options)
 
 
@@ -375,7 +375,7 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out, monkeypatch):
     monkeypatch.setattr(
         "bicliques.pipeline.results.report.content.read_part", lambda *_: pytest.fail("the rows were read")
     )
-    read: list[Any] = []
+    read = []
     for name in ("read_row_group", "read_row_groups", "iter_batches"):
         monkeypatch.setattr(pq.ParquetFile, name, noted(getattr(pq.ParquetFile, name), read))
     content_of(Run.at(out))
@@ -384,7 +384,7 @@ def test_the_summary_of_a_run_is_read_and_the_rows_are_not(out, monkeypatch):
     assert read.count(None) == 2, "the row group, once for what is surprising, and once for what the page has"
 
 
-def test_surprising_ones_of_a_large_run_are_those_of_a_sample_that_is_named(tmp_path, monkeypatch):
+def test_surprising_ones_of_a_large_run_are_those_of_a_named_sample(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr("bicliques.pipeline.output.stretch.GROUP_MEMBERS", 3000)  # many row groups
         results = bq.mine(write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out", **OWN)

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote_plus
 
 import duckdb
@@ -18,7 +17,7 @@ from tests.support.runs import OWN
 
 
 def run_pandas(lines: str) -> pd.DataFrame:
-    names: dict[str, Any] = {}
+    names = {}
     exec(lines, names)
     found = names["bicliques"]
     assert isinstance(found, pd.DataFrame)
@@ -68,7 +67,7 @@ def test_lines_are_copied(visit):
     assert page.evaluate("getSelection().toString()").strip() == page.text_content("#duckdb").strip()
 
 
-def saved(page: Any, selector: str) -> list[list[str]]:
+def saved(page, selector: str) -> list[list[str]]:
     with page.expect_download() as waiting:
         page.locator(selector).first.click()
     text = Path(waiting.value.path()).read_bytes().decode("utf-8-sig")

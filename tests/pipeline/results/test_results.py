@@ -1,7 +1,6 @@
 """Results are read when asked for: frames, datasets, the largest ones, and the queries of the documentation."""
 
 import re
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -75,7 +74,7 @@ def test_a_column_that_is_not_there_is_named_with_those_that_are(results):
 
 
 def test_opening_reads_no_rows(out, monkeypatch):
-    def refuse(*arguments: Any, **options: Any) -> None:
+    def refuse(*arguments, **options):
         raise AssertionError("a part was opened")
 
     monkeypatch.setattr("pyarrow.parquet.ParquetFile.__init__", refuse)
@@ -89,7 +88,7 @@ def test_opening_reads_no_rows(out, monkeypatch):
 @pytest.mark.parametrize("by", ["edges", "balance", "left", "right"])
 @pytest.mark.parametrize("known", [True, False], ids=["of the summary", "of the rows"])
 def test_the_largest_are_the_largest(results, by, known, monkeypatch):
-    read: list[str] = []
+    read = []
     real = results_module.largest
     monkeypatch.setattr(results_module, "largest", lambda *arguments: read.append("rows") or real(*arguments))
     if not known:

@@ -25,12 +25,7 @@ EDGES = random_edges(40, 30, 0.3, 4)
 LARGE = random_edges(250, 80, 0.35, 7)
 
 
-@pytest.fixture
-def source(tmp_path):
-    return write_edges(tmp_path / "g.parquet", EDGES)
-
-
-def mine(source: Path, out: Path, **options: object) -> bq.Results:
+def mine(source: Path, out: Path, **options) -> bq.Results:
     return bq.mine(source, out, **QUIET, **options)
 
 
@@ -55,7 +50,7 @@ def test_a_reader_waits_for_a_part_that_its_driver_is_about_to_move(source, tmp_
     pending = part.rename(out / "pending" / part.name)
     waited = []
 
-    def sleep(seconds: float) -> None:
+    def sleep(seconds: float):
         waited.append(seconds)
         pending.rename(part)
 
@@ -123,7 +118,7 @@ def test_status_of_a_run_that_is_mined_and_not_proven(source, tmp_path):
 def test_status_repeats_the_error_that_ended_the_run(source, tmp_path, monkeypatch):
     out = tmp_path / "out"
 
-    def fail(*_: object) -> None:
+    def fail(*_):
         raise ResourceError("the mine has flooded")
 
     monkeypatch.setattr("bicliques.pipeline.run.ledger.Ledger.commit", fail)

@@ -1,7 +1,5 @@
 """The timeline of the page: what every worker did when."""
 
-from typing import Any
-
 import pytest
 
 from bicliques.pipeline.results.report.timeline import timeline
@@ -10,7 +8,7 @@ from bicliques.schemas.stats import SliceStats
 from tests.support.runs import ledger_entry
 
 
-def entry(number: int, worker: str, began: float, seconds: float, **more: Any) -> LedgerEntry:
+def entry(number: int, worker: str, began: float, seconds: float, **more) -> LedgerEntry:
     return ledger_entry(number, count=10, began=began, seconds=seconds, worker=worker, **more)
 
 

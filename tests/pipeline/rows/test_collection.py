@@ -25,7 +25,7 @@ def results(tmp_path_factory):
     return bq.mine(source, folder / "run", **QUIET)
 
 
-def sides(rows: Any) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+def sides(rows) -> list[tuple[tuple[Any, ...], tuple[Any, ...]]]:
     return [(tuple(left), tuple(right)) for left, right in rows]
 
 
@@ -99,7 +99,7 @@ def test_rows_of_several_files_and_row_groups_are_found(results, tmp_path):
         pa.parquet.write_table(table[k * 50 : (k + 1) * 50], files[-1], row_group_size=7)
 
     class Elsewhere(Results):
-        def __init__(self) -> None:
+        def __init__(self):
             super().__init__(results._mined)
             self._count = 150
 

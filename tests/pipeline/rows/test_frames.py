@@ -26,7 +26,7 @@ def results(request, tmp_path_factory):
     if request.param == "text":
         words = [*HOSTILE, "a\nb", "['x']", " ", "NaN", "1"]
         left = pa.array([words[k] if k < len(words) else f"u{k}" for k in EDGES[:, 0].tolist()])
-    ids: Any = "dense" if request.param == "dense" else "labels"
+    ids = "dense" if request.param == "dense" else "labels"
     source = pa.table({"user": left, "item": right})
     return bq.mine(source, folder / "run", ids=ids, **QUIET)
 

@@ -23,7 +23,7 @@ def mined(request, tmp_path_factory):
     return results, [([f"l{a}" for a in left], [name(b) for b in right]) for left, right in cliques(edges)]
 
 
-def plain(table: Any) -> list[Any]:
+def plain(table) -> list[Any]:
     return sorted((sorted(row["left"]), sorted(row["right"])) for row in table.to_pylist())
 
 
@@ -57,7 +57,7 @@ def test_a_label_that_no_side_can_have_is_refused(mined):
 def test_sizes_and_members_of_both_sides_choose_rows(mined):
     results, rows = mined
     left, right = (sorted({member for row in rows for member in row[side]}) for side in (0, 1))
-    sizes: list[Any] = [(0, None), (2, None), (0, 3), (3, 4)]
+    sizes = [(0, None), (2, None), (0, 3), (3, 4)]
     for (least, most), (low, high) in itertools.product(sizes, sizes):
         for own, other in (([], []), (left[:1], []), (left[:2], right[3:4])):
             found = results.filter(

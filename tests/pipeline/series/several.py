@@ -3,20 +3,19 @@
 import shutil
 import uuid
 from pathlib import Path
-from typing import Any
 
 from bicliques.pipeline.run.files import read_json, write_json
 from bicliques.pipeline.series.pruning import Pruning
 
 
-def change(folder: Path, **origin: Any) -> None:
+def change(folder: Path, **origin):
     """Give a run another origin than it has."""
     header = read_json(folder / "options.json")
     header["origin"] |= origin
     write_json(folder / "options.json", header)
 
 
-def copy(model: Path, run: Path, created: str, **origin: Any) -> Path:
+def copy(model: Path, run: Path, created: str, **origin) -> Path:
     shutil.copytree(model, run)
     change(run, run=uuid.uuid4().hex, created=f"{created}T03:00:00.000+00:00", **origin)
     return run

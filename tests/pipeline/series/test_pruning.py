@@ -6,7 +6,6 @@ import shutil
 import threading
 import uuid
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -125,7 +124,7 @@ def test_a_run_that_is_resumed_during_a_prune_stays(runs, model, monkeypatch):
 
     carry_out, ready, done = pruning.carry_out, threading.Event(), threading.Event()
 
-    def work() -> None:
+    def work():
         with locked(runs / "a" / "run.lock"):
             ready.set()
             done.wait(30)
@@ -226,8 +225,8 @@ def test_the_next_prune_finishes_a_removal_killed_at_any_step(runs, monkeypatch)
 
     steps, monkey = 0, monkeypatch
 
-    def deadly(call: Any, after: int) -> Any:
-        def wrapped(*arguments: Any, **options: Any) -> Any:
+    def deadly(call, after: int):
+        def wrapped(*arguments, **options):
             nonlocal steps
             steps += 1
             if steps > after:
@@ -278,7 +277,7 @@ def test_others_are_removed_if_one_run_cannot_be(runs, monkeypatch, capsys):
 def test_prune_names_a_run_before_it_removes_it(runs, monkeypatch, capsys, json_too):
     """Ctrl-C leaves a record of the removed runs, and does not say that nothing was done."""
 
-    def stop(*_: object) -> None:
+    def stop(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("bicliques.pipeline.series.pruning.remove_run", stop)
@@ -330,7 +329,7 @@ def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs, capsys):
     assert "is not a folder" in capsys.readouterr().err
 
 
-def test_a_run_that_was_set_aside_comes_back_unless_something_is_in_its_place(model, tmp_path):
+def test_a_run_set_aside_comes_back_unless_something_is_in_its_place(model, tmp_path):
     for state in ("nothing", "an empty folder", "a file", "a folder with a file"):
         run = shutil.copytree(model[0], tmp_path / state)
         away = removal.set_aside(run)
