@@ -33,7 +33,7 @@ def test_a_pipe_a_socket_and_a_device_are_refused(tmp_path, call, make):
     before = set(Path("/proc/self/fd").iterdir())
     with pytest.raises(OSError, match=re.escape(f"It is not a regular file: '{tmp_path / 'odd'}'")):
         call(tmp_path / "odd")
-    assert set(Path("/proc/self/fd").iterdir()) == before
+    assert set(Path("/proc/self/fd").iterdir()) <= before, "others may be closed meanwhile, of tests before this one"
 
 
 @pytest.mark.parametrize("call", [open_regular, read_regular, regular])
