@@ -68,6 +68,7 @@ def test_nights_are_compared_and_much_change_is_told(tmp_path, told):
     assert not (tmp_path / "runs" / "2026-01-01").exists(), "the run before is removed after it was compared"
 
 
+@pytest.mark.exhaustive
 def test_nights_with_missing_pairs_are_compared(tmp_path):
     rows = []
     for day, edges in (("2026-01-01", EDGES), ("2026-01-02", LESS)):

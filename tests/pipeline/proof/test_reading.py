@@ -190,10 +190,12 @@ def test_a_byte_that_changes_after_it_was_read_is_noticed(folder, readers, keep_
 def test_a_slice_that_is_mined_again_is_read_again(folder, readers, added):
     run, read = mine_and_read(folder, readers)
     ledger = load_ledger(folder.path)
-    # if another slice took the left-over of the one that is removed, the ledger itself would be refused
-    taken = {source for entry in ledger.entries.values() for source, *_ in entry.took}
-    last = max(number for number, entry in ledger.entries.items() if entry.result.parts and number not in taken)
-    ledger.file(last).unlink()
+    # with it go those that took its left-over, and theirs: else the ledger itself would be refused
+    gone = {max(number for number, entry in ledger.entries.items() if entry.result.parts)}
+    for _ in ledger.entries:
+        gone |= {number for number, entry in ledger.entries.items() if gone & {source for source, *_ in entry.took}}
+    for number in gone:
+        ledger.file(number).unlink()
     with pytest.raises(IncompleteError, match="not mined yet"):
         proving.prove(run, readers, quiet, reading=read)
     again, pool = Run(folder), FakePool()
