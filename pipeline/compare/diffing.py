@@ -47,6 +47,7 @@ from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_cal
 from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.difference import Counted, Record
+from bicliques.schemas.dtypes import offsets_of
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.search import Side
@@ -176,7 +177,7 @@ class _Comparison:
     def _of_parts(self) -> Iterator[tuple[int, np.ndarray, int]]:
         """The same, of a run that was refreshed from the other."""
         rows, sums = [0, 0], [0, 0]
-        firsts = [np.cumsum([0, *(part.rows for part in own.manifest.parts)]) for own in self._both]
+        firsts = [offsets_of([part.rows for part in own.manifest.parts]) for own in self._both]
         for part in compared_parts(self._both):
             k = part.run
             rows[k] += len(part.ids)

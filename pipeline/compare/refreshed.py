@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bicliques.pipeline.compare.both_runs import BothRuns, CompleteRun
-from bicliques.pipeline.compare.some_ids import Ids
+from bicliques.pipeline.compare.some_ids import Ids, ids_in
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.run.names import part_name
 from bicliques.pipeline.run.tables import open_part
 
 
@@ -81,12 +82,11 @@ def _pairs(both: BothRuns) -> Iterator[tuple[int, int | None]]:
     numbers = {part.name: k for k, part in enumerate(parts)}
     stem = parts[0].name.rpartition("-")[0] if parts else ""
     for k in range(len(both.old.manifest.parts)):
-        yield k, numbers.get(f"{stem}-{k}.parquet")
+        yield k, numbers.get(part_name(stem, k))
 
 
 def _ids(compared: CompleteRun, number: int | None) -> np.ndarray:
     if number is None:
         return np.empty(0, np.uint64)
     with open_part(compared.run.folder.bicliques / compared.manifest.parts[number].name) as file:
-        ids: np.ndarray = file.read(columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64)
-    return ids
+        return ids_in(file)

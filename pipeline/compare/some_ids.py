@@ -1,11 +1,18 @@
-"""Looks up which ids of many rows are among few."""
+"""Ids of rows: those of a part, and which of many are among few."""
 
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.parquet as pq
 
 #: Leading bits by which most ids are known not to be among them: so many more than their number has, and the most.
 _MORE_BITS, _MOST_BITS = 5, 26
+
+
+def ids_in(part: pq.ParquetFile) -> np.ndarray:
+    """The ids of all rows of a part, uint64."""
+    ids: np.ndarray = part.read(columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64)
+    return ids
 
 
 class Ids:

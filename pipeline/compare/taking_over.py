@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from bicliques.pipeline.compare.rows import CommonNumbers
 from bicliques.pipeline.compare.rows_file import part_file
-from bicliques.pipeline.compare.some_ids import Ids
+from bicliques.pipeline.compare.some_ids import Ids, ids_in
 from bicliques.pipeline.ingest.from_run import link_or_copy
 from bicliques.pipeline.mining.energy import ProcessorEnergy
 from bicliques.pipeline.output import stretch
@@ -195,7 +195,7 @@ def _take(
     source, target = parent.folder.bicliques / part.name, run.folder.pending / part_name(stem, number)
     list(read_part(source, parent.tables, (0, 0)))  # checks the schema
     with open_part(source) as file:
-        ids = file.read(columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64)
+        ids = ids_in(file)
         total = int(np.add.reduce(ids, dtype=np.uint64))
         if (len(ids), str(total)) != (part.rows, part.fingerprint or str(total)):
             raise IncompleteError(

@@ -277,8 +277,7 @@ def verify_run(
     certain, uncertain = _of_the_largest(run, bound, bound_time, on_progress)
     files = number(len(manifest.parts), "part is the file", "parts are the files")
     looked_at_all = len(reading.wanted) == reading.rows
-    some = f"{number(len(reading.wanted), 'row')} chosen at random (seed {seed})"
-    rows = "every row" if looked_at_all else some
+    rows = "every row" if looked_at_all else f"{number(len(reading.wanted), 'row')} chosen at random (seed {seed})"
     outside = "rows outside the sample were not compared with the input"
     if search.near:
         outside = "that no vertex can be added to a row was not tested outside the sample"
