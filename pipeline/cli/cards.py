@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,10 @@ def run_card(results: Results, is_kept: bool = True, seconds: float | None = Non
     if results.complete:
         said = {name: fact for name, fact in run_facts(results) if is_kept or name not in ("files", "manifest")}
         if seconds is not None:
-            said["seconds"] = f"{said['seconds']}; this command {seconds:.2f}"
+            made = datetime.fromisoformat(results.manifest.created)
+            was_there = datetime.now(UTC) - timedelta(seconds=seconds + 1) > made  # which has whole seconds
+            why = ", because the run was complete already" if was_there else ""
+            said["seconds"] = f"{said['seconds']}; this command {seconds:.2f}{why}"
         return _lines(said.items())
     why = _WHY.get(results.outcome, "it ended before it was done")
     facts: list[tuple[str, object]] = [("bicliques", f"{len(results):,} so far; not complete: {why}")]

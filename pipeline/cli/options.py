@@ -90,10 +90,11 @@ class _Source(argparse.Action):
         setattr(namespace, self.dest, values[0] if len(values) == 1 else values)
 
 
-class _Gather(argparse.Action):
+class Gather(argparse.Action):
     """Takes several values, and those of the same option given again. The default does not count among them."""
 
     def __call__(self, parser: Any, namespace: argparse.Namespace, values: Any, option_string: Any = None) -> None:
+        """Add values."""
         before = getattr(namespace, self.dest)
         setattr(namespace, self.dest, [*(before if isinstance(before, list) else []), *values])
 
@@ -119,7 +120,7 @@ def _how(entry: Entry) -> dict[str, Any]:
     if entry.is_switch:
         return {"action": "store_false" if entry.default else "store_true"}
     if get_origin(entry.hint) is Sequence:
-        return {"action": _Gather, "nargs": "+", "metavar": entry.told.metavar}
+        return {"action": Gather, "nargs": "+", "metavar": entry.told.metavar}
     kinds = set(get_args(entry.hint)) - {NoneType} or {entry.hint}
     if kinds == {bool}:
         return {"action": argparse.BooleanOptionalAction}

@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
-from bicliques.pipeline.cli.options import add_quiet, add_run, natural, pair
+from bicliques.pipeline.cli.options import Gather, add_quiet, add_run, natural, pair
 from bicliques.schemas.search import MEASURES
 from bicliques.schemas.values import local_path
 
@@ -67,6 +67,15 @@ def _add_show(command: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="show the community of each, or only those of the one with this id; see communities (default: neither)",
     )
+    for side in ("left", "right"):
+        command.add_argument(
+            f"--containing-{side}",
+            action=Gather,
+            nargs="+",
+            default=(),
+            metavar="LABEL",
+            help=f"only bicliques that have all of these {side} members (default: any)",
+        )
 
 
 def _add_cover(command: argparse.ArgumentParser) -> None:
@@ -121,7 +130,8 @@ def _say_rows(arguments: argparse.Namespace, rows: pa.Table) -> int:
 def _show(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.results.results import open_results
 
-    rows = open_results(arguments.run).top(arguments.n, arguments.by, arguments.distinct, arguments.community)
+    names = ("n", "by", "distinct", "community", "containing_left", "containing_right")
+    rows = open_results(arguments.run).top(**{name: getattr(arguments, name) for name in names})
     return _say_rows(arguments, rows)
 
 

@@ -75,6 +75,24 @@ def why_nothing(run: Run, kept: Restricted) -> str | None:
     return f"no {_OTHER[side]} vertex is joined to all of {label_words(given)}"
 
 
+def refuse_unknown(run: Run, label: Label) -> None:
+    """Refuse a label that no vertex of the input of a run has.
+
+    Raises
+    ------
+    InputError
+        The sentence says what is near it.
+    """
+    sides = [_Side(run, side) for side in _OTHER]
+    if not any(side.has(label) for side in sides):
+        near = [one for side in sides for one in side.near(label)]
+        raise InputError(f"no vertex of {run.input['source']} has the label {label!r}; {_near_words(near)}")
+
+
+def _near_words(near: list[Label]) -> str:
+    return f"near it are {', '.join(map(repr, near))}" if near else "no label is near it"
+
+
 class _Side:
     """The labels of one side of the input of a run."""
 
@@ -97,6 +115,10 @@ class _Side:
             others = f"; {len(unknown) - 1:,} more of the labels are not there, either" if len(unknown) > 1 else ""
             raise InputError(f"{self._objection(unknown[0])}{others}")
         return np.unique(np.array(list(found.values()), VERTEX))
+
+    def has(self, label: Label) -> bool:
+        """Whether a vertex has the label."""
+        return self._place(label) is not None
 
     def _place(self, label: Label) -> int | None:
         key = self._key(label)
@@ -137,21 +159,21 @@ class _Side:
         """Why a label is none of this side, in one sentence."""
         side, other = self._side, _Side(self._run, _OTHER[self._side])
         source, option = self._run.input["source"], f"--containing-{side}"
-        if other._place(label) is not None:
+        if other.has(label):
             there = f"a {other._side} label{other._name} of {source}, not a {side} one{self._name}"
             return f"{label!r} is {there}; give it as --containing-{other._side}"
         if self._key(label) is None:
             kind, what = ("whole numbers", "none") if self._are_numbers else ("text", "a number")
             remedy = f"correct {option}" if self._are_numbers else f"give it as '{label}'"
             return f"the {side} labels{self._name} of {source} are {kind}, and {label!r} is {what}; {remedy}"
-        near = self._near(label)
-        words = f"near it are {', '.join(map(repr, near))}" if near else "no label is near it"
-        return f"no {side} vertex{self._name} of {source} has the label {label!r}; {words}; correct {option}"
+        who = f"no {side} vertex{self._name} of {source} has the label {label!r}"
+        return f"{who}; {_near_words(self.near(label))}; correct {option}"
 
-    def _near(self, label: Label) -> list[Label]:
+    def near(self, label: Label) -> list[Label]:
         """A few labels that may be meant."""
         key = self._key(label)
-        assert key is not None
+        if key is None:
+            return []
         place = self._first_not_below(key)
         if self._are_numbers:
             return self.labels[max(place - 1, 0) : place + 1].to_pylist()

@@ -122,9 +122,7 @@ class ByCommunity(ById):
         _write(folder / COMMUNITIES_FILES[1], schema, (pa.table(each, schema=schema) for each in columns))
         return Communities(folder, settings, fingerprint)
 
-    def _of_community(self, id: int | str, distinct: float | None) -> np.ndarray:
-        if distinct is not None:
-            raise InputError("the bicliques of one community are shown without distinct; ask for one of both")
+    def _of_community(self, id: int | str) -> np.ndarray:
         own: np.ndarray = self.communities().of_bicliques.filter(pc.field("community") == as_id(id))["id"].to_numpy()
         if not len(own):
             raise UnknownIdError(f"{self.path} has no community with the id {id}; communities.parquet has all ids")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -110,7 +110,7 @@ def best_rows(
     hold: bool = True,
     above: Rank | None = None,
     below: Rank | None = None,
-    dropped: Dropped | None = None,
+    drops: Sequence[Dropped] = (),
     known: Bounds | None = None,
     threads: int = MOST_THREADS,
 ) -> Best:
@@ -126,7 +126,7 @@ def best_rows(
         Whether to hold the rows, and not only their ranks.
     above, below : Rank or None
         The rows rank higher than `above` and lower than `below`.
-    dropped : Dropped or None
+    drops : sequence of Dropped
         Which rows to leave out. Threads call it at the same time.
     known : dict or None
         For a score that only goes down from one call to the next, and only with `above`: by (part, row group) what no
@@ -146,7 +146,7 @@ def best_rows(
     best is read no further. Memory: `n` rows, and one row group per thread. The result does not depend on the number of
     threads, or on which row groups are read.
     """
-    search = _Search(parts, score, n, hold, above, below, dropped, known)
+    search = _Search(parts, score, n, hold, above, below, drops, known)
     for found in in_order(search.look, search.places(), min(count_cores(), threads)):
         if found is not None:
             search.add(*found)
@@ -165,11 +165,11 @@ class _Search:
         hold: bool,
         above: Rank | None,
         below: Rank | None,
-        dropped: Dropped | None,
+        drops: Sequence[Dropped],
         known: Bounds | None,
     ):
         self._parts, self._score, self._n, self._hold = parts, score, n, hold
-        self._least, self._below, self._dropped = above, below, dropped  # no row up to `least` is wanted any more
+        self._least, self._below, self._drops = above, below, drops  # no row up to `least` is wanted any more
         self._known = known
         self.ranks, self.rows, self.are_all = np.empty((0, _COLUMNS), np.int64), Bicliques.from_pairs([]), True
         self._new: list[tuple[np.ndarray, Bicliques]] = []
@@ -204,8 +204,8 @@ class _Search:
         if self._known is not None and least is not None:
             self._known[place] = max(int(ranks[:, 0].max()), least[0] if len(numbers) < len(left) else 0)
         wanted = self._between(ranks, least)
-        if self._dropped is not None:
-            wanted = wanted[~self._dropped(rows, numbers[wanted])]
+        for dropped in self._drops:
+            wanted = wanted[~dropped(rows, numbers[wanted])]
         ranks, numbers = ranks[wanted], numbers[wanted]
         places = np.full(len(numbers), part), np.full(len(numbers), group), numbers
         ranks = np.column_stack([ranks, rows.ids[numbers], *places])

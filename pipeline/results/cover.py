@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import heapq
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from bicliques.kernels.compiled.interest import count_new, count_new_bits, keep_distinct, mark_repeats
 from bicliques.pipeline.proof.selection import Place
-from bicliques.pipeline.results.candidates import ABOVE_NOTHING, Best, Bounds, Rank, Score, best_rows, rounds
+from bicliques.pipeline.results.candidates import ABOVE_NOTHING, Best, Bounds, Dropped, Rank, Score, best_rows, rounds
 from bicliques.pipeline.results.parts import Parts
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import OFFSET
 
 
-def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray:
+def distinct_rows(parts: Parts, score: Score, n: int, most: float, drops: Sequence[Dropped] = ()) -> np.ndarray:
     """Go through the rows from the best on, and keep those that share too little with all that were kept before.
 
     Parameters
@@ -25,6 +26,8 @@ def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray
         How many rows to keep.
     most : float
         A row is left out if one that was kept has more than this share of its edges. From 0 to 1.
+    drops : sequence of Dropped
+        Which rows to leave out in any case.
 
     Returns
     -------
@@ -42,7 +45,7 @@ def distinct_rows(parts: Parts, score: Score, n: int, most: float) -> np.ndarray
     kept, below = _Kept(parts.n_vertices, n, most), None
     chosen = [np.empty((0, 7), np.int64)]
     for size in rounds(n):
-        found = best_rows(parts, score, size, below=below, dropped=kept.are_repeats)
+        found = best_rows(parts, score, size, below=below, drops=[*drops, kept.are_repeats])
         assert found.rows is not None
         chosen.append(found.ranks[kept.add(found.rows)])
         if found.are_all or kept.is_full:

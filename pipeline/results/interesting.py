@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bicliques.pipeline.prepare.members import Members
 from bicliques.pipeline.proof.selection import places_of, rows_at
 from bicliques.pipeline.results.candidates import Dropped, Score, SizeScore, best_rows
 from bicliques.pipeline.results.cover import cover_rows, distinct_rows
@@ -19,6 +20,7 @@ from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.names import url_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.outside import refuse_inside_run
+from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.search import By
 
@@ -30,9 +32,10 @@ def top_rows(
     n: int,
     by: By | Literal["surprise"],
     distinct: float | None,
+    members: Members | None = None,
     ids: np.ndarray | None = None,
 ) -> pa.Table:
-    """The best rows of these parts, or of those with some ids; see `pipeline.results.results.Results.top`.
+    """The best rows of these parts, of those with some members and ids; see `pipeline.results.results.Results.top`.
 
     Raises
     ------
@@ -42,13 +45,29 @@ def top_rows(
     ranks = np.empty((0, 7), np.int64)
     if files:
         score: Score = Surprise(run) if by == "surprise" else SizeScore(by)
+        drops: list[Dropped] = [] if members is None else [_lacking(members)]
+        if ids is not None:
+            drops.append(lambda rows, some: ~np.isin(rows.ids[some], ids))
         if distinct is None:
-            others: Dropped | None = None if ids is None else lambda rows, some: ~np.isin(rows.ids[some], ids)
-            ranks = best_rows(Parts(run, files), score, n, hold=False, dropped=others).ranks
+            ranks = best_rows(Parts(run, files), score, n, hold=False, drops=drops).ranks
         else:
-            ranks = distinct_rows(Parts(run, files), score, n, distinct)
+            ranks = distinct_rows(Parts(run, files), score, n, distinct, drops)
     rows = rows_at(files, places_of(ranks), schema)
     return rows.append_column("surprise", pa.array(ranks[:, 0] / UNIT)) if by == "surprise" else rows
+
+
+def _lacking(members: Members) -> Dropped:
+    """Drops the rows that lack one of these members."""
+
+    def dropped(rows: Bicliques, some: np.ndarray) -> np.ndarray:
+        lacks = np.zeros(len(some), bool)
+        sides = ((rows.left_indptr, rows.left, members.left), (rows.right_indptr, rows.right, members.right))
+        for indptr, flat, wanted in sides:
+            before = np.concatenate([[0], np.cumsum(np.isin(flat, wanted))])
+            lacks |= before[indptr[some + 1]] - before[indptr[some]] < len(wanted)
+        return lacks
+
+    return dropped
 
 
 def cover_table(run: Run, files: Sequence[Path], schema: pa.Schema, n: int) -> pa.Table:

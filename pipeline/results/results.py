@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import pyarrow as pa
 
 from bicliques.pipeline.output.part_writer import part_schema, to_batch
+from bicliques.pipeline.prepare.members import find_members, refuse_unknown
 from bicliques.pipeline.proof.selection import largest, rows_at, sampled
 from bicliques.pipeline.proof.summary import read_largest
 from bicliques.pipeline.results.forms import Forms
@@ -18,7 +19,8 @@ from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import found_at, open_part
 from bicliques.schemas.errors import IncompleteError, InputError, in_one_line
 from bicliques.schemas.manifest import Manifest, Outcome, Part
-from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.members import as_labels
+from bicliques.schemas.search import MEASURES, By, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.totals import Best
 from bicliques.schemas.values import share, whole
@@ -213,6 +215,9 @@ class Results(Forms):
         by: By | Literal["surprise"] = "edges",
         distinct: float | None = None,
         community: int | str | Literal[True] | None = None,
+        *,
+        containing_left: Any = (),
+        containing_right: Any = (),
     ) -> pa.Table:
         """The `n` largest or most surprising bicliques, the best first.
 
@@ -228,8 +233,10 @@ class Results(Forms):
             Leave out a biclique if one that is listed before it has more than this share of its edges, or of its pairs
             if some may be no edges. From 0 to 1, and 0.8 is a good value. None: leave out none.
         community : int, str, True or None
-            The id of one of the communities that were found last: only its bicliques, and without `distinct`. True: add
-            the int64 ``community``, which is null if a biclique is too small for one.
+            The id of one of the communities that were found last: only its bicliques. True: add the int64
+            ``community``, which is null if a biclique is too small for one.
+        containing_left, containing_right : label, or iterable of labels
+            Only bicliques that have all of these members.
 
         Returns
         -------
@@ -239,7 +246,7 @@ class Results(Forms):
         Raises
         ------
         InputError
-            If the run only counted, or a parameter is wrong.
+            If the run only counted, a parameter is wrong, or no vertex of a side has a label.
         IncompleteError
             If a part is missing or damaged.
 
@@ -260,18 +267,42 @@ class Results(Forms):
             raise InputError(f"bicliques are ranked by {', '.join(MEASURES)} or surprise, not by {by!r}")
         self._refuse_count_only()
         if community is True:
-            return self._with_community(self.top(n, by, distinct))
-        own = None if community is None else self._of_community(community, distinct)
-        if distinct is not None or by == "surprise" or own is not None:
+            among = {"containing_left": containing_left, "containing_right": containing_right}
+            return self._with_community(self.top(n, by, distinct, **among))
+        search = Search(
+            containing_left=as_labels("containing_left", containing_left),
+            containing_right=as_labels("containing_right", containing_right),
+        )
+        members = find_members(self._mined, search) if search.is_containing else None
+        ids = None if community is None else self._of_community(community)
+        if distinct is not None or by == "surprise" or members is not None or ids is not None:
             from bicliques.pipeline.results.interesting import (
                 top_rows,  # imported only here, because it imports compiled code
             )
 
-            return top_rows(self._mined, self.files, self.schema, n, by, distinct, own)
+            return top_rows(self._mined, self.files, self.schema, n, by, distinct, members, ids)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
         if places is None:
             places = largest(self.files, n, by)
         return rows_at(self.files, places, self.schema)
+
+    def containing(self, label: Any) -> pa.Table:
+        """The bicliques of which a vertex is a member, on whichever side. All rows are read.
+
+        Parameters
+        ----------
+        label : str or int
+            As in the columns ``left`` and ``right``.
+
+        Raises
+        ------
+        InputError
+            If no vertex of the input has this label, unless rows have ids, or if the run only counted.
+        """
+        rows = super().containing(label)
+        if not len(rows) and self._mined.tables is not None:
+            refuse_unknown(self._mined, label)
+        return rows
 
     def cover(self, n: int = 20) -> pa.Table:
         """The bicliques that together explain most edges: each is the one that has most edges which none before it has.

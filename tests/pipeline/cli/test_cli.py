@@ -63,6 +63,12 @@ def test_mine_show_verify(capsys, source, tmp_path):
     code, output, _ = run(capsys, "show", out, "--top", "3", "--by", "balance")
     assert code == 0
     assert len(output.splitlines()) == 4
+    everything = json.loads(run(capsys, "show", out, "--json", "--top", "9999")[1])
+    left, right = everything[5]["left"][:2], everything[5]["right"][:1]
+    members = ("--containing-left", *left, "--containing-right", *right)
+    _, output, _ = run(capsys, "show", out, "--json", "--top", "3", *members)
+    own = [row for row in everything if {*left} <= {*row["left"]} and {*right} <= {*row["right"]}]
+    assert json.loads(output) == own[:3]
     code, output, _ = run(capsys, "verify", out, "--quiet")
     assert code == 0
     assert "no two rows are equal" in output

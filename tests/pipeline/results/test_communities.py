@@ -246,8 +246,10 @@ def test_the_largest_are_shown_with_their_community(out):
     assert results.top(4, "balance", community=own)["id"].to_pylist() == expected[:4]
     with pytest.raises(UnknownIdError, match="no community with the id 5"):
         results.top(community=5)
-    with pytest.raises(InputError, match="shown without distinct"):
-        results.top(community=own, distinct=0.5)
+    distinct = results.top(len(results), "balance", 0.5, community=own)["id"].to_pylist()
+    assert distinct[0] == expected[0]
+    assert 1 < len(distinct) < len(expected)
+    assert {*distinct} < {*expected}
 
 
 def test_the_command_writes_files_for_show_and_for_the_page(out, capsys):

@@ -34,10 +34,40 @@ def test_rows_that_contain_a_vertex_are_found_on_either_side(mined, monkeypatch)
         assert label in results
         assert plain(results.containing(label)) == sorted(row for row in rows if label in row[0] or label in row[1])
     assert "nobody" not in results
-    assert results.containing("nobody").num_rows == 0
     assert results[0] in results
     assert tuple(results[1]) in results
     assert (["nobody"], []) not in results
+
+
+def test_the_best_rows_that_have_some_members_are_ranked_as_all_are(mined):
+    results, rows = mined
+    everyone = results.top(len(results), "balance").to_pylist()
+    for left, right in (
+        ([], []),
+        (["l3"], []),
+        (["l1", "l4"], []),
+        ([], [rows[0][1][0]]),
+        ([rows[3][0][0]], [rows[3][1][0]]),
+    ):
+        own = [row for row in everyone if {*left} <= {*row["left"]} and {*right} <= {*row["right"]}]
+        found = results.top(3, "balance", containing_left=left, containing_right=right)
+        assert found.to_pylist() == own[:3]
+        [best, *others] = results.top(9, "balance", 0.0, containing_left=left, containing_right=right).to_pylist()
+        assert best == own[0]
+        assert all(row in own for row in others)
+        assert others == [] or not left or not right  # two that have both share an edge
+
+
+def test_a_label_that_no_vertex_has_is_refused_with_what_is_near(mined):
+    results, _ = mined
+    with pytest.raises(InputError, match=r"no vertex of .* has the label 'L3'; near it are 'l3'"):
+        results.containing("L3")
+    with pytest.raises(InputError, match=r"no left vertex of .* has the label 'L3'; near it are 'l3'.*containing"):
+        results.top(containing_left="L3")
+    with pytest.raises(
+        InputError, match=r"'l3' is a left label of .*, not a right one|right labels of .* are whole numbers"
+    ):
+        results.top(containing_right="l3")
 
 
 def test_a_label_that_no_side_can_have_is_refused(mined):

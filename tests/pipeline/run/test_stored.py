@@ -47,6 +47,8 @@ def test_every_machine_reads_the_run(machines: Machines, source: Path, tmp_path:
     machines.change()
     results = bq.open_run(machines.url)
     assert results.top(5).drop_columns("root").equals(here.top(5).drop_columns("root"))
+    one = here.top(1)["left"][0][0].as_py()
+    assert results.top(5, containing_left=one)["id"].equals(here.top(5, containing_left=one)["id"])
     assert results.sample(9).drop_columns("root").equals(here.sample(9).drop_columns("root"))
     assert results.sizes() == here.sizes()
     assert results.explain(results.top(1)["id"][0].as_py()).n_near.keys() == {"left", "right"}
