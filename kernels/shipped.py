@@ -1,7 +1,8 @@
 """Makes the machine code that comes with the package: ``python -m bicliques.kernels.shipped`` (``make machine-code``).
 
 It needs no GPU. NVRTC compiles all that engines with the usual sizes ask for, for every architecture, in a process per
-core. Files that are there already stay, and files of other sources go.
+core. Files that are there already stay, and files of other sources go. For cores it makes calls of every kind, in whose
+place a user would wait for the compiler.
 """
 
 from __future__ import annotations
@@ -9,12 +10,18 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import os
+import shutil
+import subprocess
+import sys
 import time
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from bicliques.kernels.bitmatrix import shapes
+from bicliques.kernels.compiled import jit
 from bicliques.kernels.compiled.sealed import sealed, unsealed
 from bicliques.kernels.cumbe import memory as cumbe
 from bicliques.kernels.gpu import pack, row_hashes
@@ -97,7 +104,7 @@ def build(
     note = folder / COMPILER
     is_same = note.exists() and note.read_text() == compiler
     for path in folder.iterdir():
-        if path.name not in files or not is_same:
+        if path.is_file() and (path.name not in files or not is_same):
             path.unlink()
     note.write_text(compiler)
     missing = [work for name, work in files.items() if not ((path := folder / name).exists() and unsealed(path))]
@@ -109,6 +116,63 @@ def build(
             done.result()
     n_bytes = sum((folder / name).stat().st_size for name in files)
     return Made(len(missing), n_bytes, time.perf_counter() - began)
+
+
+#: Calls of every kind. The last graph is large enough for what small ones do without.
+_CALLS = (
+    "mine words.tsv -o run --per-vertex --engine cpu",
+    "mine words.tsv -o few --min-left 3 --min-right 3 --engine cpu",
+    "verify run --complete",
+    "show run --by surprise --distinct 0.5",
+    "cover run",
+    "explain run",
+    "communities few --at 3x3",
+    "diff run few -o changes",
+    "refresh few fewer.tsv -o next",
+    "diff few next -o changes-2",
+    "diff words.tsv fewer.tsv -o edges --min-left 2 --min-right 2 --engine cpu",
+    "largest words.tsv --engine cpu",
+    "count words.tsv --min-left 3 --min-right 3 --missing-pairs 1 --engine cpu",
+    "mine words.tsv -o near --min-left 3 --min-right 3 --missing-each 1 --engine cpu",
+    "verify near",
+    "count words.tsv --pq all --engine cpu",
+    "count words.tsv --order two-hop --engine cpu",
+    "count numbers.tsv --engine cpu",
+    "generate -o large --n-left 200000 --n-right 200000 --edges 2000000",
+    "mine large -o many --min-left 2 --min-right 2 --engine cpu",
+    "count large --engine cpu --fingerprint --sizes",
+)
+
+
+def build_for_cores(folder: Path = CODE / "cpu", calls: Sequence[str] = _CALLS) -> Made:
+    """Make machine code for all cores of the kind `jit.LEVEL`, if those of this machine are. Older files go.
+
+    Raises
+    ------
+    RuntimeError
+        A call ends with an error.
+    """
+    began, shipped = time.perf_counter(), jit.shipped_folder()
+    shutil.rmtree(folder, ignore_errors=True)
+    if shipped is None:
+        return Made(0, 0, 0.0)
+    with TemporaryDirectory() as name:
+        place = Path(name)
+        words = [f"a{k % 97}\tb{k % 89}\n" for k in range(3000)]
+        (place / "words.tsv").write_text("".join(words))
+        (place / "fewer.tsv").write_text("".join(words[:-1]))
+        (place / "numbers.tsv").write_text("".join(f"{k}\t{k // 2}\n" for k in range(300_000)))
+        features = ",".join(f"+{feature}" for feature in jit.FEATURES)
+        code = {"NUMBA_CPU_NAME": jit.LEVEL, "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(place / "code")}
+        for call in calls:
+            command = [sys.executable, "-m", "bicliques", *call.split()]
+            ended = subprocess.run(command, env=os.environ | code, capture_output=True, text=True, cwd=place)
+            if ended.returncode:
+                raise RuntimeError(f"{call} ended with status {ended.returncode}: {ended.stderr}")
+        [made] = (place / "code").iterdir()
+        (folder / shipped.name).mkdir(parents=True)
+        files = [Path(shutil.move(file, folder / shipped.name / file.name)) for file in made.iterdir()]
+    return Made(len(files), sum(file.stat().st_size for file in files), time.perf_counter() - began)
 
 
 def main() -> None:
@@ -123,6 +187,8 @@ def main() -> None:
         f"{arguments.folder} has {variants} kernels for {', '.join(TARGETS)}: {made.n_bytes / 1e6:.1f} MB; "
         f"{made.files} files were compiled in {made.seconds:.0f} s"
     )
+    made = build_for_cores(arguments.folder / "cpu")
+    print(f"{made.files} files for cores of the kind {jit.LEVEL}: {made.n_bytes / 1e6:.1f} MB, in {made.seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,9 @@ again (`kernels.compiled.sealed`).
 
 The folder of the files is named after a digest of every source file that compiled code is made of. The digest also has
 what else decides whether the code is usable: where the files are, Python, Numba, LLVM, and the processor.
+
+A wheel brings the files of common calls, for every processor of `LEVEL` (`kernels.shipped` makes them). Their folder is
+named after the sources alone.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import ctypes
 import hashlib
 import logging
 import os
+import platform
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -45,6 +49,23 @@ _SOURCES = (
     "schemas/hashes.py",
     "schemas/work.py",
 )
+_ROOT = Path(__file__).parents[2]
+
+
+#: The processors that the code of a wheel is for, and what LLVM says that they have.
+LEVEL = "x86-64-v3"
+FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")
+
+
+@cache
+def shipped_folder() -> Path | None:
+    """Where machine code for this processor is that came with the package, if any did. None: not for this processor."""
+    import llvmlite.binding
+
+    has = llvmlite.binding.get_host_cpu_features()
+    if platform.machine() != "x86_64" or not all(has.get(feature, False) for feature in FEATURES):
+        return None
+    return Path(__file__).parents[1] / "machine_code" / "cpu" / _of_sources()
 
 
 def code_folder() -> Path:
@@ -57,13 +78,18 @@ def code_folder() -> Path:
 def _digest() -> str:
     import llvmlite.binding
 
-    root = Path(__file__).parents[2]
-    machine = (root, sys.version, llvmlite.binding.get_host_cpu_name())
+    machine = (_of_sources(), _ROOT, sys.version, llvmlite.binding.get_host_cpu_name())
     digest = hashlib.sha256(repr(machine).encode())
-    paths = [path for pattern in _SOURCES for path in sorted(root.glob(pattern))]
     for package in ("numba", "llvmlite"):  # importing them to ask for their versions takes time
-        paths.append(Path(find_spec(package).origin).with_name("_version.py"))  # type: ignore[union-attr, arg-type]
-    for path in paths:
+        version = Path(find_spec(package).origin).with_name("_version.py")  # type: ignore[union-attr, arg-type]
+        digest.update(version.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _of_sources() -> str:
+    digest = hashlib.sha256()
+    for path in (path for pattern in _SOURCES for path in sorted(_ROOT.glob(pattern))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -109,23 +135,19 @@ class Entry:
 
     def is_kept(self) -> bool:
         """Whether its machine code, for arguments of some types, is on disk."""
-        return any(code_folder().glob(f"{self._file}-*.o"))
+        folders = (shipped_folder(), code_folder())
+        return any(path for folder in folders if folder is not None for path in folder.glob(f"{self._file}-*.o"))
 
     @property
     def _file(self) -> str:
         return f"{self.module}.{self.name}"
 
     def _load(self, key: str, n_words: int) -> Callable[..., int]:
-        path = code_folder() / f"{self._file}-{key}.o"
+        name = f"{self._file}-{key}.o"
+        shipped, path = shipped_folder(), code_folder() / name
         with _folder_errors(path.parent):
-            try:
-                code = unsealed(path)
-                if code is None:
-                    logger.warning("%s is no whole file of machine code, and is compiled again", path)
-            except FileNotFoundError:
-                code = None
-            if code is None:
-                code = self._compile(key, path)
+            code = _kept(shipped / name) if shipped is not None else None
+            code = code or _kept(path) or self._compile(key, path)
         types = [ctypes.c_void_p] * 2 + [ctypes.c_int64] * n_words
         return ctypes.CFUNCTYPE(ctypes.c_int32, *types)(_address(code))  # which releases the GIL
 
@@ -149,6 +171,17 @@ class Entry:
         finally:
             partial.unlink(missing_ok=True)
         return code
+
+
+def _kept(path: Path) -> bytes | None:
+    """The machine code in a file. None if there is none, or not all of it."""
+    try:
+        code = unsealed(path)
+    except FileNotFoundError:
+        return None
+    if code is None:
+        logger.warning("%s is no whole file of machine code, and is compiled again", path)
+    return code
 
 
 @contextmanager

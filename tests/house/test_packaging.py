@@ -66,6 +66,8 @@ def with_machine_code(tmp_path_factory):
     pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
     source, output = copy_of_tree(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("dist")
     shipped.build(source / "kernels" / "machine_code", pack.shipped(), ("sm_90",), processes=1)
+    (source / "kernels" / "machine_code" / "cpu" / "digest").mkdir(parents=True)
+    (source / "kernels" / "machine_code" / "cpu" / "digest" / "entry.o").touch()
     return build(source, output, "--sdist", "--wheel")
 
 
@@ -121,7 +123,10 @@ def output_of(site: Path, *command: str) -> str:
 @pytest.mark.exhaustive  # it builds another wheel
 def test_machine_code_is_in_the_wheel_and_found_where_it_is_installed(with_machine_code, tmp_path):
     [variant] = pack.shipped()
-    made = {f"bicliques/kernels/machine_code/{name}" for name in (COMPILER, file_name(variant, "sm_90"))}
+    made = {
+        f"bicliques/kernels/machine_code/{name}"
+        for name in (COMPILER, file_name(variant, "sm_90"), "cpu/digest/entry.o")
+    }
     assert {name for name in wheel_files(with_machine_code) if "machine_code/" in name} == made
     [archive] = with_machine_code.glob("*.tar.gz")
     with tarfile.open(archive) as tar:

@@ -11,17 +11,21 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from bicliques.kernels.compiled import making
+from bicliques.kernels.compiled import jit, making
 from bicliques.kernels.compiled.jit import compiled, entry
 from bicliques.kernels.compiled.lists import sum_lists
 from bicliques.kernels.compiled.making import object_code
 from bicliques.kernels.compiled.searching import first_at_least, sort
+from bicliques.kernels.shipped import build_for_cores
 from bicliques.schemas.errors import ResourceError
 from tests.house.tree import ROOT, clean_environment
 
 
-def said(program: str, cwd: Path = ROOT, *words: str, **environment: str) -> str:
-    command = [sys.executable, "-c", program, *words]
+def said(program: str, cwd: Path = ROOT, *words: str, shipped: Path | None = None, **environment: str) -> str:
+    """What a program prints. `shipped` has the machine code that came with the package, whatever this tree has."""
+    folder = "None" if shipped is None else f"pathlib.Path({str(shipped)!r})"
+    first = f"import pathlib; from bicliques.kernels.compiled import jit; jit.shipped_folder = lambda: {folder}"
+    command = [sys.executable, "-c", f"{first}\n{program}", *words]
     ended = subprocess.run(
         command, cwd=cwd, env=clean_environment() | environment, capture_output=True, text=True, check=True
     )
@@ -57,7 +61,7 @@ for path in sorted(Path("kernels").rglob("*.py")):
     text = path.read_text()
     if re.search("@(entry|compiled|intrinsic)\\n", text):
         path.write_text(f"{text}# changed\\n")
-        jit._digest.cache_clear()
+        jit._digest.cache_clear(), jit._of_sources.cache_clear()
         n += 1
         if jit.code_folder() == before:
             print(path)
@@ -102,6 +106,45 @@ def test_what_is_kept_is_loaded_without_the_compiler(tmp_path):
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "True 1"
     assert [path.name.split("-")[0] for path in tmp_path.glob("*/*")] == ["bicliques.kernels.compiled.lists.sum_lists"]
     assert said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path)) == "False 1"
+
+
+def test_what_came_with_the_package_is_loaded_first_and_nothing_is_kept(tmp_path):
+    shipped, own = tmp_path / "shipped", tmp_path / "own"
+    said(ADD_ONCE, NUMBA_CACHE_DIR=str(tmp_path / "made"))
+    [file] = (tmp_path / "made").glob("*/*")
+    shipped.mkdir()
+    shutil.copy(file, shipped)
+    asked = f"{ADD_ONCE}\nprint(sum_lists.is_kept())"
+    assert said(asked, shipped=shipped, NUMBA_CACHE_DIR=str(own)) == "False 1\nTrue"
+    assert not own.exists()
+    os.truncate(shipped / file.name, 99)
+    assert said(ADD_ONCE, shipped=shipped, NUMBA_CACHE_DIR=str(own)) == "True 1"
+    assert [path.name for path in own.glob("*/*")] == [file.name]
+
+
+def test_only_processors_of_the_kind_load_what_came_with_the_package(monkeypatch):
+    has = dict.fromkeys((*jit.FEATURES, "avx512f"), True)
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    for lacking in (None, "avx512f", *jit.FEATURES):
+        monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda lacking=lacking: has | {lacking: False})
+        folder = jit.shipped_folder.__wrapped__()
+        assert (folder is None) == (lacking in jit.FEATURES)
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    assert jit.shipped_folder.__wrapped__() is None
+
+
+@pytest.mark.exhaustive  # it compiles a search
+def test_code_for_the_kind_of_processor_is_made_by_calls(tmp_path):
+    made = build_for_cores(tmp_path, ["count words.tsv --engine cpu"])
+    assert made.files == 1
+    [file] = tmp_path.glob("*/*")
+    assert file.name.startswith("bicliques.kernels.cpu.explore.explore-")
+    assert file.parent.name == jit.shipped_folder().name
+    count = "import sys, bicliques as bq\nprint(bq.count([(1, 2)], engine='cpu').count, 'numba' in sys.modules)"
+    assert said(count, shipped=file.parent, NUMBA_CACHE_DIR=str(tmp_path / "own")) == "1 False"
+    with pytest.raises(RuntimeError, match="count nothing ended with status 2"):
+        build_for_cores(tmp_path, ["count nothing"])
+    assert list(tmp_path.glob("*/*")) == []
 
 
 #: What may stand in the place of a file of machine code, made of its path and of the file of another function.
