@@ -74,11 +74,15 @@ def much(found: Difference | None, above: float | None) -> str | None:
     return words
 
 
-def refusal(found: Difference | None, above: float | None, problems: list[str]) -> str | None:
-    """Why a run does not pass the gate `refuse_above`. A run that nothing could be compared with passes.
+def refusal(
+    count: int, below: int | None, found: Difference | None, above: float | None, problems: list[str]
+) -> str | None:
+    """Why a run does not pass `refuse_below` or `refuse_above`. One that nothing could be compared with passes this.
 
     `problems` has what went wrong in the comparison.
     """
+    if below is not None and count < below:
+        return f"it has fewer bicliques than refuse_below ({below:,})"
     if above is None:
         return None
     if problems:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from prefect import flow
 from prefect.client.schemas.objects import State
@@ -88,13 +88,15 @@ def mine(
     notify_above: float | None = None,
     notify_unchanged_after: int | None = 2,
     refuse_above: float | None = None,
+    refuse_below: int | None = None,
+    alert_as: Literal["completed", "failed"] = "completed",
     publish: str | None = None,
 ) -> Any:
     """Write every maximal biclique of a bipartite graph to Parquet.
 
     Returns ``folder``, ``count``, ``fingerprint`` (decimal string) and ``outcome``, or None if the run was stopped. A
     run that was stopped is Cancelled. Any other is Completed. Its state is called Limit reached if there may be more
-    bicliques, Refused if `refuse_above` says so, Needs attention if all bicliques are there, but something else went
+    bicliques, Refused if a gate says so, Needs attention if all bicliques are there, but something else went
     wrong, or the input has a doubt that it did not have in the run before, Unchanged if the input and all options are
     those of the newest run, which then stands for this one, and Much has changed if `notify_above` says so.
 
@@ -131,6 +133,9 @@ def mine(
         refuse_above: With changes: a share as of notify_above. A run that changed more, or that could not be compared,
             ends as Refused, of which `notify` is told. It is neither published nor linked as `latest`, and no later run
             is compared with it. To let it pass, start the flow again with its date, and without refuse_above.
+        refuse_below: A run with fewer bicliques ends as Refused, too.
+        alert_as: The type of the states Refused, Needs attention and Much has changed. Of type failed they are red, and
+            count as failures on dashboards and in automations.
         publish: A folder or a URL, such as s3://lake/nights/{date}, where other programs get a copy of the run once it
             is complete. {date} and {time} are filled in, as in the output. A run that was published there is replaced.
             Nothing secret may be in it, because the worker has the credentials.
@@ -138,7 +143,9 @@ def mine(
     output = at_home(output)
     refuse_secrets("source", source)
     check_shares(changes, notify_above=notify_above, refuse_above=refuse_above)
-    stored = check_beside(output, keep, latest, refuse_above)
+    gates = {"refuse_above": refuse_above, "refuse_below": refuse_below}
+    gate = next((name for name, bound in gates.items() if bound is not None), None)
+    stored = check_beside(output, keep, latest, gate)
     series = recorded(source)
     if last_date is not None:
         return _nights(days_of(date, last_date, output), output, series, keep, keep_created)
@@ -164,7 +171,7 @@ def mine(
         refuse_short_lived(path, without_days(series), day or day_in(path.name) or today, keep, keep_created)
     with asked.workers.limited():
         tasks.ingest(path, chosen, asked.limits, asked.call, series, day)
-        if refuse_above is not None and since is None:
+        if gate is not None and since is None:
             mark_refused(path, True)  # until it has passed, even if this process is killed once the run is complete
         tasks.build(path)
         tasks.plan(path)
@@ -178,7 +185,7 @@ def mine(
     ending, found = Ending(), None
     if results.complete:
         found = compare(path, keys, ending.problems) if changes else None
-        ending.refused = refusal(found, refuse_above, ending.problems)
+        ending.refused = refusal(len(results), refuse_below, found, refuse_above, ending.problems)
         if nights is None:
             find_new_doubts(path, ending.problems)
         announce = partial(announce_complete, results, without_days(series), output, found, notify_above, target)
@@ -187,7 +194,8 @@ def mine(
         publish_run(results, keys)
     bounds = [bound for bound in (notify_above, refuse_above) if bound is not None]
     clause = much(found, min(bounds)) if bounds and (nights is None or ending.refused) else None
-    state = _state(results, since, ending, clause, nights, why_mined)
+    alert = Failed if alert_as == "failed" else Completed
+    state = _state(results, since, ending, clause, nights, why_mined, alert)
     context = FlowRunContext.get()
     if state.is_cancelled() and context is not None and context.flow_run is not None:
         tell(mine, context.flow_run, state)  # Prefect calls no hook for a state that a flow returns
@@ -232,7 +240,13 @@ def _nights(days: list[datetime.date], output: str, series: str, keep: int | Non
 
 
 def _state(
-    results: Results, since: str | None, ending: Ending, much: str | None, nights: int | None, why_mined: str | None
+    results: Results,
+    since: str | None,
+    ending: Ending,
+    much: str | None,
+    nights: int | None,
+    why_mined: str | None,
+    alert: Callable[..., State[Any]],
 ) -> State[Any]:
     folder, outcome = results.path, results.outcome
     where = store_at(folder).shown()
@@ -269,4 +283,5 @@ def _state(
         "Much has changed": much,
     }
     name = next((name for name, is_so in names.items() if is_so), None)
-    return Completed(name=name, message=shown(message), data=summary)
+    make = Completed if name in (None, "Unchanged") else alert
+    return make(name=name, message=shown(message), data=summary)

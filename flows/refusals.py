@@ -29,8 +29,8 @@ def refuse_secrets(what: str, place: str) -> None:
         )
 
 
-def check_beside(output: str, keep: int | None, latest: bool, refuse_above: float | None) -> bool:
-    """Whether a run is to be kept in a store. What changes the folder above a run is refused then.
+def check_beside(output: str, keep: int | None, latest: bool, gate: str | None) -> bool:
+    """Whether a run is to be kept in a store. What changes the folder above a run is refused then, and a `gate`.
 
     Raises
     ------
@@ -46,9 +46,9 @@ def check_beside(output: str, keep: int | None, latest: bool, refuse_above: floa
             f"{asked} changes the folder above a run, and {place_of(url)} is in a store, which has none; leave it out, "
             "or mine into a folder and publish to that place"
         )
-    if refuse_above is not None:
+    if gate is not None:
         raise InputError(
-            f"a run in {place_of(url)} can be read there before refuse_above could refuse it; mine into a folder, and "
+            f"a run in {place_of(url)} can be read there before {gate} could refuse it; mine into a folder, and "
             "publish to that place"
         )
     return True

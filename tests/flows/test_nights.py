@@ -156,6 +156,10 @@ def test_what_the_gate_refuses_is_neither_published_nor_linked(tmp_path, told):
         bq.publish(tmp_path / "runs" / "2026-01-02", tmp_path / "by hand")
     assert not (tmp_path / "by hand").exists()
     write_edges(tmp_path / "g.parquet", OTHERS[1:])
+    low = night | {"refuse_below": 10_000, "alert_as": "failed"}
+    state = run(tmp_path, "2026-01-04", **low)
+    assert (state.type.value, state.name) == ("FAILED", "Refused")
+    assert "because it has fewer bicliques than refuse_below (10,000)" in str(state.message)
     assert run(tmp_path, "2026-01-04", **gate).name == "Refused", "it is not compared with a run that was refused"
     write_edges(tmp_path / "g.parquet", EDGES)
     late = run(tmp_path, "2026-01-01", **gate)  # may not link what is newer, either

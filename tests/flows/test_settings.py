@@ -75,6 +75,8 @@ def test_the_flow_mine_takes_the_options_of_the_table_in_its_groups():
             "notify_above",
             "notify_unchanged_after",
             "refuse_above",
+            "refuse_below",
+            "alert_as",
             "publish",
         )
     }
