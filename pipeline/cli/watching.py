@@ -56,7 +56,7 @@ def _status(arguments: argparse.Namespace) -> int:
     from bicliques.pipeline.results.run_status import status
 
     found = status(arguments.run)
-    say(arguments, found.to_json, lambda: status_card(found))
+    say(arguments, found.to_json, lambda: open_metrics(found) if arguments.openmetrics else status_card(found))
     return _CODES[found.state]
 
 
@@ -81,6 +81,38 @@ def _prune(arguments: argparse.Namespace) -> int:
     for problem in done.problems:
         complain(arguments, problem)
     return FAILURE if done.problems else COMPLETE
+
+
+def _add_status(command: argparse.ArgumentParser) -> None:
+    add_run(command)
+    command.add_argument(
+        "--openmetrics", action="store_true", help="print the numbers as OpenMetrics text, as for Prometheus"
+    )
+
+
+def open_metrics(found: Status) -> str:
+    """The numbers of a status as OpenMetrics text. All are gauges, which Prometheus' older format has, too."""
+    folder, source = (
+        text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for text in (str(found.folder), found.source)
+    )
+    states = {f',state="{state}"': int(state == found.state) for state in _CODES}
+    seen = max((worker.last_seen for worker in found.workers), default=None)
+    families: list[tuple[str, str, dict[str, float | None]]] = [
+        ("run", "1; what is mined, and where", {f',source="{source}"': 1}),
+        ("state", "1 for the state of the run, 0 for others", {**states}),
+        ("found", "bicliques in committed slices", {"": found.count}),
+        ("part_bytes", "bytes of their files", {"": found.bytes}),
+        ("mined_ratio", "share of the estimated work of mining that is done", {"": found.share}),
+        ("mining_seconds", "wall time of the sessions that are over", {"": found.mining_seconds}),
+        ("last_slice_timestamp_seconds", "when the last committed slice ended", {"": seen}),
+        ("problems", "files that do not count any more", {"": len(found.problems)}),
+    ]
+    lines = []
+    for name, words, values in families:
+        lines += [f"# TYPE bicliques_{name} gauge", f"# HELP bicliques_{name} {words}"]
+        for labels, value in values.items():
+            lines += [] if value is None else [f'bicliques_{name}{{folder="{folder}"{labels}}} {value}']
+    return "\n".join([*lines, "# EOF"])
 
 
 def status_card(found: Status) -> str:
@@ -153,7 +185,7 @@ def ago(seconds: float) -> str:
 _STATUS_HELP = "say what is done of the run in OUT, what is left and how to go on; 4 if it is running"
 
 COMMANDS = (
-    Command("status", _STATUS_HELP, lambda command: add_run(command), _status, ("results.run_status",)),
+    Command("status", _STATUS_HELP, _add_status, _status, ("results.run_status",)),
     Command(
         name="prune",
         help="remove old runs from FOLDER; says what would go until told --remove",

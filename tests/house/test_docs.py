@@ -23,7 +23,7 @@ from tests.house.tree import LAYERS, ROOT, clean_environment, text_of, tracked
 
 README = (ROOT / "README.md").read_text()
 COMMANDS, SPEED, FORMATS = ((ROOT / "docs" / f"{name}.md").read_text() for name in ("commands", "speed", "formats"))
-DOCUMENTS = [Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+DOCUMENTS = [Path(name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
 DOCUMENTS += sorted(path.relative_to(ROOT) for path in (ROOT / "docs").rglob("*.md"))
 EXAMPLE = "examples/debian12_package_tag.parquet"
 

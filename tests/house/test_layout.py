@@ -11,7 +11,17 @@ import pytest
 from tests.house.tree import LAYERS, ROOT, text_of, tracked
 
 TOP = {
-    *(".ci", ".gitignore", "Makefile", "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"),
+    *(
+        ".ci",
+        ".gitignore",
+        "Makefile",
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "LICENSE",
+        "SECURITY.md",
+    ),
     *("MANIFEST.in", "pyproject.toml", "setup.py", "bicliques", "constraints.txt", "prefect.toml", "prefect.yaml"),
     *("Dockerfile", "Dockerfile.cuda", ".dockerignore"),
     *("benchmarks", "docs", "examples", "tests", *LAYERS),

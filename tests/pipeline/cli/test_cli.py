@@ -11,7 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+import bicliques as bq
 from bicliques.pipeline.cli.commands import parser
 from tests.support.commands import run
 from tests.support.runs import ROOT, answer, bicliques, environment, manifest_pair, random_edges
@@ -73,6 +75,29 @@ def test_mine_show_verify(capsys, source, tmp_path):
     assert code == 0
     assert "no two rows are equal" in output
     assert "not proven" in output
+
+
+@pytest.mark.parametrize("limit", [(), ("--max-results", "3")])
+def test_status_gives_numbers_to_prometheus(capsys, tmp_path, limit):
+    (tmp_path / 'a"\\b').mkdir()
+    source, out = tmp_path / 'a"\\b' / "g\n.tsv", tmp_path / 'a"\\b' / "out"
+    source.write_text("".join(f"{u}\t{v}\n" for u, v in EDGES))
+    run(capsys, "mine", source, "-o", out, *ALONE, *limit)
+    _, text, _ = run(capsys, "status", out, "--openmetrics")
+    samples = {
+        (sample.name.removeprefix("bicliques_"), sample.labels.pop("state", None)): (sample.value, sample.labels)
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+    known = bq.status(out)
+    assert samples["run", None] == (1, {"folder": str(out), "source": str(source)})
+    assert samples["found", None] == (known.count, {"folder": str(out)})
+    assert samples["part_bytes", None][0] == known.bytes > 0
+    assert samples["mined_ratio", None][0] == known.share
+    assert samples["mining_seconds", None][0] == known.mining_seconds
+    assert samples["last_slice_timestamp_seconds", None][0] == known.workers[0].last_seen
+    assert [state for (name, state), (value, _) in samples.items() if name == "state" and value] == [known.state]
+    assert known.state == ("stopped" if limit else "complete")
 
 
 def test_labels_cannot_spoil_the_terminal(capsys, tmp_path):
