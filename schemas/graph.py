@@ -26,7 +26,7 @@ from bicliques.schemas.search import Side
 #: Files that are written at a time, and entries that are checked at a time.
 _FILES_AT_A_TIME, _PIECE = 4, 1 << 20
 
-_SCALARS = ("root_side", "n_left", "n_right")
+_SCALARS = ("root_side", "n_left", "n_right", "given")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,9 @@ class MiningGraph:
     marks : ndarray of int64, or None
         The marked edges (`schemas.jobs.Marked`), ascending: ``base << 32 | rank``. Roots with a marked edge have the
         lowest ranks. None: the job asks for no marks.
+    given : tuple of int, or None
+        Of a search for near-bicliques: vertices that every result has. Base vertex ``u`` is ``n_roots + u``. One of
+        them is a root. Empty: one that was asked for is not in the graph. None: none were.
 
     Notes
     -----
@@ -77,6 +80,7 @@ class MiningGraph:
     root_hash: np.ndarray
     base_hash: np.ndarray
     marks: np.ndarray | None = None
+    given: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, known: VertexHashes, *, root_side: Side, **fields: Any) -> MiningGraph:
@@ -116,7 +120,12 @@ class MiningGraph:
 
     @property
     def roots_to_search(self) -> int:
-        """How many first-level subtrees hold a result, the first ones: with marks, every result has a marked root."""
+        """How many first-level subtrees hold a result, the first ones: with marks, every result has a marked root.
+
+        With given vertices there is one, which begins with all of them (`schemas.work.first_nodes`).
+        """
+        if self.given is not None:
+            return min(len(self.given), 1)
         return self.n_roots if self.marks is None else int((self.marks & 0xFFFFFFFF).max(initial=-1)) + 1
 
     def marks_by_base(self) -> tuple[np.ndarray, np.ndarray]:
@@ -157,6 +166,8 @@ class MiningGraph:
             base, root = self.marks[[0, -1]] >> 32, self.marks & 0xFFFFFFFF
             if base[0] < 0 or base[1] >= self.n_base or root.max() >= self.n_roots or (np.diff(self.marks) <= 0).any():
                 raise IncompleteError("marks holds what is no edge, or is not strictly ascending")
+        if not all(type(x) is int and 0 <= x < self.n_roots + self.n_base for x in self.given or ()):
+            raise IncompleteError("given holds what is no vertex")
         if len(self.root_indices) != len(self.base_indices):
             raise IncompleteError("the two directions of the graph have different numbers of edges")
 
@@ -255,7 +266,8 @@ def _scalars_of(told: dict[str, Any]) -> dict[str, Any]:
     sizes = told["n_left"], told["n_right"]
     if told["root_side"] not in _OPPOSITE or any(type(n) is not int or not 0 <= n <= MAX_VERTICES for n in sizes):
         raise ValueError(f"it is of {sizes} vertices, with roots on the side {told['root_side']!r:.40}")
-    return {name: told[name] for name in _SCALARS}
+    given = told.get("given")
+    return {name: told[name] for name in _SCALARS[:-1]} | {"given": None if given is None else tuple(given)}
 
 
 def _sums(hashes: np.ndarray, indptr: np.ndarray, members: np.ndarray) -> np.ndarray:

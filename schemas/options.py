@@ -9,7 +9,7 @@ one another. Every field that a user can choose has a description (`schemas.opti
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -210,8 +210,22 @@ class RunOptions:
         if self.search.by not in MEASURES:
             raise InputError(f"the largest go by {', '.join(MEASURES)}, not by {self.search.by!r}")
         _check_missing(self.search)
+        if self.build.root_side not in ("auto", self.building.root_side):
+            side = self.building.root_side
+            raise InputError(
+                f"where pairs may be missing, the search begins with a given member, and these are {side} ones: give "
+                f"--root-side {side}, or leave it out"
+            )
         for side in ("left", "right"):
             _check_sizes(side, getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}"))
+
+    @property
+    def building(self) -> BuildOptions:
+        """`build`, with roots of the side of the given members where pairs may be missing: these begin the search."""
+        left, right = bool(self.search.containing_left), bool(self.search.containing_right)
+        if self.search.near is None or left == right:
+            return self.build
+        return replace(self.build, root_side="left" if left else "right")
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries, for a JSON file."""
@@ -412,7 +426,7 @@ def _check_missing(search: Search) -> None:
             )
         return
     asked = as_option(next(iter(given)))
-    for name in ("containing_left", "containing_right", "per_vertex", "pq"):
+    for name in ("per_vertex", "pq"):
         if getattr(search, name):
             raise InputError(f"{as_option(name)} does not know of missing pairs yet: leave it or {asked} out")
     for side in ("left", "right"):

@@ -304,6 +304,20 @@ class Subtrees:
         )
 
 
+def first_nodes(graph: MiningGraph, work: Subtrees) -> Subtrees:
+    """The same nodes, where a whole first-level subtree begins with the vertices that the graph says are given.
+
+    Every other vertex of the graph is a candidate of such a node, so nothing is excluded.
+    """
+    whole = work.todo == EVERYTHING
+    if graph.given is None or not whole.any():
+        return work
+    given = np.array(graph.given, VERTEX)
+    others = np.setdiff1d(np.arange(graph.n_roots + graph.n_base, dtype=VERTEX), given)
+    node = Subtrees.of_pieces([(given, others, len(others), True)])
+    return Subtrees.concat([node, work.pick(np.flatnonzero(~whole))])
+
+
 @contextmanager
 def _unpacking() -> Iterator[None]:
     try:

@@ -14,7 +14,7 @@ from bicliques.kernels.gpu.records import NOBODY, WORD_BITS
 from bicliques.kernels.graph.wedges import degrees_of, gather, wedges_of
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.work import EVERYTHING, Subtrees
+from bicliques.schemas.work import EVERYTHING, Subtrees, first_nodes
 
 
 def closures_of(graph: MiningGraph, indptr: np.ndarray, base: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -98,6 +98,7 @@ class Queued(Subtrees):
     @classmethod
     def of(cls, graph: MiningGraph, nodes: Subtrees, sieving: bool) -> Queued:
         """These nodes, and the items that `items_of` makes of them."""
+        nodes = first_nodes(graph, nodes)
         items, pool = items_of(graph, nodes, sieving)
         return cls(**{field.name: getattr(nodes, field.name) for field in fields(Subtrees)}, items=items, pool=pool)
 

@@ -42,7 +42,7 @@ from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
 from bicliques.schemas.totals import Found
-from bicliques.schemas.work import Piece, Slice, Subtrees
+from bicliques.schemas.work import Piece, Slice, Subtrees, first_nodes
 
 
 def left_over(word: Word, hub: Hub, sieve: Sieve) -> Subtrees:
@@ -163,7 +163,7 @@ class CpuEngine:
         state["plain"] = wants_all and search.mode == "count" and not search.sizes and limits.rows is None
         take = job.taker(emit, limits)
         kind = _Run if search.near is None else _NearRun
-        run = kind(graph, self._memory, subtrees, limits, take, job, lambda: self._is_asked_to_stop)
+        run = kind(graph, self._memory, first_nodes(graph, subtrees), limits, take, job, lambda: self._is_asked_to_stop)
         run.steps = self._sizes.steps
         try:
             result = run.slice()

@@ -24,7 +24,7 @@ from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
 from bicliques.schemas.totals import Found
-from bicliques.schemas.work import Slice, Subtrees
+from bicliques.schemas.work import Slice, Subtrees, first_nodes
 
 
 class ReferenceEngine:
@@ -44,6 +44,7 @@ class ReferenceEngine:
         job = job_of(search)
         take = job.taker(emit, limits)
         tree.bound = limits.bound or 0
+        subtrees = first_nodes(graph, subtrees)
         stack = [node for i in reversed(range(len(subtrees))) if (node := tree.piece(subtrees, i)) is not None]
         count = total = visits = 0
         sizes: list[tuple[int, int]] = []

@@ -92,7 +92,7 @@ class Walker:
     def __init__(self, engine: Engine, graph: MiningGraph, search: Search, grid: Grid):
         self._engine, self._graph, self._search, self._grid = engine, graph, search, grid
         self.known = Walk(np.zeros((len(grid.left), len(grid.right))), 0.0, 0.0)
-        self.rest = Subtrees.of_roots(np.arange(graph.n_roots))
+        self.rest = Subtrees.of_roots(np.arange(graph.roots_to_search))
         self._begin: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # what `of_children` says of the rest
         self._spent, self._nodes = 2 * _NODE_S, 1  # of all walks; at first it is a guess
         if len(self.rest):

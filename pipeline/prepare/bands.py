@@ -111,8 +111,8 @@ def make_bands(
     """
     found, most, _ = bounded
     # each biclique is a part of a near-biclique that is as large, but several may be parts of the same one, or of one
-    # that a filter leaves out
-    is_bound = search.near is None or (search.largest == 1 and not search.has_filters)
+    # that a filter leaves out, or that has not all given members
+    is_bound = search.near is None or (search.largest == 1 and not (search.has_filters or search.is_containing))
     bound = found.look(core, found.bound) if core.n_roots and is_bound else 0
     graphs, facts = [], []
     for band in bands_of(search, bound, reach):
@@ -127,7 +127,7 @@ def make_bands(
                 right=len(graph.base_members if graph.root_side == "left" else graph.root_members),
                 edges=graph.n_edges,
                 root_side=graph.root_side,
-                n_roots=graph.n_roots,
+                n_roots=graph.roots_to_search,
                 ceiling=min(_ceiling(graph, band.of(search)), TOO_MANY if most is None else most),
             )
         )

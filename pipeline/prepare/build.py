@@ -16,7 +16,7 @@ import pyarrow as pa
 from bicliques.kernels import engines
 from bicliques.kernels.graph.greedy import Found
 from bicliques.kernels.graph.marks import around_marks, with_marks
-from bicliques.kernels.graph.members import Restricted
+from bicliques.kernels.graph.members import Restricted, with_given
 from bicliques.pipeline.prepare.bands import Bands, Bounded, make_bands, reach_of, what_a_bound_leaves
 from bicliques.pipeline.prepare.members import restricted, why_nothing
 from bicliques.pipeline.prepare.on_gpu import build_on_gpu
@@ -165,13 +165,15 @@ def _prepared(run: Run, kept: Restricted, search: Search, is_compiled: bool) -> 
     prepare = partial(_compiled, threads=min(count_cores(), MOST_THREADS)) if is_compiled else _sorted
     left, right, n_left, n_right, *how = _arguments(run, kept, search)
     if _FEW * len(left) >= n_left + n_right:
-        return prepare(left, right, n_left, n_right, *how, known=run.hashes)
+        graph, facts = prepare(left, right, n_left, n_right, *how, known=run.hashes)
+        return graph if kept.given is None else with_given(graph, *kept.given), facts
     (left_ids, left), (right_ids, right) = (np.unique(ids, return_inverse=True) for ids in (left, right))
     known = run.hashes[0][left_ids], run.hashes[1][right_ids]
     graph, facts = prepare(left.astype(VERTEX), right.astype(VERTEX), len(left_ids), len(right_ids), *how, known=known)
     root_ids, base_ids = (left_ids, right_ids) if graph.root_side == "left" else (right_ids, left_ids)
     members = {"root_members": root_ids[graph.root_members], "base_members": base_ids[graph.base_members]}
-    return replace(graph, n_left=n_left, n_right=n_right, **members), facts
+    graph = replace(graph, n_left=n_left, n_right=n_right, **members)
+    return graph if kept.given is None else with_given(graph, *kept.given), facts
 
 
 def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
@@ -182,7 +184,7 @@ def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:
 def _rest(run: Run, search: Search) -> tuple[Any, ...]:
     """As `_arguments`, without the edges."""
     sizes = run.input["n_left"], run.input["n_right"]
-    return *sizes, run.options.build, *search.fewest_neighbours, run.job.reductions
+    return *sizes, run.options.building, *search.fewest_neighbours, run.job.reductions
 
 
 def _compiled(*arguments: Any, known: VertexHashes, threads: int) -> tuple[MiningGraph, PrepareFacts]:

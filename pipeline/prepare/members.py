@@ -52,7 +52,8 @@ def restricted(run: Run, left: np.ndarray, right: np.ndarray) -> Restricted:
     """The edges of a run, as `pipeline.prepare.build.read_edges` gives them, among which its bicliques are."""
     if not run.options.search.is_containing:
         return Restricted(left, right)
-    return restrict(left, right, run.input["n_left"], run.input["n_right"], *find_members(run))
+    sizes, near = (run.input["n_left"], run.input["n_right"]), run.options.search.near
+    return restrict(left, right, *sizes, *find_members(run), near)
 
 
 def why_nothing(run: Run, kept: Restricted) -> str | None:
@@ -60,6 +61,8 @@ def why_nothing(run: Run, kept: Restricted) -> str | None:
     search = run.options.search
     if len(kept.left) or not search.is_containing:
         return None
+    if kept.first_missing is not None and search.near is not None:
+        return f"{kept.missing:,} pairs of the given members are no edges, which is more than may be missing"
     if kept.first_missing is not None:
         pair = " and ".join(
             f"{side} {_Side(run, side).labels[vertex].as_py()!r}"
@@ -72,7 +75,7 @@ def why_nothing(run: Run, kept: Restricted) -> str | None:
         return f"{pair} are not joined by an edge{others}"
     side: Side = "left" if search.containing_left else "right"
     given = search.containing_left or search.containing_right
-    return f"no {_OTHER[side]} vertex is joined to all of {label_words(given)}"
+    return f"no {_OTHER[side]} vertex is joined to {'all' if search.near is None else 'enough'} of {label_words(given)}"
 
 
 def refuse_unknown(run: Run, label: Label) -> None:

@@ -146,7 +146,7 @@ def count_above(run: Run, total: Best, seconds: float, on_progress: OnProgress) 
             max_right=search.max_right,
             **{name: getattr(search, name) for name in MISSING},
         )
-        work = Subtrees.of_roots(np.arange(graph.n_roots))
+        work = Subtrees.of_roots(np.arange(graph.roots_to_search))
         larger = _Larger(search.by, total.least)
         if search.near is not None:  # of the right size, and perhaps without so many edges
             wanted, within = replace(wanted, mode="list"), within & larger.are(total.rows)

@@ -63,6 +63,27 @@ class NearSuite:
             found += outcome.count
         assert found > self.near_cases * times
 
+    @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
+    def test_those_with_given_members_are_those_of_all_that_contain_them(self, times):
+        rng, order, found = np.random.default_rng(44), np.random.default_rng(7), 0
+        for case in range(self.near_cases * times // 2):
+            search = questions(int(rng.choice([1, 1, 2, 3])), int(rng.choice([1, 2])))[case % 3]
+            edges = random_edges(rng, *rng.integers(4, self.most_vertices, 2).tolist(), rng.uniform(0.5, 0.97))
+            given = [rng.permutation(n + 1)[: rng.integers(0, 3)].astype(np.int32) for n in edges.max(axis=0)]
+            sides = [side for side, some in zip(("left", "right"), given, strict=True) if len(some)]
+            if not sides:
+                continue
+            options = BuildOptions(root_side=sides[case % len(sides)], order=ORDERS[case // 6 % 3])
+            graph = near_graph(edges, search, options, given)
+            make = (self.subject.ample, *self.subject.tight)[case % 3]
+            outcome = deal([make() for _ in range((1, 2, 7)[case % 3])], graph, search, LIMITS[case % 4], order)
+            left, right = (set(some.tolist()) for some in given)
+            expected = {pair for pair in near_pairs(edges, search) if left <= {*pair[0]} and right <= {*pair[1]}}
+            assert set(outcome.rows) == expected, case
+            assert len(outcome.rows) == len(expected)
+            found += len(expected)
+        assert found > self.near_cases * times // 4
+
     @pytest.mark.parametrize("mode", ["count", "fingerprint"])
     def test_near_bicliques_are_counted_as_they_are_listed(self, mode):
         edges = random_edges(np.random.default_rng(7), 9, 9, 0.8)

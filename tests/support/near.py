@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bicliques.kernels.graph.members import Restricted, restrict, with_given
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
@@ -46,11 +47,19 @@ def missing_of(edges: np.ndarray, pair: tuple[tuple[int, ...], tuple[int, ...]])
     return sum((u, v) not in there for u in pair[0] for v in pair[1])
 
 
-def near_graph(edges: np.ndarray, search: Search, options: BuildOptions | None = None) -> MiningGraph:
+def near_graph(
+    edges: np.ndarray,
+    search: Search,
+    options: BuildOptions | None = None,
+    given: tuple[np.ndarray, np.ndarray] | None = None,
+) -> MiningGraph:
     """The graph that an engine gets."""
     sides = np.ascontiguousarray(edges[:, 0]), np.ascontiguousarray(edges[:, 1])
     sizes = (edges.max(axis=0) + 1).tolist()
-    return prepare(*sides, *sizes, options or BuildOptions(), *search.fewest_neighbours, job_of(search).reductions)[0]
+    kept = Restricted(*sides) if given is None else restrict(*sides, *sizes, *given, search.near)
+    how = options or BuildOptions(), *search.fewest_neighbours, job_of(search).reductions
+    graph = prepare(kept.left, kept.right, *sizes, *how)[0]
+    return graph if given is None else with_given(graph, *given)
 
 
 def _subsets(n: int) -> np.ndarray:

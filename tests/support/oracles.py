@@ -127,7 +127,7 @@ def run(
 ) -> Outcome:
     """Mine `graph` to the end, slice after slice; with `shuffle`, re-deal the left-overs at random in between."""
     outcome, limits = Outcome(), limits or Limits()
-    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    work = Subtrees.of_roots(np.arange(graph.n_roots if graph.given is None else graph.roots_to_search))
     emit = emit_to(lambda batch: outcome.rows.extend(batch.to_pairs()))
     while len(work):
         result = engine.mine(graph, work, search, limits, emit)
@@ -149,7 +149,7 @@ def deal(
 ) -> Outcome:
     """Mine `graph` to the end by several workers. They take turns, and each takes a random stretch of the work."""
     outcome = Outcome()
-    work = Subtrees.of_roots(np.arange(graph.n_roots))
+    work = Subtrees.of_roots(np.arange(graph.n_roots if graph.given is None else graph.roots_to_search))
     emit = emit_to(lambda batch: outcome.rows.extend(batch.to_pairs()))
     while len(work):
         start, stop = np.sort(rng.integers(0, len(work) + 1, 2)).tolist()

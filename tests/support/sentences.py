@@ -72,7 +72,7 @@ WRONG: dict[str, list[dict[str, Any]]] = {
         {"missing_right": 2, "missing_left": 1, "min_left": 5, "min_right": 2},
         {"missing_pairs": 1, "min_left": 2, "min_right": 2, "engine": "cumbe"},
         {"missing_pairs": 1, "min_left": 2, "min_right": 2, "per_vertex": True},
-        {"missing_pairs": 1, "min_left": 2, "min_right": 2, "containing_left": ["nobody"]},
+        {"missing_pairs": 1, "min_left": 2, "min_right": 2, "containing_left": ["u5"], "root_side": "right"},
     ],
     "largest": [*_ANY, {"top": 0}, {"by": "size"}, {"time_limit": -1.0}],
     "count": [

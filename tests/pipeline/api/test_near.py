@@ -58,6 +58,37 @@ def test_a_run_has_all_near_bicliques_and_what_they_miss(asked, engine, source, 
     assert bq.verify(tmp_path / "out").count == len(pairs)
 
 
+GIVEN = [((0, 4), (1,)), ((2,), ()), ((), (3,)), ((1,), (2, 5))]
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [*zip(QUESTIONS, GIVEN, strict=True)], ids=["pairs", "fewer", "each", "two"]
+)
+def test_those_with_given_members_are_those_of_all_that_contain_them(asked, given, tmp_path):
+    left, right = given
+    members = {"containing_left": left, "containing_right": right}
+    expected = {pair for pair in near_pairs(EDGES, Search(**asked)) if {*left} <= {*pair[0]} and {*right} <= {*pair[1]}}
+    results = bq.mine(EDGES, tmp_path / "out", report=False, **members, **asked, **OWN)
+    assert {(tuple(a), tuple(b)) for a, b in results} == expected
+    assert len(results) == len(expected) > 3
+    assert "every row contains the members that were asked for" in bq.verify(tmp_path / "out").proven
+    counted = bq.count(EDGES, fingerprint=True, **members, **asked, **OWN)
+    assert (counted.count, counted.fingerprint) == (len(results), results.manifest.fingerprint)
+    dense = bq.mine(EDGES, tmp_path / "dense", report=False, **members, **asked, **OWN | {"slice_seconds": 0.001})
+    assert dense.manifest.fingerprint == results.manifest.fingerprint
+
+
+def test_given_members_that_miss_too_much_or_are_no_roots_are_told_of(tmp_path):
+    edges, asked = EDGES[~((EDGES == (0, 0)) | (EDGES == (1, 0))).all(axis=1)], {"min_left": 3, "min_right": 3}
+    members = {"containing_left": (0, 1), "containing_right": (0,)}
+    nothing = bq.mine(edges, tmp_path / "out", missing_pairs=1, report=False, **members, **asked, **OWN)
+    assert len(nothing) == 0
+    assert nothing.manifest.graph["nothing"].startswith("2 pairs of the given members are no edges, which is more than")
+    assert bq.count(edges, missing_pairs=1, containing_left=(0,), root_side="left", **asked, **OWN).count > 0
+    with pytest.raises(InputError, match="given member, and these are left ones: give root_side='left', or leave"):
+        bq.count(edges, missing_pairs=1, containing_left=(0,), root_side="right", **asked, **OWN)
+
+
 @pytest.mark.parametrize("zero", [{"missing_pairs": 0}, {"missing_each": 0}, {"missing_left": 0, "missing_right": 0}])
 def test_no_missing_pairs_is_the_search_for_bicliques(zero, source, tmp_path):
     plain = bq.mine(source, tmp_path / "out", **OWN)

@@ -12,6 +12,7 @@ from bicliques.schemas.search import MEASURES, Search
 from bicliques.schemas.totals import Best
 from tests.kernels.suite_near import largest_of
 from tests.support.emulated import runnable
+from tests.support.near import near_pairs
 from tests.support.oracles import random_edges
 from tests.support.runs import QUIET
 
@@ -44,6 +45,18 @@ def test_they_are_the_first_of_all_near_bicliques(by, top, asked, engine, tmp_pa
     verified = bq.verify(tmp_path / "out")
     assert any("by counting, without a bound" in words for words in verified.proven)
     assert any("misses as many pairs as it states" in words for words in verified.proven)
+
+
+@pytest.mark.parametrize(("left", "right"), [((2, 7), ()), ((), (3,)), ((5,), (0,))], ids=str)
+def test_they_are_the_first_of_those_with_given_members(left, right, tmp_path):
+    """A part of the graph that has none of the given members has the largest of all."""
+    apart = [(u, v) for u in range(10, 17) for v in range(10, 17)]
+    edges = np.concatenate([EDGES, np.array(apart, EDGES.dtype)])
+    members = {"containing_left": left, "containing_right": right}
+    found = bq.largest(edges, tmp_path / "out", **members, **ASKED[0], **QUIET)
+    pairs = [pair for pair in near_pairs(EDGES, Search(**ASKED[0])) if {*left} <= {*pair[0]} and {*right} <= {*pair[1]}]
+    assert pairs_of(found) == {*largest_of(EDGES, Search(largest=1, **ASKED[0]), set(pairs)).rows.to_pairs()}
+    assert any("by counting, without a bound" in words for words in bq.verify(tmp_path / "out").proven)
 
 
 def test_a_search_that_was_stopped_goes_on_to_the_same_largest(tmp_path):
