@@ -18,7 +18,7 @@ def fewest_base(s, roots):
     """The fewest base members of a result that has at most `roots` root members."""
     if s.measure == 0:
         return s.min_base
-    return max(s.min_base, _fewest(s.measure, s.bound, min(roots, s.max_root), ROOTS))
+    return max(s.min_base, fewest(s.measure, s.bound, min(roots, s.max_root), ROOTS))
 
 
 @compiled
@@ -26,11 +26,11 @@ def fewest_roots(s, base):
     """The fewest root members of a result that has at most `base` base members."""
     if s.measure == 0:
         return s.min_root
-    return max(s.min_root, _fewest(s.measure, s.bound, min(base, s.max_base), BASE))
+    return max(s.min_root, fewest(s.measure, s.bound, min(base, s.max_base), BASE))
 
 
 @compiled
-def _fewest(code, bound, other, measures_other):
+def fewest(code, bound, other, measures_other):
     """The fewest members of one side beside `other` members of the other side, whose size alone is `measures_other`."""
     if code == EDGES:
         return (bound + other - 1) // other if other > 0 else _TOO_MANY

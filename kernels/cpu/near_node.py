@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.compiled.measures import EDGES, value
+from bicliques.kernels.compiled.measures import BASE, EDGES, ROOTS
+from bicliques.kernels.cpu.bound import fewest
 from bicliques.kernels.cpu.near_workspace import SETS
 from bicliques.kernels.cpu.pointers import near_frame
 from bicliques.kernels.cpu.simd import extract_bits, popcount, trailing_zeros
@@ -125,6 +126,8 @@ def _drop(bits, c, z, w, s, rows, w_row, most):
 def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
     """Reduce frame `d`, find what is excluded, and choose its children.
 
+    Of the largest, the fewest members of a side follow from the most of the other one, again and again.
+
     Excluded are those of two lists, and of a list of both sides (i, or ~i), that can be added. Without `chooses` the
     children are chosen already: then there is no pivot.
 
@@ -138,39 +141,41 @@ def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
     s0, s1 = f.sets, f.sets + w0
     c0, c1, z0, z1 = s0 + words, s1 + words, s0 + 2 * words, s1 + 2 * words
     a0, a1, t0, t1 = s0 + 4 * words, s1 + 4 * words, s0 + 5 * words, s1 + 5 * words
-    slack0, slack1 = (p.k0, p.k1) if p.pairs < 0 else (p.pairs - f.total, p.pairs - f.total)
+    slack0, slack1, total = p.k0, p.k1, f.total
     for i in range(words):
         bits[t0 + i] = bits[s0 + i] | bits[c0 + i]
-    n0, n1 = _size(bits, t0, w0), _size(bits, t1, w1)
-    if n0 < p.least0 or n1 < p.least1 or _size(bits, s0, w0) > p.max0 or _size(bits, s1, w1) > p.max1:
+    q0, q1 = t0, t1
+    if p.pairs >= 0:
+        slack0 = slack1 = p.pairs - total
+        q0, q1 = s0 + 6 * words, s1 + 6 * words
+        for i in range(words):
+            bits[q0 + i] = bits[s0 + i] | bits[c0 + i] & bits[z0 + i]
+    if _size(bits, s0, w0) > p.max0 or _size(bits, s1, w1) > p.max1:
         return 0
     first0, first1, at0, at1 = _NONE, _NONE, 0, 0
-    dirty0, dirty1 = True, True
-    while dirty0 or dirty1:
-        if dirty0:
-            dirty0 = False
-            first0, at0 = _reduce(bits, c0, z0, a0, t0, w0, t1, n1, f.rows0, w1, p.least1 - slack0)
-            size = _size(bits, t0, w0)
-            if size < n0:
-                n0, dirty1 = size, True
-                if n0 < p.least0:
-                    return 0
-        if dirty1:
-            dirty1 = False
-            first1, at1 = _reduce(bits, c1, z1, a1, t1, w1, t0, n0, f.rows1, w0, p.least0 - slack1)
-            size = _size(bits, t1, w1)
-            if size < n1:
-                n1, dirty0 = size, True
-                if n1 < p.least1:
-                    return 0
-    if p.measure != 0:
-        most = value(p.measure, min(n1, p.max1), min(n0, p.max0))
-        if most - (f.total if p.measure == EDGES else 0) < p.bound:
+    n0, n1, seen0, seen1, need0, need1 = _size(bits, t0, w0), _size(bits, t1, w1), -1, -1, -1, -1
+    while True:
+        most0, most1 = _most(bits, q0, w0, n0, slack0), _most(bits, q1, w1, n1, slack1)
+        least0, least1 = p.least0, p.least1
+        if p.measure != 0:
+            bound = p.bound + (total if p.measure == EDGES else 0)
+            least0 = max(least0, fewest(p.measure, bound, min(most1, p.max1), BASE))
+            least1 = max(least1, fewest(p.measure, bound, min(most0, p.max0), ROOTS))
+        if most0 < least0 or most1 < least1 or least0 > p.max0 or least1 > p.max1:
             return 0
-    counts = p.pairs >= 0 and f.total > 0
-    if not _are_joined(bits, s0, w0, s1, t1, f.rows0, w1, p.least1 - slack0, counts):
-        return 0
-    if not _are_joined(bits, s1, w1, s0, t0, f.rows1, w0, p.least0 - slack1, counts):
+        if seen0 == n1 and need0 == least1 - slack0 and seen1 == n0 and need1 == least0 - slack1:
+            break
+        if seen0 != n1 or need0 != least1 - slack0:
+            seen0, need0 = n1, least1 - slack0
+            first0, at0 = _reduce(bits, c0, z0, a0, t0, q0, w0, t1, q1, n1, f.rows0, w1, need0)
+            n0 = _size(bits, t0, w0)
+        if seen1 != n0 or need1 != least0 - slack1:
+            seen1, need1 = n0, least0 - slack1
+            first1, at1 = _reduce(bits, c1, z1, a1, t1, q1, w1, t0, q0, n0, f.rows1, w0, need1)
+            n1 = _size(bits, t1, w1)
+    if p.pairs < 0 and not (
+        _are_joined(bits, s0, w0, t1, f.rows0, w1, need0) and _are_joined(bits, s1, w1, t0, f.rows1, w0, need1)
+    ):
         return 0
     p.best, p.best_side, p.best_at = _NONE, 0, 0
     if chooses:
@@ -189,19 +194,15 @@ def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
     if is_leaf and not chooses:
         return 0
     f.x0 = f.list_top
-    f.n_x0 = _excluded(near, f.x0, from0, n_from0, 0, 0, slack0, s1, t1, n1, w1, f.rows0, p.least1 - slack0, is_leaf)
+    f.n_x0 = _excluded(near, f.x0, from0, n_from0, 0, 0, slack0, s1, t1, q1, n1, w1, f.rows0, need0, is_leaf)
     if f.n_x0 >= 0:
-        f.n_x0 = _excluded(
-            near, f.x0, branch, n_branch, 0, f.n_x0, slack0, s1, t1, n1, w1, f.rows0, p.least1 - slack0, is_leaf
-        )
+        f.n_x0 = _excluded(near, f.x0, branch, n_branch, 0, f.n_x0, slack0, s1, t1, q1, n1, w1, f.rows0, need0, is_leaf)
     if f.n_x0 < 0:
         return 0
     f.x1 = f.x0 + f.n_x0
-    f.n_x1 = _excluded(near, f.x1, from1, n_from1, 1, 0, slack1, s0, t0, n0, w0, f.rows1, p.least0 - slack1, is_leaf)
+    f.n_x1 = _excluded(near, f.x1, from1, n_from1, 1, 0, slack1, s0, t0, q0, n0, w0, f.rows1, need1, is_leaf)
     if f.n_x1 >= 0:
-        f.n_x1 = _excluded(
-            near, f.x1, branch, n_branch, 2, f.n_x1, slack1, s0, t0, n0, w0, f.rows1, p.least0 - slack1, is_leaf
-        )
+        f.n_x1 = _excluded(near, f.x1, branch, n_branch, 2, f.n_x1, slack1, s0, t0, q0, n0, w0, f.rows1, need1, is_leaf)
     if f.n_x1 < 0:
         return 0
     f.branch = f.x1 + f.n_x1
@@ -211,7 +212,13 @@ def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
 
 
 @compiled
-def _reduce(bits, c, z, a, t, w, t_other, n_other, rows, w_other, need):
+def _most(bits, q, w, n, slack):
+    """The most members of a side of a group: of S and C, or of those with no miss, and `slack` others."""
+    return min(n, _size(bits, q, w) + slack)
+
+
+@compiled
+def _reduce(bits, c, z, a, t, q, w, t_other, q_other, n_other, rows, w_other, need):
     """R1 on one side. Returns the fewest candidates that one with no miss is not joined to, and which it is.
 
     Those with none are put into `a`, and are not returned.
@@ -225,9 +232,10 @@ def _reduce(bits, c, z, a, t, w, t_other, n_other, rows, w_other, need):
             x ^= low
             k = 64 * i + trailing_zeros(low)
             n = _joined(bits, t_other, rows + k * w_other, w_other)
-            if n < need:
+            if n < need or (q != t and _joined(bits, q_other, rows + k * w_other, w_other) < need):
                 bits[c + i] ^= low
                 bits[t + i] ^= low
+                bits[q + i] &= ~low
             elif bits[z + i] & low != _ZERO:
                 if n == n_other:
                     bits[a + i] |= low
@@ -237,21 +245,20 @@ def _reduce(bits, c, z, a, t, w, t_other, n_other, rows, w_other, need):
 
 
 @compiled
-def _are_joined(bits, s, w, s_other, t_other, rows, w_other, need, counts):
-    """R2: whether every member of S on one side is joined to enough. With `counts`, what it misses counts, too."""
+def _are_joined(bits, s, w, t_other, rows, w_other, need):
+    """R2 in a k-biplex: whether every member of S on one side is joined to enough."""
     for i in range(w):
         x = bits[s + i]
         while x != _ZERO:
             row = rows + (64 * i + trailing_zeros(x)) * w_other
             x &= x - _ONE
-            n = _joined(bits, t_other, row, w_other)
-            if n < need and (not counts or n + missed(bits, s_other, row, w_other) < need):
+            if _joined(bits, t_other, row, w_other) < need:
                 return False
     return True
 
 
 @compiled
-def _excluded(near, to, start, n, which, kept, slack, s, t, n_t, w, rows, need, is_leaf):
+def _excluded(near, to, start, n, which, kept, slack, s, t, q, n_t, w, rows, need, is_leaf):
     """List those that can be added of ``list[start:start + n]`` behind the first `kept` of ``list[to:]``.
 
     `which` says which are looked at: 0 those that are not negative, 1 those of a list of the base side, 2 the negative
@@ -278,7 +285,7 @@ def _excluded(near, to, start, n, which, kept, slack, s, t, n_t, w, rows, need, 
         if is_leaf:
             return -1
         joined = _joined(bits, t, row, w)
-        if joined < need:
+        if joined < need or (q != t and _joined(bits, q, row, w) < need):
             continue
         if miss == 0:
             if joined == n_t:

@@ -36,8 +36,8 @@ NEAR_FRAME = record(
 #: Bytes of the largest problem that was seen, with what its nodes take, and more than a hundred times as much.
 _MOST_SEEN = 1 << 27
 #: Sets of a frame, one of each side: S, C, those of C that miss nothing of S, those of S that may not miss any more,
-#: those of C that are joined to all of S and C, and S with C.
-SETS = 6
+#: those of C that are joined to all of S and C, S with C, and in a k-defective biclique S with those that miss nothing.
+SETS = 7
 
 
 class Near(NamedTuple):

@@ -19,13 +19,16 @@ to a group below.
 - *Leaf*: no candidate is left. Then S is maximal if and only if X is empty.
 
 Let b be the fewest members of a side that are asked for, and say that a vertex is *joined* to its neighbours in the
-other side of S and C. Three reductions are repeated until nothing changes. `slack` is how many more vertices than its
-neighbours the other side of a group below with x can have: `k` of x's side in a k-biplex. In a k-defective biclique it
-is K without what S misses among itself, but for a member x of S what x itself misses counts for x.
+other side of S and C. In a k-defective biclique only those count that are in S or miss nothing of S. Three reductions
+are repeated until nothing changes. `slack` is how many more vertices than these the other side of a group below with x
+can have: `k` of x's side in a k-biplex. In a k-defective biclique it is K without what S misses among itself, but for a
+member x of S what x itself misses counts for x.
 
 - R1 drop a candidate x that is joined to fewer than b - slack. A group below with x has its other side among those that
-  x is joined to, and at most slack others.
-- R2 the node ends when a member of S is joined to so few, or when S and C have fewer than b vertices of a side.
+  x is joined to, and at most slack others. In a k-defective biclique each of the others is missing a pair that S does
+  not miss: with x, or with S if it is a candidate that misses some of S. These pairs differ, so they are slack at most.
+- R2 the node ends when a member of S is joined to so few, or when S and C have fewer than b vertices of a side. In a
+  k-defective biclique those that miss some of S count as slack vertices at most.
 - R3 forget an excluded vertex that is joined to so few.
 
 Why the result is exact:
@@ -40,8 +43,9 @@ Why the result is exact:
    not end a leaf. As a pivot it is as good as any vertex that can be added to S.
 
 Where the largest are wanted, a node also ends when no group below it reaches the bound (`Limits.bound`): a group there
-has no more members of a side than S and C, or than are asked for, and misses what S misses. It ends when S has more
-members of a side than are asked for, too.
+has no more members of a side than R2 counts, or than are asked for, and misses what S misses. It ends when S has more
+members of a side than are asked for, too. An engine may take a larger b: the fewest members that a group needs beside
+so many of the other side to reach the bound, with what S misses. To add a vertex makes no measure smaller, so 2 holds.
 
 With K = 0 every vertex that can be added to S misses nothing, and the tree is that of maximal bicliques.
 """
@@ -148,7 +152,11 @@ class NearTree:
             return None
         sizes = []
         for side, least in self.least.items():
-            n, own = (sum(self.side_of[x] == side for x in some) for some in ((*chosen, *candidates), chosen))
+            n, own, free = (
+                sum(self.side_of[x] == side for x in some)
+                for some in ((*chosen, *candidates), chosen, self._free(chosen, candidates))
+            )
+            n = n if self.near.pairs is None else min(n, own + free + self.near.pairs - total)
             most = self.most[side] or n
             if n < least or own > most:
                 return None
@@ -201,11 +209,15 @@ class NearTree:
         )
         return own <= _most(self.near, self.side_of[x]) and not full
 
+    def _free(self, chosen: list[int], candidates: list[int]) -> list[int]:
+        return [x for x in candidates if self._misses(x, chosen) == 0]
+
     def _is_joined(self, x: int, chosen: list[int], candidates: list[int], total: int) -> bool:
         """Whether a vertex is joined to enough of the other side, for R1, R2 and R3."""
         slack = _most(self.near, self.side_of[x])
         if self.near.pairs is not None:
             slack += (self._misses(x, chosen) if x in chosen else 0) - total
+            candidates = self._free(chosen, candidates)
         others = sum(y in self.neighbours[x] for y in (*chosen, *candidates))
         return others + slack >= self.least["right" if self.side_of[x] == "left" else "left"]
 
