@@ -22,7 +22,7 @@ TYPE_CHECKING = False  # type checkers take it for that of typing, whose import 
 if TYPE_CHECKING:
     from typing import Any
 
-    from bicliques.pipeline.api.counting import count, pq_counts
+    from bicliques.pipeline.api.counting import clique_counts, count, pq_counts
     from bicliques.pipeline.api.cross_tables import from_table
     from bicliques.pipeline.api.diffing import diff
     from bicliques.pipeline.api.dry_running import dry_run
@@ -51,6 +51,7 @@ __all__ = [
     "Results",
     "__version__",
     "arrays",
+    "clique_counts",
     "count",
     "diff",
     "dry_run",
@@ -83,6 +84,7 @@ _HOMES = {
     "Results": "pipeline.results.results",
     "__version__": "pipeline.run.version",
     "arrays": "pipeline.api.iterating",
+    "clique_counts": "pipeline.api.counting",
     "count": "pipeline.api.counting",
     "diff": "pipeline.api.diffing",
     "dry_run": "pipeline.api.dry_running",

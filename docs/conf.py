@@ -35,8 +35,8 @@ html_copy_source = False
 #: The pages by what a reader is about to do.
 NAVIGATION = {
     "Start": "install tutorial commands words",
-    "Guides": "formats asking-for-less interesting guides/text communities holes counts what-changed report "
-    "guides/joining guides/database scikit-learn generate",
+    "Guides": "formats asking-for-less interesting guides/text communities holes counts cliques what-changed "
+    "report guides/joining guides/database scikit-learn generate",
     "In production": "operations publish guides/catalogs guides/offline guides/slurm multi-gpu power",
     "Reference": "output options python/README limits versions /CHANGELOG",
     "How it works": "design kernels speed benchmarks related",

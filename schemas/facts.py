@@ -40,6 +40,7 @@ class InputFacts(TypedDict):
     read_on: NotRequired[str]
     pieces: NotRequired[Number]
     from_run: NotRequired[str]
+    undirected: NotRequired[bool]
     files: NotRequired[dict[str, int]]
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from bicliques.schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX, WORD
+from bicliques.schemas.dtypes import MAX_VERTICES, OFFSET, VERTEX, WORD, gathered
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import VertexHashes, mixed
 from bicliques.schemas.regular_files import map_array, read_regular
@@ -127,6 +127,15 @@ class MiningGraph:
         if self.given is not None:
             return min(len(self.given), 1)
         return self.n_roots if self.marks is None else int((self.marks & 0xFFFFFFFF).max(initial=-1)) + 1
+
+    def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
+        """The neighbours of each root of a double cover without merged twins, as ascending ranks: offsets, and ranks.
+
+        In a double cover both sides have the same vertices. If u and v are joined, so are u on the left and v on the
+        right, and v on the left and u on the right.
+        """
+        same = np.searchsorted(self.base_members, self.root_members)
+        return gathered(self.base_indices, self.base_indptr[same], np.diff(self.base_indptr)[same])
 
     def marks_by_base(self) -> tuple[np.ndarray, np.ndarray]:
         """The root vertices that each base vertex has a marked edge to: offsets, and ranks in ascending order."""

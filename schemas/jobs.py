@@ -17,7 +17,7 @@ from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import InputError
-from bicliques.schemas.leaves import Leaves, bounds_of
+from bicliques.schemas.leaves import CLIQUES, Leaves, bounds_of
 from bicliques.schemas.search import JobName, Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.totals import Best, Found, PerVertex, Total
@@ -205,16 +205,17 @@ class AllSizes(AllMaximal):
     Twins are not merged, because the bicliques with some of them are counted, too. Engines make the total themselves.
     """
 
-    name = "pq"
+    name: JobName = "pq"
     reductions = frozenset()
+    says = "--pq counts bicliques of all sizes, not only maximal ones"
 
     def __init__(self, search: Search) -> None:
         super().__init__(search)
         bounds_of(search.pq or "")
         if search.has_thresholds or search.has_filters or search.is_containing:
-            raise InputError("--pq counts bicliques of all sizes: leave thresholds and given members out")
+            raise InputError(f"{self.says}: leave thresholds, filters and given members out")
         if search.sizes or search.per_vertex or search.mode != "count":
-            raise InputError("--pq counts bicliques that are not maximal: leave --sizes and --fingerprint out")
+            raise InputError(f"{self.says}: leave --sizes and --fingerprint out")
 
     @property
     def zero(self) -> Leaves:  # type: ignore[override]
@@ -224,6 +225,13 @@ class AllSizes(AllMaximal):
     def read_total(self, data: dict[str, Any]) -> Leaves:  # type: ignore[override]
         """The leaves of a ledger entry."""
         return Leaves.from_json(data)
+
+
+class AllCliques(AllSizes):
+    """The number of cliques of each size of a graph of one kind of vertices, whose double cover is searched."""
+
+    name = "cliques"
+    says = "cliques of all sizes are counted, not only maximal ones"
 
 
 class NearMaximal(AllMaximal):
@@ -334,14 +342,15 @@ class _Keeper:
 
 #: All jobs by name.
 JOBS: dict[str, type[Job]] = {
-    job.name: job for job in (AllMaximal, EveryVertex, LargestFew, LargestNear, Marked, NearMaximal, AllSizes)
+    job.name: job
+    for job in (AllCliques, AllMaximal, AllSizes, EveryVertex, LargestFew, LargestNear, Marked, NearMaximal)
 }
 
 
 def job_of(search: Search) -> Job:
     """The job of a search."""
     if search.pq is not None:
-        return AllSizes(search)
+        return AllCliques(search) if search.pq == CLIQUES else AllSizes(search)
     if search.largest is not None:
         return LargestFew(search) if search.near is None else LargestNear(search)
     if search.marked:

@@ -20,21 +20,21 @@ from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.hashes import splitmix64
 from bicliques.schemas.totals import Found
 
-#: The word for all p and q.
-ALL = "all"
+#: The words for all p and q, and for cliques, whose leaves have one side, the left.
+ALL, CLIQUES = "all", "cliques"
 #: The fewest and the most members of a side. None: any number.
 Range = tuple[int, int | None]
 
 
 def bounds_of(pq: str) -> tuple[int, int] | None:
-    """The largest p and q that ``PxQ`` asks for. None for all.
+    """The largest p and q that ``PxQ`` asks for. None for all, and for cliques.
 
     Raises
     ------
     InputError
         If it is neither.
     """
-    if pq == ALL:
+    if pq in (ALL, CLIQUES):
         return None
     numbers = pq.split("x") if isinstance(pq, str) else []
     if len(numbers) != 2 or not all(n.isascii() and n.isdigit() and len(n) < 10 and int(n) for n in numbers):

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 #: Where an option can be given: the Python calls and the commands of that name (``dry_run`` is ``mine --dry-run``),
 #: and the flow `mine`.
-Call = Literal["mine", "largest", "count", "diff", "refresh", "resume", "dry_run", "look", "demo", "flow"]
+Call = Literal["mine", "largest", "count", "cliques", "diff", "refresh", "resume", "dry_run", "look", "demo", "flow"]
 
 #: The calls that start with an input.
 NEW: tuple[Call, ...] = ("mine", "largest", "count", "diff", "refresh", "dry_run", "flow")
@@ -94,10 +94,11 @@ class Option:
 def option(default: Any, **told: Any) -> Any:
     """A keyword field of a dataclass that a user can choose. `told` are the fields of `Option`.
 
-    An option of reading is one of ``look``, too, unless it says where it can be given.
+    An option of reading is one of ``look``, too, and those of reading and of searching of ``cliques``, unless they say
+    where they can be given.
     """
-    if told["group"] == "reading":
-        told.setdefault("on", (*NEW, "look"))
+    if told["group"] in ("reading", "search"):
+        told.setdefault("on", (*NEW, "cliques", "look") if told["group"] == "reading" else (*NEW, "cliques"))
     return field(default=default, kw_only=True, metadata={"option": Option(**told)})
 
 

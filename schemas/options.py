@@ -109,6 +109,7 @@ class IngestOptions:
     skip_bad_lines: bool = option(
         False, help="leave out lines that cannot be read, and count them", group="reading", otherwise="refuse the file"
     )
+    undirected: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "where", as_conditions(self.where))
@@ -300,7 +301,7 @@ class RunLimits:
         name="time_limit",
         help="seconds of mining; reading the input does not count",
         group="limits",
-        on=("mine", "largest", "count", "resume", "flow"),
+        on=("mine", "largest", "count", "cliques", "resume", "flow"),
         metavar="SECONDS",
         otherwise="no limit",
         is_limit=True,
@@ -335,7 +336,7 @@ class CallOptions:
         None,
         help="folder of the graph while it is counted; workers of --scheduler must see it",
         group="result",
-        on=("count", "diff"),
+        on=("count", "cliques", "diff"),
         words={"diff": "folder of both graphs while they are compared; workers of --scheduler must see it"},
         metavar="DIR",
         otherwise="the temporary folder",

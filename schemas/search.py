@@ -25,7 +25,7 @@ MISSING = ("missing_pairs", "missing_each", "missing_left", "missing_right")
 MOST_MISSING = 16
 
 #: What may be asked of the search tree: see `schemas.jobs`.
-JobName = Literal["all", "largest", "marked", "near", "near-largest", "pq", "vertices"]
+JobName = Literal["all", "cliques", "largest", "marked", "near", "near-largest", "pq", "vertices"]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,13 @@ PAGE = ROOT / "docs" / "options.md"
 
 _INTRO = """# Options
 
-Every option that a run has, and where it can be given: to the commands `bicliques mine`, `largest`, `count`, `diff`,
-`look`, `resume` and `demo`, to `mine --dry-run` (from Python, `bicliques.dry_run`), and to the [flow](operations.md)
-`mine`. From Python they are keywords with underscores, `bicliques.mine(..., min_left=3)`, and seconds may be a
-`datetime.timedelta`. Limits of `resume` stay as they were unless they are given, and the word `none` lifts one (from
-Python, `None`). The flow takes them in groups, which the headings name: `thresholds={"min_left": 3}`. Commands also
-take them from the environment and from a file: [install.md](install.md#options-that-are-always-the-same).
+Every option that a run has, and where it can be given: to the commands `bicliques mine`, `largest`, `count`,
+`cliques`, `diff`, `look`, `resume` and `demo`, to `mine --dry-run` (from Python, `bicliques.dry_run`), and to the
+[flow](operations.md) `mine`. From Python they are keywords with underscores, `bicliques.mine(..., min_left=3)`, and
+seconds may be a `datetime.timedelta`. Limits of `resume` stay as they were unless they are given, and the word `none`
+lifts one (from Python, `None`). The flow takes them in groups, which the headings name: `thresholds={"min_left": 3}`.
+Commands also take them from the environment and from a file:
+[install.md](install.md#options-that-are-always-the-same).
 
 This page is made from the fields of the records in `schemas/options.py`, `schemas/search.py` and
 `pipeline/workers/options.py`, by `python -m tests.options --write`.

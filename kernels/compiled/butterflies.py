@@ -16,6 +16,8 @@ def count_common(
     shared: np.ndarray,
     met: np.ndarray,
     pairs: np.ndarray,
+    edges: np.ndarray,
+    triangles: np.ndarray,
 ) -> int:
     """Count the pairs of vertices of a side by how many neighbours they share. Those that share none are left out.
 
@@ -29,6 +31,9 @@ def count_common(
         Zeros, which stay zeros, and room.
     pairs : ndarray of int64, shape (largest degree + 1,)
         By number of neighbours: the pairs are added.
+    edges, triangles : ndarray of int64
+        If both sides are the same vertices, the same of the joined pairs, and by vertex twice the triangles with it.
+        Empty otherwise.
 
     Returns
     -------
@@ -48,6 +53,13 @@ def count_common(
                     met[n] = w
                     n += 1
                 shared[w] += 1
+        for e in range(indptr[v], indptr[v + 1] if len(triangles) else indptr[v]):
+            w = indices[e]
+            if w >= v:
+                break
+            edges[shared[w]] += 1
+            triangles[v] += shared[w]
+            triangles[w] += shared[w]
         for k in range(n):
             pairs[shared[met[k]]] += 1
             shared[met[k]] = 0

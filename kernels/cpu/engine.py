@@ -37,7 +37,7 @@ from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import Job, job_of
-from bicliques.schemas.leaves import bounds_of
+from bicliques.schemas.leaves import CLIQUES, bounds_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
@@ -173,10 +173,10 @@ class CpuEngine:
         return result
 
     def _counter(self, graph: MiningGraph, pq: str) -> LeafCounter:
-        most = held_bounds(graph, bounds_of(pq))
-        if self._leaves is None or graph is not self._leaves.graph or most != self._leaves.most:
-            self._leaves = LeafCounter(graph, most)
-        return self._leaves
+        most, one, own = held_bounds(graph, bounds_of(pq)), pq == CLIQUES, self._leaves
+        if own is None or graph is not own.graph or (most, one) != (own.most, own.one):
+            self._leaves = own = LeafCounter(graph, most, one)
+        return own
 
     def stop(self) -> None:
         """See `schemas.work.Engine`."""

@@ -47,5 +47,5 @@ KIND = EngineKind(
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
     will_compile=_will_compile,
-    jobs=frozenset({"all", "largest", "marked", "near", "near-largest", "pq", "vertices"}),
+    jobs=frozenset({"all", "cliques", "largest", "marked", "near", "near-largest", "pq", "vertices"}),
 )

@@ -1,4 +1,4 @@
-"""Counts leaves behind the slice contract: one piece after the other (`kernels.reference.pivot`).
+"""Counts leaves behind the slice contract: one piece after the other (`kernels.reference.pivot`, `cliques` there).
 
 A piece is counted as a whole or not at all. One that takes long, or would take much memory, is divided into the piece
 with its path alone, and one for each of its candidates. These are not written out before they are counted.
@@ -14,7 +14,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import Entry
 from bicliques.kernels.reference.pivot import Bounds, by_side
-from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.dtypes import VERTEX, offsets_of
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.search import Limits
@@ -25,6 +25,7 @@ from bicliques.schemas.work import EVERYTHING, Slice, Subtrees
 COUNT_PIECES = Entry("bicliques.kernels.cpu.pivot", "count_pieces")
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = range(6)
 PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX = range(14)
+ONE = 15
 #: Integers per node of the stack.
 _NODE = 7
 #: Steps after which a piece is divided, and words of its rows.
@@ -85,19 +86,23 @@ class LeafCounter:
     ----------
     most : (int, int)
         The most held roots and base vertices: see `kernels.reference.pivot.held_bounds`.
+    one : bool
+        Whether cliques are counted.
     """
 
-    def __init__(self, graph: MiningGraph, most: Bounds) -> None:
-        self.graph, self.most = graph, most
+    def __init__(self, graph: MiningGraph, most: Bounds, one: bool = False) -> None:
+        self.graph, self.most, self.one = graph, most, one
         n_base = len(graph.base_indptr) - 1
         at = [np.full(n, -1, VERTEX) for n in (graph.n_roots, n_base)]
         self._local = (*at, *(np.empty(n, VERTEX) for n in (graph.n_roots, n_base)))
         self._graph = graph.root_indptr, graph.root_indices, graph.base_indptr, graph.base_indices
+        if one:
+            self._graph = _later_neighbours(graph) * 2
         self._bits, self._frames = np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.uint64)
         self._ints = np.empty(_NODE << 8, np.int64)
         self._own, self._every = _table(_PLACES), _table(2 * _PLACES)
         self._trail, self._shares = np.empty(graph.n_roots + n_base + 1, np.int64), _NO_SHARES
-        self._state, self._ranks = np.zeros(15, np.int64), np.arange(graph.n_roots, dtype=VERTEX)
+        self._state, self._ranks = np.zeros(16, np.int64), np.arange(graph.n_roots, dtype=VERTEX)
 
     def slice(self, subtrees: Subtrees, limits: Limits, is_asked_to_stop: Callable[[], bool]) -> Slice:
         """Count until all is counted, the time is up, or somebody stops it. At least one piece is counted or divided.
@@ -108,6 +113,7 @@ class LeafCounter:
         self._state[:] = 0
         heavy = _HEAVY if self._shares is _NO_SHARES else 1 << 62  # no piece that has shared may be counted again
         self._state[MOST_STEPS], self._state[MOST_WORDS], self._state[ROOM] = heavy, _WIDE, _PLACES
+        self._state[ONE] = self.one
         found = Leaves.none()
         while len(work) and not (late and done):
             batch, work = self._next(work)
@@ -197,7 +203,8 @@ class LeafCounter:
         used = self._every[3][: self._state[N_ALL]]
         roots, base, numbers = (column[used] for column in self._every[:3])
         self._every[2][used] = 0
-        found = by_side(self.graph, _keys(roots, base), numbers, int(self._state[MIX]) % 2**64)
+        keys, mix = _keys(roots, base), int(self._state[MIX]) % 2**64
+        found = Leaves.of(keys, numbers, mix) if self.one else by_side(self.graph, keys, numbers, mix)
         self._state[N_ALL] = self._state[MIX] = 0
         return found
 
@@ -211,6 +218,14 @@ class LeafCounter:
             self._ints = np.concatenate([self._ints, np.empty_like(self._ints)])
 
 
+def _later_neighbours(graph: MiningGraph) -> tuple[np.ndarray, np.ndarray]:
+    """Those of each root of a double cover among the roots of higher rank: offsets, and ranks in ascending order."""
+    indptr, indices = graph.neighbours()
+    own = np.repeat(np.arange(graph.n_roots), np.diff(indptr))
+    is_later = indices > own
+    return offsets_of(np.bincount(own[is_later], minlength=graph.n_roots)), indices[is_later]
+
+
 def _table(size: int) -> Table:
     """An empty table of leaves; see `kernels.cpu.pivot.count_pieces`."""
     return np.empty(size, np.uint64), np.empty(size, np.uint64), np.zeros(size, np.int64), np.empty(size, np.int64)
@@ -222,7 +237,10 @@ def _keys(roots: np.ndarray, base: np.ndarray) -> np.ndarray:
 
 
 def workspace_bytes(graph: MiningGraph) -> int:
-    """The most memory of a counter besides the graph. A stack takes up to four times the rows of a piece."""
+    """The most memory of a counter besides the graph. A stack takes up to four times the rows of a piece.
+
+    To find later neighbours takes 28 bytes per edge. Only cliques need them.
+    """
     n = graph.n_roots, len(graph.base_indptr) - 1
     rows = n[0] * (n[1] + 63 >> 6) + n[1] * (n[0] + 63 >> 6)
-    return 8 * (2 + 8) * min(rows, _WIDE) + 5 * 32 * _PLACES + 20 * sum(n)
+    return 8 * (2 + 8) * min(rows, _WIDE) + 5 * 32 * _PLACES + 20 * sum(n) + 28 * graph.n_edges

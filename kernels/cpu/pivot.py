@@ -3,6 +3,9 @@
 Side 0 are the roots and side 1 is the base. A piece has a local number for each candidate root and each base vertex, a
 row of bits over the other side for each, and a stack of nodes. A node has the candidates of both sides, and those of
 the other side to which its pivot is not joined, which are held one after the other.
+
+If cliques are counted (`kernels.reference.cliques`), side 1 is side 0: they have the same vertices, rows of bits, and
+candidates. A row has the bit of its own vertex.
 """
 
 from __future__ import annotations
@@ -16,10 +19,10 @@ from bicliques.kernels.cpu.simd import popcount, trailing_zeros
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = 0, 1, 2, 3, 4, 5
 #: Positions in the state: next piece, depth of the stack, roots and base vertices of the open piece, steps until the
 #: next pause, steps and words that a piece may take, steps it has taken, words it needs, kinds of leaves of the piece
-#: and of all that were counted, how many of these have room, the checksums of both, and the length of the trail.
-PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX, TRAIL = range(
-    15
-)
+#: and of all that were counted, how many of these have room, the checksums of both, the length of the trail, and
+#: whether cliques are counted.
+PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX = range(14)
+TRAIL, ONE = 14, 15
 #: Integers per node: held roots, free roots, held base, free base, side and number of the pivot, vertices of the trail.
 NODE = 7
 
@@ -114,14 +117,24 @@ def _open(graph, pieces, local, bits, frames, ints, state):
     for k in range(begin, end):
         at_root[path[k]] = -2
     for k in range(n_base):
+        if state[ONE]:
+            w = base[k]
+            if place[w] > later:
+                at_root[w] = n_roots
+                roots[n_roots] = base[n_roots] = w
+                n_roots += 1
+            continue
         for e in range(graph[2][base[k]], graph[2][base[k] + 1]):
             w = graph[3][e]
             if place[w] > later and at_root[w] == -1:
                 at_root[w] = n_roots
                 roots[n_roots] = w
                 n_roots += 1
+    if state[ONE]:
+        n_base = n_roots
     over_roots, over_base = (n_roots + 63) >> 6, (n_base + 63) >> 6
-    state[ROOTS], state[BASE], state[NEED] = n_roots, n_base, n_roots * over_base + n_base * over_roots
+    second = 0 if state[ONE] else n_roots * over_base
+    state[ROOTS], state[BASE], state[NEED] = n_roots, n_base, second + n_base * over_roots
     status = 0
     if state[NEED] > state[MOST_WORDS] and n_roots > 1:
         status = HEAVY
@@ -129,8 +142,9 @@ def _open(graph, pieces, local, bits, frames, ints, state):
         status = WIDER
     else:
         bits[: state[NEED]] = np.uint64(0)
-        second = n_roots * over_base
         for k in range(n_base):
+            if state[ONE]:
+                bits[k * over_base + (k >> 6)] |= np.uint64(1) << np.uint64(k & 63)
             for e in range(graph[2][base[k]], graph[2][base[k] + 1]):
                 j = np.int64(at_root[graph[3][e]])
                 if j >= 0:
@@ -157,9 +171,9 @@ def _pivot(bits, frames, node, words, second, free, trail, state):
     """
     best, best_side, fewest = np.int64(-1), np.int64(0), np.int64(1) << 60
     free_roots, free_base = free
-    for side in range(2):
+    for side in range(2 - state[ONE]):
         own = node if side == 0 else node + words[0]
-        other = node + words[0] if side == 0 else node
+        other = node + words[0] if side == 0 and not state[ONE] else node
         row_words = words[1] if side == 0 else words[0]
         start = np.int64(0) if side == 0 else second
         for i in range(words[0] if side == 0 else words[1]):
@@ -207,7 +221,7 @@ def count_pieces(
     Parameters
     ----------
     graph : tuple
-        Offsets and neighbours of the roots, and of the base.
+        Offsets and neighbours of the roots, and of the base. For cliques both are the later neighbours of each root.
     pieces : tuple
         Offsets and roots of the paths. By piece a place, and by root another: the candidates are those after it.
     local : tuple of ndarray of int32
@@ -246,7 +260,7 @@ def count_pieces(
                 return status
         over_roots, over_base = (state[ROOTS] + 63) >> 6, (state[BASE] + 63) >> 6
         words = (over_roots, over_base)
-        second = state[ROOTS] * over_base
+        second, apart = (0, 0) if state[ONE] else (state[ROOTS] * over_base, over_roots)
         width = over_roots + over_base + max(over_roots, over_base)
         deepest = min(len(frames) // max(width, 1), len(ints) // NODE)
         while state[DEPTH] > 0:
@@ -270,7 +284,7 @@ def count_pieces(
                         leaf = (ints[mine], ints[mine + 1], ints[mine + 2], ints[mine + 3])
                         begin, end = pieces[0][state[PIECE] - 1], pieces[0][state[PIECE]]
                         _share(shares, leaf, pieces[1], begin, end, local, trail, state[TRAIL])
-                    elif ints[mine + 2] + ints[mine + 3] > 0:
+                    elif state[ONE] or ints[mine + 2] + ints[mine + 3] > 0:
                         first = np.uint64(ints[mine]) << np.uint64(32) | np.uint64(ints[mine + 1])
                         then = np.uint64(ints[mine + 2]) << np.uint64(32) | np.uint64(ints[mine + 3])
                         state[N_OWN] += _add(own, state[N_OWN], first, then, np.int64(1))
@@ -278,13 +292,13 @@ def count_pieces(
                     state[DEPTH], state[TRAIL] = state[DEPTH] - 1, ints[mine + 6]
                     continue
                 ints[mine + 4], ints[mine + 5] = best_side, best
-                other = node + over_roots if best_side == 0 else node
+                other = node + apart if best_side == 0 else node
                 n_words = over_base if best_side == 0 else over_roots
                 row = best * over_base if best_side == 0 else second + best * over_roots
                 for k in range(n_words):
                     frames[others + k] = frames[other + k] & ~bits[row + k]
             side = ints[mine + 4]
-            other = node + over_roots if side == 0 else node
+            other = node + apart if side == 0 else node
             n_words = over_base if side == 0 else over_roots
             k = 0
             while k < n_words and frames[others + k] == np.uint64(0):
@@ -302,7 +316,8 @@ def count_pieces(
             frames[others + k] &= frames[others + k] - np.uint64(1)
             frames[other + k] &= ~(np.uint64(1) << bit)
             w = (k << 6) + np.int64(bit)
-            held = ints[mine + 2 * (1 - side)] + 1
+            held_at = 2 * (1 - side - state[ONE])
+            held = ints[mine + held_at] + 1
             if held > most[1 - side]:
                 continue
             child, below = state[DEPTH] * width, state[DEPTH] * NODE
@@ -315,7 +330,7 @@ def count_pieces(
                 frames[own_child + i] &= bits[row + i]
             for i in range(4):
                 ints[below + i] = ints[mine + i]
-            ints[below + 2 * (1 - side)] = held
+            ints[below + held_at] = held
             ints[below + 5], ints[below + 6] = -1, state[TRAIL]
             trail[state[TRAIL]] = w << 2 | (1 - side) << 1 | 1
             state[DEPTH], state[TRAIL] = state[DEPTH] + 1, state[TRAIL] + 1

@@ -7,10 +7,12 @@ It walks the search tree of docs/design.md, section 3. `kernels.reference.tree` 
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from bicliques.kernels.reference.cliques import cliques_below
 from bicliques.kernels.reference.near import NearTree
 from bicliques.kernels.reference.pivot import held_bounds, leaves_below
 from bicliques.kernels.reference.tree import Tree
@@ -19,7 +21,7 @@ from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
-from bicliques.schemas.leaves import Leaves, bounds_of
+from bicliques.schemas.leaves import CLIQUES, Leaves, bounds_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
@@ -80,14 +82,16 @@ class ReferenceEngine:
         )
 
     def _count_leaves(self, graph: MiningGraph, subtrees: Subtrees, pq: str, limits: Limits) -> Slice:
-        """All bicliques below one node after the other. A node is counted as a whole, or not at all."""
+        """All bicliques, or cliques, below one node after the other. A node is counted as a whole, or not at all."""
         started, leaves, at = time.perf_counter(), Leaves.none(), 0
-        most = held_bounds(graph, bounds_of(pq))
+        below = cliques_below
+        if pq != CLIQUES:
+            below = partial(leaves_below, most=held_bounds(graph, bounds_of(pq)))
         while at < len(subtrees):
             late = limits.seconds is not None and time.perf_counter() - started > limits.seconds
             if at and (late or self._is_asked_to_stop):
                 break
-            leaves += leaves_below(graph, subtrees.take(at, at + 1), most)
+            leaves += below(graph, subtrees.take(at, at + 1))
             at += 1
         self._is_asked_to_stop = False
         rest = subtrees.take(at, len(subtrees))

@@ -30,5 +30,5 @@ KIND = EngineKind(
     make=_make,
     why_not=CORES.why_absent,
     workspace_bytes=_workspace_bytes,
-    jobs=frozenset({"all", "largest", "marked", "near", "near-largest", "pq", "vertices"}),
+    jobs=frozenset({"all", "cliques", "largest", "marked", "near", "near-largest", "pq", "vertices"}),
 )

@@ -55,14 +55,7 @@ def leaves_below(graph: MiningGraph, piece: Subtrees, most: Bounds) -> Leaves:
     """The leaves of one piece."""
     ptr, idx = graph.root_indptr, graph.root_indices
     joined = [frozenset(idx[ptr[v] : ptr[v + 1]].tolist()) for v in range(graph.n_roots)]
-    path, todo = piece.path_of(0).tolist(), int(piece.todo[0])
-    if todo == EVERYTHING:
-        candidates = list(range(path[0] + 1, graph.n_roots))
-        todo = len(candidates)
-    elif piece.ranged[0]:
-        candidates = list(range(int(piece.candidates_of(0)[0]), graph.n_roots))
-    else:
-        candidates = piece.candidates_of(0).tolist()
+    path, candidates, todo = opened(graph, piece)
     base = frozenset.intersection(*(joined[v] for v in path))
     found: Counter[tuple[int, int, int, int]] = Counter()
     if piece.fresh[0]:
@@ -73,6 +66,16 @@ def leaves_below(graph: MiningGraph, piece: Subtrees, most: Bounds) -> Leaves:
     keys = np.array(list(found), np.int64).reshape(-1, 4)
     number = np.array(list(found.values()), np.int64)
     return by_side(graph, keys, number, int((mixes(keys) * number.astype(np.uint64)).sum()))
+
+
+def opened(graph: MiningGraph, piece: Subtrees) -> tuple[list[int], list[int], int]:
+    """The path and the candidates of one piece, and how many of them are to be counted."""
+    path, todo = piece.path_of(0).tolist(), int(piece.todo[0])
+    if todo == EVERYTHING:
+        return path, list(range(path[0] + 1, graph.n_roots)), graph.n_roots - path[0] - 1
+    if piece.ranged[0]:
+        return path, list(range(int(piece.candidates_of(0)[0]), graph.n_roots)), todo
+    return path, piece.candidates_of(0).tolist(), todo
 
 
 def _node(

@@ -15,6 +15,7 @@ from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
 from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.errors import InputError
+from bicliques.schemas.leaves import CLIQUES
 from bicliques.schemas.members import as_labels
 from bicliques.schemas.option import as_option
 from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
@@ -77,7 +78,7 @@ class Asked:
             source=recorded(source),
             search=record(Search, given, mode=mode),
             build=record(BuildOptions, given),
-            ingest=record(IngestOptions, given),
+            ingest=record(IngestOptions, given, undirected=given.get("pq") == CLIQUES),
         )
         if options.search.near is not None and given.get("write_on") == "gpu":
             raise InputError("the GPU cannot write how many pairs are missing: leave --write-on gpu out")

@@ -15,6 +15,7 @@ from bicliques.pipeline.api.table import with_options
 from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.proof import vertices
+from bicliques.pipeline.results.cliques import CliqueCounts, cliques_of
 from bicliques.pipeline.results.counted import Count
 from bicliques.pipeline.results.pq import PqCounts, pq_of, shares_of
 from bicliques.pipeline.results.results import Results
@@ -25,7 +26,7 @@ from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_o
 from bicliques.pipeline.run.session import MiningSession
 from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.leaves import ALL
+from bicliques.schemas.leaves import ALL, CLIQUES, Leaves
 from bicliques.schemas.search import Mode
 from bicliques.schemas.values import as_path, sizes_of
 
@@ -74,8 +75,8 @@ def count(
     mode: Mode = "fingerprint" if given.get("fingerprint") else "count"
     every = given.get("pq")
     if every is not None and given.get("max_results") is not None:
-        raise InputError("--pq counts all bicliques or none: leave --max-results out")
-    if every == ALL and per_vertex is not None:
+        raise InputError("all sizes are counted or none: leave --max-results out")
+    if every in (ALL, CLIQUES) and per_vertex is not None:
         raise InputError("--per-vertex counts bicliques of one size: give it as --pq 2x2")
     asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None and every is None)
     if per_vertex is not None:
@@ -97,7 +98,7 @@ def count(
         assert session is not None  # a new run is not complete before it is mined
         counted = _count_of(run, session, time.perf_counter() - started)
         if per_vertex is not None and counted.complete:
-            if counted.pq is not None:
+            if isinstance(counted.pq, PqCounts):
                 vertices.write_columns(run, shares_of(run, counted.pq))
             vertices.copy(run, per_vertex)
             counted = replace(counted, vertices=os.fspath(per_vertex))
@@ -108,7 +109,7 @@ def count(
 
 def _count_of(run: Run, session: MiningSession, total_seconds: float) -> Count:
     manifest = run.folder.manifest()
-    pq = pq_of(run) if run.options.search.pq is not None and session.outcome == "complete" else None
+    pq = _numbers_of(run) if run.options.search.pq is not None and session.outcome == "complete" else None
     return Count(
         count=session.count if pq is None else pq.total,
         outcome=session.outcome,
@@ -122,6 +123,14 @@ def _count_of(run: Run, session: MiningSession, total_seconds: float) -> Count:
         peak_rss=manifest.peak_rss if manifest else peak_rss_of(run, run.ledger().entries.values()),
         pq=pq,
     )
+
+
+def _numbers_of(run: Run) -> PqCounts | CliqueCounts:
+    if run.options.search.pq != CLIQUES:
+        return pq_of(run)
+    leaves = run.ledger().total
+    assert isinstance(leaves, Leaves)
+    return cliques_of(leaves, run.graph)
 
 
 def pq_counts(
@@ -170,7 +179,54 @@ def pq_counts(
     if "pq" in given:
         raise InputError("the largest sizes are asked for by up_to=(p, q): leave pq out")
     given["pq"] = ALL if up_to is None else "x".join(map(str, sizes_of(up_to, "up_to")))
-    counted = count(source, progress=progress, stop=stop, **given)
+    return _all_of(count(source, progress=progress, stop=stop, **given))
+
+
+@with_options("cliques")
+def clique_counts(
+    source: Any,
+    *,
+    progress: OnProgress | bool | None = None,
+    stop: threading.Event | None = None,
+    **given: Unpack[keywords.Cliques],
+) -> CliqueCounts:
+    """Count the cliques of each number of vertices, and the motifs of 3 and 4 vertices, of a graph of one kind of them.
+
+    Parameters
+    ----------
+    source : object
+        As for `bicliques.mine`, but both columns have the same vertices. Directions, edges that are there again and
+        those from a vertex to itself do not count. A graph of NetworkX needs no attribute ``bipartite``.
+    {options}
+    progress, stop : object
+        As for `bicliques.mine`.
+
+    Returns
+    -------
+    CliqueCounts
+        ``counts[k]`` is the number of cliques of k vertices, a whole number of any length, ``counts.motifs`` has the
+        numbers of connected induced subgraphs of 3 and 4 vertices, and ``counts.checks`` says what was compared.
+
+    Raises
+    ------
+    InputError
+        If the input or an option is wrong.
+    IncompleteError
+        If a limit was reached, or the numbers contradict the degrees of the input.
+    ResourceError
+        If the engine cannot run, workers fail, or a folder is full.
+
+    Examples
+    --------
+    >>> import bicliques
+    >>> counts = bicliques.clique_counts([("ann", "bob"), ("bob", "eve"), ("eve", "ann"), ("eve", "joe")])
+    >>> counts.table(), counts.motifs["tailed triangles"]
+    ([4, 4, 1], 1)
+    """
+    return _all_of(count(source, progress=progress, stop=stop, pq=CLIQUES, **given))
+
+
+def _all_of(counted: Count) -> Any:
     if counted.pq is None:
         raise IncompleteError("it ended before all were counted: count again, with a later --time-limit if it had one")
     return counted.pq

@@ -44,7 +44,13 @@ class _Session(_Workers, total=False):
     spill: bool
 
 
-class _Search(_Reading, total=False):
+class _How(_Reading, total=False):
+    engine: str
+    root_side: RootSide
+    order: Order
+
+
+class _Search(_How, total=False):
     min_left: int
     min_right: int
     max_left: int | None
@@ -53,9 +59,6 @@ class _Search(_Reading, total=False):
     containing_right: Labels
     containing_left_from: str | os.PathLike[str] | None
     containing_right_from: str | os.PathLike[str] | None
-    engine: str
-    root_side: RootSide
-    order: Order
     ingest_on: Where
 
 
@@ -99,6 +102,13 @@ class Count(_Search, _Session, _Missing, total=False):
     pq: str | None
     sizes: bool
     max_results: int | None
+    time_limit: float | None
+
+
+class Cliques(_How, _Session, total=False):
+    """Those of `bicliques.clique_counts`."""
+
+    folder: str | os.PathLike[str] | None
     time_limit: float | None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from bicliques.kernels import engines
 from bicliques.pipeline.results.binning import grid
+from bicliques.pipeline.results.cliques import CliqueCounts
 from bicliques.pipeline.results.facts import (
     input_rows,
     memory_words,
@@ -25,6 +26,7 @@ from bicliques.pipeline.results.run_status import status
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
+from bicliques.schemas.leaves import CLIQUES
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.search import search_words
 from bicliques.schemas.sizes import SizeCounts
@@ -80,25 +82,31 @@ def run_json(results: Results) -> dict[str, Any]:
 
 def count_card(count: Count) -> str:
     """A few lines about a count."""
-    rows: list[tuple[str, object]] = [("bicliques", in_full(count.count))]
     options = RunOptions.from_json(count.options)
+    of_cliques = options.search.pq == CLIQUES
+    what = "cliques" if of_cliques else "bicliques"
+    rows: list[tuple[str, object]] = [(what, in_full(count.count))]
     if not count.complete:
-        rows = [("bicliques", f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
+        rows = [(what, f"at least {count.count:,}"), ("not complete", _WHY[count.outcome])]
     elif count.count == 0:
         rows = [("bicliques", f"none: {why_none(count.input, count.graph, options.search)}")]
     if count.fingerprint is not None:
         rows.append(("fingerprint", count.fingerprint))
     if count.vertices or options.search.per_vertex:
         rows.append(("vertices", count.vertices or "not written, because not all bicliques were counted"))
-    rows += [*input_rows(count.input), ("after reduction", reduced_words(count.graph))]
+    rows += input_rows(count.input)
+    if not of_cliques:
+        rows.append(("after reduction", reduced_words(count.graph)))
     if wanted := search_words(options.search):
         rows.append(("only with", wanted))
-    rows.append(("root side", root_side_words(count.graph, options.search.fewest_neighbours)))
+    if not of_cliques:
+        rows.append(("root side", root_side_words(count.graph, options.search.fewest_neighbours)))
     rows.append(("engine", options.engine))
     rows += [("seconds", f"{seconds_words(count.seconds)}; {count.total_seconds:.2f} in all")]
     rows += [("memory", memory_words(count.peak_rss))]
     if count.pq is not None:
-        return f"{_lines([*rows, ('as the input says', ', '.join(count.pq.checks))])}\n\n{pq_table(count.pq)}"
+        table = clique_table(count.pq) if isinstance(count.pq, CliqueCounts) else pq_table(count.pq)
+        return f"{_lines([*rows, ('as the input says', ', '.join(count.pq.checks))])}\n\n{table}"
     text = _lines(rows)
     return text if count.sizes is None else f"{text}\n\n{size_table(count.sizes)}"
 
@@ -126,6 +134,13 @@ def pq_table(counts: PqCounts) -> str:
     rows = [["left \\ right", *map(str, range(1, len(table[0]) + 1))]]
     rows += [[str(p), *map(in_full, row)] for p, row in enumerate(table, 1)]
     return "\n".join(aligned(rows, ">" * len(rows[0])))
+
+
+def clique_table(counts: CliqueCounts) -> str:
+    """The numbers of cliques of each number of vertices, and of motifs."""
+    rows = [["vertices", "cliques"], *([str(k), in_full(n)] for k, n in enumerate(counts.table(), 1))]
+    motifs = [["induced", "motifs"], *([name, in_full(n)] for name, n in counts.motifs.items())]
+    return "\n".join([*aligned(rows, ">>"), "", *aligned(motifs, "<>")])
 
 
 def communities_card(found: Communities) -> str:

@@ -1,4 +1,4 @@
-"""The commands ``mine``, ``largest``, ``count``, ``look`` and ``resume``."""
+"""The commands ``mine``, ``largest``, ``count``, ``cliques``, ``look`` and ``resume``."""
 
 from __future__ import annotations
 
@@ -59,6 +59,11 @@ def _add_count(command: argparse.ArgumentParser) -> None:
         "(default: not written)",
     )
     add_options(command, "count")
+
+
+def _add_cliques(command: argparse.ArgumentParser) -> None:
+    add_source(command)
+    add_options(command, "cliques")
 
 
 def _add_look(command: argparse.ArgumentParser) -> None:
@@ -125,12 +130,22 @@ def _dry_run(arguments: argparse.Namespace) -> int:
 
 
 def _count(arguments: argparse.Namespace) -> int:
-    from bicliques.pipeline.api import counting
-    from bicliques.pipeline.cli import cards
-
     options = chosen(arguments, "count")
     if arguments.pq_per_vertex is not None:
         options |= dict(zip(("pq", "per_vertex"), arguments.pq_per_vertex, strict=True))
+    return _counted(arguments, options)
+
+
+def _cliques(arguments: argparse.Namespace) -> int:
+    from bicliques.schemas.leaves import CLIQUES
+
+    return _counted(arguments, chosen(arguments, "cliques") | {"pq": CLIQUES})
+
+
+def _counted(arguments: argparse.Namespace, options: dict[str, Any]) -> int:
+    from bicliques.pipeline.api import counting
+    from bicliques.pipeline.cli import cards
+
     count = so_far(partial(counting.count, arguments.source, progress=progress(arguments), **options))
     say(arguments, count.to_json, lambda: cards.count_card(count))
     return code_of(count.outcome)
@@ -203,6 +218,14 @@ COMMANDS = (
         gets_ready=True,
     ),
     Command("count", "count them; nothing is kept", _add_count, _count, ("cli.cards", "api.counting"), gets_ready=True),
+    Command(
+        name="cliques",
+        help="count the cliques of a graph of one kind of vertices, and its motifs; nothing is kept",
+        add_arguments=_add_cliques,
+        run=_cliques,
+        imports=("cli.cards", "api.counting"),
+        gets_ready=True,
+    ),
     Command("look", "say how SOURCE is read, and what is doubtful about it", _add_look, _look, ("api.looking",)),
     Command("resume", "go on with the run in OUT, however it stopped", _add_resume, _resume, gets_ready=True),
 )

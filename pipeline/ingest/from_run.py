@@ -59,6 +59,9 @@ def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on:
         facts, sums = run.need("ingest"), run.checksums("ingest")
     except IncompleteError as error:
         raise InputError(f"{source} cannot be taken as a source: {error}") from error
+    if options.undirected != facts.get("undirected", False):
+        kinds = "two kinds of vertices, not one" if options.undirected else "one kind of vertices, not two"
+        raise InputError(f"{source} is a run that has read {kinds}; name the edge list itself")
     with all_or_nothing(folder) as staging:
         for file in ingest_files(sums):
             if not (source / file).is_file():
@@ -73,7 +76,7 @@ def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on:
 
 
 def _refuse_reading(source: Path, options: IngestOptions, ingest_on: IngestOn) -> None:
-    usual = IngestOptions()
+    usual = IngestOptions(undirected=options.undirected)
     given = [each.name for each in fields(options) if getattr(options, each.name) != getattr(usual, each.name)]
     if given or ingest_on == "gpu":
         raise InputError(

@@ -12,20 +12,22 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from bicliques.pipeline.ingest.doubts import Seen, read_as
 from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from bicliques.pipeline.ingest.readers import EdgeStream, open_source
 from bicliques.pipeline.ingest.readers.files import Files
 from bicliques.pipeline.ingest.sources.at_hand import at_hand
 from bicliques.pipeline.ingest.staging import all_or_nothing
-from bicliques.pipeline.ingest.table.normalise import EdgeTable
+from bicliques.pipeline.ingest.table.normalise import EdgeTable, Labels
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS
 from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.progress import number
 from bicliques.schemas.errors import DeviceMemoryError, InputError
 from bicliques.schemas.options import IngestOptions
-from bicliques.schemas.reading import Reading
+from bicliques.schemas.reading import Doubt, Reading
 
 if TYPE_CHECKING:
     from bicliques.pipeline.ingest.gpu.edge_table import DeviceEdgeTable
@@ -40,9 +42,9 @@ class IngestSummary:
     Parameters
     ----------
     n_left, n_right : int
-        Vertices with an edge.
+        Vertices with an edge. Of a graph of one kind of vertices both sides have all of them.
     n_edges : int
-        Distinct edges.
+        Distinct edges. Of a graph of one kind of vertices each counts in both directions.
     duplicates : int
         Edges that occurred before.
     skipped_lines : int
@@ -71,6 +73,8 @@ class IngestSummary:
         "gpu", or "cpu" and why not on a GPU.
     pieces : int
         In how many pieces the edges went through main memory, because the GPU had no room for all. 1: it had.
+    undirected : bool
+        Whether it is a graph of one kind of vertices, and the tables have its double cover.
     tables_seconds : float
         Seconds until the tables were written. On a GPU the digest of a large file takes longer.
     """
@@ -96,6 +100,7 @@ class IngestSummary:
     tables_seconds: float = 0.0
     light_rows: int = 0
     pieces: int = 1
+    undirected: bool = False
 
 
 def ingest(
@@ -135,7 +140,7 @@ def ingest(
         def read(on: IngestOn) -> IngestSummary:
             stream = open_source(there, options)  # first, because it has sentences for files that are not there
             n_bytes = there.n_bytes if isinstance(there, Files) else 0
-            return _ingest(stream, n_bytes, options.left is not None, folder, on, keep, started)
+            return _ingest(stream, n_bytes, options, folder, on, keep, started)
 
         try:
             return read(ingest_on)
@@ -152,13 +157,15 @@ def ingest(
 def _ingest(
     stream: EdgeStream,
     n_bytes: int,
-    is_chosen: bool,
+    options: IngestOptions,
     folder: Path,
     ingest_on: IngestOn,
     keep: Callable[[Any], None] | None,
     started: float,
 ) -> IngestSummary:
-    reader, read_on = choose_reader(ingest_on, n_bytes)
+    if options.undirected and ingest_on == "gpu":
+        raise InputError("a GPU does not read a graph of one kind of vertices yet: leave --ingest-on out")
+    reader, read_on = choose_reader("cpu" if options.undirected else ingest_on, n_bytes)
     table: EdgeTable | DeviceEdgeTable
     if reader is not None:
         table = read_on_device(stream, reader)
@@ -177,6 +184,14 @@ def _ingest(
             "the GPU has no room for all %d edges at once: they are sorted in %d pieces", table.n_rows, pieces
         )
     stream.check(left.values, right.values, table.n_rows)
+    seen = Seen(stream, (left.values, right.values), table.n_rows, duplicates, n_bytes > 0, options.left is not None)
+    n_edges, loops = table.n_rows - duplicates, 0
+    if options.undirected:
+        assert isinstance(table, EdgeTable)
+        refuse_two_kinds(stream, left, right)
+        left, loops = table.double(left, right)
+        right, n_edges = left, table.n_rows
+        refuse_empty(stream, n_edges, n_bytes > 0, loops)
     with all_or_nothing(folder) as staging, ThreadPoolExecutor(2) as threads:
         at_a_time = min(count_cores(), MOST_THREADS)
         labels = [threads.submit(left.write, staging / LEFT_LABELS_FILE, at_a_time)]
@@ -188,14 +203,16 @@ def _ingest(
     if keep is not None and not isinstance(table, EdgeTable):
         keep(table.on_device)
     tables_seconds = time.perf_counter() - started
-    seen = Seen(stream, (left.values, right.values), table.n_rows, duplicates, n_bytes > 0, is_chosen)
     reading = read_as(seen)
+    if loops:
+        told = number(loops, "edge joins a vertex with itself and is", "edges join a vertex with itself and are")
+        reading = replace(reading, doubts=(*reading.doubts, Doubt("loops", f"{told} left out")))
     for doubt in reading.doubts:
         logger.warning("%s: %s", stream.source, doubt.text)
     return IngestSummary(
         n_left=len(left),
         n_right=len(right),
-        n_edges=table.n_rows - duplicates,
+        n_edges=n_edges,
         duplicates=duplicates,
         skipped_lines=stream.skipped,
         format=stream.reading.format,
@@ -213,11 +230,28 @@ def _ingest(
         read_on=read_on,
         tables_seconds=tables_seconds,
         light_rows=stream.light,
+        undirected=options.undirected,
         pieces=pieces,
     )
 
 
-def refuse_empty(stream: EdgeStream, n_rows: int, is_file: bool) -> None:
+def refuse_two_kinds(stream: EdgeStream, left: Labels, right: Labels) -> None:
+    """Refuse labels of which one side has integers and the other one text, if they have to be one set.
+
+    Raises
+    ------
+    InputError
+    """
+    if pa.types.is_integer(left.values.type) != pa.types.is_integer(right.values.type):
+        names, integers = stream.side_names, pa.types.is_integer(left.values.type)
+        number, text = names if integers else names[::-1]
+        raise InputError(
+            f"{stream.source}: {number} has integers and {text} has text, so they are not labels of one kind of "
+            "vertices; take both as text with --label-type string"
+        )
+
+
+def refuse_empty(stream: EdgeStream, n_rows: int, is_file: bool, loops: int = 0) -> None:
     """Refuse an input of which no edge is left.
 
     Raises
@@ -229,5 +263,6 @@ def refuse_empty(stream: EdgeStream, n_rows: int, is_file: bool) -> None:
     left_out = f" ({number(stream.skipped, 'bad line was', 'bad lines were')} left out)" if stream.skipped else ""
     light = number(stream.light, "edge has", "edges have")
     left_out += f" ({light} a weight below the smallest one)" if stream.light else ""
+    left_out += f" ({number(loops, 'edge joins', 'edges join')} a vertex with itself)" if loops else ""
     remedy = "check the input and its --format" if is_file else "give one with edges"
     raise InputError(f"there are no edges in {stream.source}{left_out}; {remedy}")

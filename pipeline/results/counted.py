@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bicliques.pipeline.results.pq import PqCounts, digits, in_full
+from bicliques.pipeline.results.cliques import CliqueCounts
+from bicliques.pipeline.results.pq import PqCounts, digits
 from bicliques.pipeline.run.progress import number
 from bicliques.schemas.manifest import Outcome
 from bicliques.schemas.sizes import SizeCounts
@@ -13,7 +14,7 @@ from bicliques.schemas.sizes import SizeCounts
 
 @dataclass(frozen=True)
 class Count:
-    """How many maximal bicliques there are, or with `pq` how many there are at all.
+    """How many maximal bicliques there are, or with `pq` how many there are at all, or how many cliques.
 
     Parameters
     ----------
@@ -35,8 +36,8 @@ class Count:
         Largest resident memory in bytes, of this process and of its workers.
     vertices : str or None
         The folder of ``left.parquet`` and ``right.parquet``. None unless it was asked for and all were counted.
-    pq : PqCounts or None
-        Numbers of bicliques that need not be maximal. None unless they were asked for and all were counted.
+    pq : PqCounts or CliqueCounts or None
+        Numbers of bicliques that need not be maximal, or of cliques. None unless they were asked for and all counted.
     """
 
     count: int
@@ -50,14 +51,10 @@ class Count:
     seconds: dict[str, float]
     peak_rss: dict[str, Any]
     vertices: str | None = None
-    pq: PqCounts | None = None
+    pq: PqCounts | CliqueCounts | None = None
 
     def __repr__(self) -> str:
-        what = (
-            number(self.count, "maximal biclique")
-            if self.pq is None
-            else f"{in_full(self.count)} bicliques of any size"
-        )
+        what = number(self.count, "maximal biclique") if self.pq is None else repr(self.pq)[1:-1]
         more = "" if self.complete else f" so far ({self.outcome})"
         return f"<{what}{more}, in {self.total_seconds:.2f} s>"
 

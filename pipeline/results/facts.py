@@ -61,8 +61,11 @@ def input_words(facts: Mapping[str, Any]) -> str:
         f"{facts[f'n_{side}']:,} {name}" + ("" if name == side else f" ({side})")
         for side, name in zip(("left", "right"), side_names(facts), strict=True)
     )
+    vertices, n_edges = f"{left}, {right}", facts["n_edges"]
+    if facts.get("undirected"):
+        vertices, n_edges = number(facts["n_left"], "vertex", "vertices"), n_edges // 2
     notes = "".join(f"; note: {note}" for note in facts.get("notes", ()))
-    return f"{facts['source']}: {left}, {right}, {number(facts['n_edges'], 'edge')}{extra}{notes}"
+    return f"{facts['source']}: {vertices}, {number(n_edges, 'edge')}{extra}{notes}"
 
 
 def input_rows(facts: Mapping[str, Any]) -> Iterable[tuple[str, object]]:

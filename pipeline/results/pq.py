@@ -181,7 +181,7 @@ def _expected(graph: MiningGraph, up_to: tuple[int, int] | None) -> Iterator[tup
     degrees = [np.bincount(np.diff(indptr)) for indptr, _ in (roots, base)]
     pairs = np.zeros(len(degrees[0]) + 1, np.int64)
     if n:
-        count_common(*roots, *base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs)
+        count_common(*roots, *base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs, pairs[:0], pairs[:0])
 
     def stars(side: int, p: int, q: Range, numbers: np.ndarray) -> tuple[tuple[Range, Range], int]:
         number = sum(ways(0, d, *q) * int(numbers[d]) for d in np.flatnonzero(numbers).tolist())

@@ -21,7 +21,7 @@ else:  # Dask is imported only where it is used
     Scheduler = str | object
 
 #: The calls that start workers, and the one that only asks how many there would be.
-_STARTS: tuple[Call, ...] = ("mine", "largest", "count", "diff", "refresh", "resume", "demo", "flow")
+_STARTS: tuple[Call, ...] = ("mine", "largest", "count", "cliques", "diff", "refresh", "resume", "demo", "flow")
 _ASKS: tuple[Call, ...] = (*_STARTS, "dry_run")
 
 

@@ -52,7 +52,8 @@ def typed_in(text: str) -> list[list[str]]:
 
 
 def test_commands_of_the_page_run_one_after_the_other(tmp_path):
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for folder in ("examples", "tests"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     commands = [words for words in typed_in(COMMANDS) if "--complete" not in words]  # which takes as long as all others
     assert all(printed(tmp_path, commands))
 

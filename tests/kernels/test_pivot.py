@@ -13,22 +13,11 @@ from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.results.pq import check_leaves
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.errors import IncompleteError
-from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves, bounds_of, mixes
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.support.known import NOT_HERE, dense_edges, known_graph
-from tests.support.oracles import bicliques_by_size, random_edges, whole_graph_of
-
-
-def counted(engine, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
-    """The leaves of a graph in as many slices as it takes, which divide what is left among `pieces`."""
-    search, work = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots))
-    total = Leaves.none()
-    while len(work):
-        done = engine.mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
-        total, work = total + done.total, done.left_over.check(graph.n_roots)
-    return total
+from tests.support.oracles import bicliques_by_size, counted, random_edges, whole_graph_of
 
 
 def of_size(found: Leaves, p: int, q: int) -> int:

@@ -107,7 +107,7 @@ def test_statistics_add_up_and_ratios_stay_ratios(calls):
 
 
 def test_the_job_of_a_search():
-    names = ("all", "vertices", "largest", "near-largest", "marked", "near", "pq")
+    names = ("all", "cliques", "vertices", "largest", "near-largest", "marked", "near", "pq")
     assert {name: job.name for name, job in JOBS.items()} == {name: name for name in names}
     assert isinstance(job_of(Search()), AllMaximal)
     assert isinstance(job_of(Search(largest=3)), LargestFew)
@@ -116,6 +116,8 @@ def test_the_job_of_a_search():
     assert isinstance(job_of(Search(missing_pairs=1, largest=2)), LargestNear)
     assert isinstance(job_of(Search(missing_pairs=0, missing_each=0)), AllMaximal)
     assert isinstance(job_of(Search("count", per_vertex=True)), EveryVertex)
+    assert job_of(Search("count", pq="all")).name == "pq"
+    assert job_of(Search("count", pq="cliques")).name == "cliques"
     with pytest.raises(InputError, match="leave one of both out"):
         job_of(Search(largest=3, per_vertex=True))
     assert [job_of(Search(mode)).rows for mode in ("count", "fingerprint", "list")] == ["none", "none", "slices"]

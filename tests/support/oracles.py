@@ -11,9 +11,10 @@ import networkx as nx
 import numpy as np
 
 from bicliques.kernels.graph.prepare import prepare
-from bicliques.schemas.emit import emit_to
+from bicliques.schemas.emit import emit_to, nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
+from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
@@ -170,3 +171,13 @@ def _redeal(work: Subtrees, rng: np.random.Generator) -> Subtrees:
     work = Subtrees.concat([work.take(cut, len(work)), work.take(0, cut)])
     # one of eight goes through bytes, because packing takes longer than most of these slices
     return Subtrees.from_bytes(work.to_bytes()) if rng.integers(8) == 0 else work
+
+
+def counted(engine, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
+    """The leaves of a graph in as many slices as it takes, which divide what is left among `pieces`."""
+    search, work = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots))
+    total = Leaves.none()
+    while len(work):
+        done = engine.mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
+        total, work = total + done.total, done.left_over.check(graph.n_roots)
+    return total

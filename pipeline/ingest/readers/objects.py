@@ -260,7 +260,10 @@ def _refuse_nan(name: str, entries: Any, part: slice) -> None:
 
 
 def open_networkx(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
-    """Open a networkx graph whose nodes have the attribute ``bipartite``."""
+    """Open a networkx graph whose nodes have the attribute ``bipartite``, unless it has one kind of vertices."""
+    if options.undirected:
+        weights = {} if options.min_weight is None else {"data": options.weight or "weight"}
+        return in_memory.open_pairs(graph.edges(**weights), name, options)
     side = dict(graph.nodes(data="bipartite"))
     for node, value in side.items():
         if value not in (0, 1):
@@ -322,6 +325,10 @@ def _refuse_names_twice(name: str, label: Sequence[Any], side: Sequence[Any]) ->
 def open_igraph(graph: Any, name: str, options: IngestOptions) -> EdgeStream:
     """Open an igraph graph with the vertex attribute ``type``. Labels are names, or numbers of vertices."""
     known = graph.vs.attributes()
+    if options.undirected and options.min_weight is None:
+        label = graph.vs["name"] if "name" in known else range(graph.vcount())
+        _refuse_names_twice(name, label, [False] * len(label))
+        return in_memory.open_pairs(((label[u], label[v]) for u, v in graph.get_edgelist()), name, options)
     if "type" not in known:
         raise InputError(
             f"{name}: the vertices have no attribute 'type'; set it to False (left) or True (right) on every vertex"

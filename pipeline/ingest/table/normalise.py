@@ -310,6 +310,34 @@ class EdgeTable:
 
         return left, right, sum(in_order(repeated, range(1, self.n_rows, SLICE), self.threads))
 
+    def double(self, left: Labels, right: Labels) -> tuple[Labels, int]:
+        """Make the double cover: every edge in both directions, between two sides with the labels of both.
+
+        It is called after `finish`, with the labels of that, of one kind. An edge from a vertex to itself is left out,
+        and so is a vertex without others.
+
+        Returns
+        -------
+        Labels, int
+            The labels of both sides, and the number of edges that were left out.
+        """
+        words = np.concatenate(list(self.unique()))
+        sides = [
+            side.values if side.order is None else side.values.take(pa.array(side.order)) for side in (left, right)
+        ]
+        known = pa.concat_arrays(sides).unique()
+        known = known.take(pc.array_sort_indices(known))
+        ranks = [pc.index_in(labels, known).to_numpy() for labels in sides]
+        ends = np.stack([ranks[0][words >> 32], ranks[1][words & 0xFFFFFFFF]])
+        ends = ends[:, ends[0] != ends[1]]
+        used, ends = np.unique(ends, return_inverse=True)
+        refuse_too_many("different", len(used))
+        one, other = ends.reshape(2, -1)
+        n_loops, words = len(words) - len(one), np.unique(np.concatenate([one << 32 | other, other << 32 | one]))
+        self.n_rows, self._pairs = len(words), words.view(VERTEX).reshape(-1, 2)
+        integer = pa.int32() if left.type == right.type == pa.int32() else pa.int64()
+        return Labels(known.take(pa.array(used)), None, integer), n_loops
+
     def write(self, folder: Path) -> None:
         """Write the sorted unique edges below the folder of a run, each file on a thread."""
         rows = max(FILE_ROWS, -(-self.n_rows // (_MOST_FILES * SLICE)) * SLICE)

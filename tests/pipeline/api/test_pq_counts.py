@@ -58,7 +58,7 @@ def test_the_command_prints_the_table(source, capsys):
     ("options", "why"),
     [
         (("--pq", "2"), "--pq must be two numbers from 1 to 999999999, as 4x4, or the word all, not '2'"),
-        (("--pq", "all", "--min-left", "2"), "leave thresholds and given members out"),
+        (("--pq", "all", "--min-left", "2"), "leave thresholds, filters and given members out"),
         (("--pq", "all", "--max-results", "2"), "leave --max-results out"),
         (("--pq", "all", "--per-vertex", "V"), "--per-vertex counts bicliques of one size: give it as --pq 2x2"),
         (("--pq", "2x2", "--sizes"), "leave --sizes and --fingerprint out"),
@@ -90,7 +90,7 @@ def test_a_count_that_was_stopped_has_no_numbers(source):
 
 
 def test_numbers_that_contradict_the_wedges_are_refused(source, monkeypatch):
-    monkeypatch.setattr(pq, "count_common", lambda *arrays: arrays[-1].__setitem__(2, 1))
+    monkeypatch.setattr(pq, "count_common", lambda *arrays: arrays[6].__setitem__(2, 1))
     with pytest.raises(IncompleteError, match="butterflies, and the input has 1; count again"):
         bq.pq_counts(source, workers=0)
 

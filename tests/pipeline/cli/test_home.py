@@ -83,6 +83,7 @@ def test_commands_read_and_write_below_the_home_folder(home, capsys):
         "mine": ("~/g.csv", "--output=~/runs/1", *ALONE),
         "look": ("~/g.csv",),
         "count": ("~/g.csv", "--per-vertex=~/tables", "--folder=~", "--containing-left-from=~/labels.txt", *ALONE),
+        "cliques": ("~/g.csv", "--folder=~", *ALONE),
         "largest": ("~/g.csv", "--output=~/largest", *ALONE),
         "resume": ("~/runs/1", "--quiet"),
         "show": ("~/runs/1",),

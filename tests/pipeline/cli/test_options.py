@@ -18,6 +18,7 @@ CALLS = {
     "mine": (["mine", "X", "--output", "OUT"], "bicliques.pipeline.api.runs.mine", {"output", "dry_run"}),
     "dry_run": (["mine", "X", "--dry-run"], "bicliques.pipeline.api.dry_running.dry_run", {"output", "dry_run"}),
     "count": (["count", "X"], "bicliques.pipeline.api.counting.count", {"pq_per_vertex"}),
+    "cliques": (["cliques", "X"], "bicliques.pipeline.api.counting.count", set()),
     "resume": (["resume", "OUT"], "bicliques.pipeline.api.runs.resume", set()),
     "demo": (["demo"], "bicliques.pipeline.api.runs.mine", {"output"}),
 }
@@ -91,7 +92,8 @@ def test_without_options_a_call_is_as_from_python(capsys, monkeypatch, call):
     monkeypatch.setattr(function, note)
     assert main.main(words) == 2
     usual = {entry.name: entry.default_on(call) for entry in entries_of(call)}
-    assert usual | given[0] == usual | {"progress": True}
+    job = {"pq": "cliques"} if call == "cliques" else {}
+    assert usual | given[0] == usual | {"progress": True} | job
 
 
 class Noting(argparse.Namespace):

@@ -15,7 +15,7 @@ from bicliques.schemas.errors import InputError
 from tests.house.tree import ROOT
 from tests.support.runs import random_edges, write_edges
 
-COMMANDS = ("mine", "largest", "count", "diff", "refresh", "look", "resume", "demo")
+COMMANDS = ("mine", "largest", "count", "cliques", "diff", "refresh", "look", "resume", "demo")
 #: What a command needs, if it is not one source.
 NEEDED = {"demo": [], "refresh": ["X", "Y", "-o", "Z"]}
 #: What a file that came with the data may not say.

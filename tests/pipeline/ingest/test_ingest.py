@@ -87,6 +87,7 @@ def test_the_summary(run, tmp_path):
         "left_variants": 0,
         "right_variants": 0,
         "notes": [],
+        "undirected": False,
         "reading": json.loads(json.dumps(asdict(replace(summary.reading, columns=("a", "b"), doubts=())))),
         "read_on": "cpu: the input is no file of 256 MiB or more, for which a GPU pays",
     }
