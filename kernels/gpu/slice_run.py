@@ -30,6 +30,7 @@ from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import mixed
 from bicliques.schemas.jobs import job_of
+from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
@@ -180,6 +181,7 @@ class SliceRun(Generic[S]):
     cpu_nodes: int = 0
     sizes: SizeCounts = field(default_factory=SizeCounts.empty)
     rest: list[Subtrees | Callable[[], Subtrees]] = field(default_factory=list)
+    leaves: list[Leaves] = field(default_factory=list)
 
     @property
     def is_late(self) -> bool:
@@ -305,6 +307,8 @@ class SliceRun(Generic[S]):
             self.sizes = SizeCounts.merge([self.sizes, found.total.sizes])
         if isinstance(found.total, Best):
             self.emit(found.total.rows)
+        if isinstance(found.total, Leaves):
+            self.leaves.append(found.total)
         self.rest.append(found.left_over)
 
     def _emit_copy(self, batch: Bicliques) -> None:
@@ -324,8 +328,11 @@ class SliceRun(Generic[S]):
             phases={name: self.kernel_s * share for name, share in (phases or {}).items()},
             device_bytes=self.device.used_bytes(),
         )
-        found = Found(self.count, self.fingerprint, self.sizes)
-        return Slice(job_of(self.search).total(found, self.emit), functools.partial(_concat, self.rest), stats)
+        job = job_of(self.search)
+        found: Total = job.total(Found(self.count, self.fingerprint, self.sizes), self.emit)
+        if self.search.pq is not None:
+            found = sum(self.leaves, job.zero)
+        return Slice(found, functools.partial(_concat, self.rest), stats)
 
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory
