@@ -18,8 +18,8 @@ from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Search
 
-#: The kernels of the engine: the search without and with thresholds, that for near-bicliques, the count of p x q, and the
-#: bit rows of hubs.
+#: The kernels of the engine: the search without and with thresholds, that for near-bicliques, the count of p x q, and
+#: the bit rows of hubs.
 SEARCH, SIEVE, NEAR, PIVOT, HUB_BITS = "bitmatrix", "sieve", "near", "pivot", "hub_bits"
 HUB_BITS_DEFINES: dict[str, int] = {}
 THREADS = 128

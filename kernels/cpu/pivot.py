@@ -16,8 +16,8 @@ from bicliques.kernels.cpu.simd import popcount, trailing_zeros
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = 0, 1, 2, 3, 4, 5
 #: Positions in the state: next piece, depth of the stack, roots and base vertices of the open piece, steps until the
 #: next pause, steps and words that a piece may take, steps it has taken, words it needs, kinds of leaves of the piece
-#: and of all that were counted, how many of these have room, the checksums of both, the length of the trail, and the held
-#: base vertices of the pieces.
+#: and of all that were counted, how many of these have room, the checksums of both, the length of the trail, and the
+#: held base vertices of the pieces.
 PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX, TRAIL, HELD = (
     range(16)
 )

@@ -34,7 +34,7 @@ from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
-from bicliques.schemas.totals import Best, Found
+from bicliques.schemas.totals import Best, Found, Total
 from bicliques.schemas.work import Engine, Slice, Subtrees
 
 
@@ -159,6 +159,8 @@ class SliceRun(Generic[S]):
         of warps or blocks.
     cpu_nodes : int
         Nodes that the CPU engine was given.
+    leaves : list of Leaves
+        What launches and the CPU engine counted, if p x q are counted.
     rest : list of Subtrees or callable
         Work that is still to be done, or () -> such work, which is called when the device is not needed any more.
     """
@@ -180,8 +182,8 @@ class SliceRun(Generic[S]):
     open_ticks: float = 0.0
     cpu_nodes: int = 0
     sizes: SizeCounts = field(default_factory=SizeCounts.empty)
-    rest: list[Subtrees | Callable[[], Subtrees]] = field(default_factory=list)
     leaves: list[Leaves] = field(default_factory=list)
+    rest: list[Subtrees | Callable[[], Subtrees]] = field(default_factory=list)
 
     @property
     def is_late(self) -> bool:
@@ -328,10 +330,9 @@ class SliceRun(Generic[S]):
             phases={name: self.kernel_s * share for name, share in (phases or {}).items()},
             device_bytes=self.device.used_bytes(),
         )
-        job = job_of(self.search)
-        found: Total = job.total(Found(self.count, self.fingerprint, self.sizes), self.emit)
+        found: Total = job_of(self.search).total(Found(self.count, self.fingerprint, self.sizes), self.emit)
         if self.search.pq is not None:
-            found = sum(self.leaves, job.zero)
+            found = sum(self.leaves, Leaves.none())
         return Slice(found, functools.partial(_concat, self.rest), stats)
 
     def _hand_out(self, queue: np.void) -> None:

@@ -14,6 +14,7 @@ from bicliques.pipeline.results.pq import check_leaves
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.jobs import job_of
 from bicliques.schemas.leaves import Leaves, bounds_of, mixes
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
@@ -23,12 +24,22 @@ from tests.support.oracles import bicliques_by_size, random_edges, whole_graph_o
 
 def counted(engine, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
     """The leaves of a graph in as many slices as it takes, which divide what is left among `pieces`."""
-    search, work = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots))
-    total = Leaves.none()
+    return sum((done.total for done in slices([engine], graph, pq, seconds, pieces)), Leaves.none())
+
+
+def slices(engines, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1):
+    """Slices of engines that take turns, until nothing is left."""
+    search, work, turns = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots)), itertools.cycle(engines)
     while len(work):
-        done = engine.mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
-        total, work = total + done.total, done.left_over.check(graph.n_roots)
-    return total
+        done = next(turns).mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
+        work = done.left_over.check(job_of(search).numbers(graph))
+        yield done
+
+
+def every_size(found: Leaves, most: int = 9) -> list[int]:
+    """The numbers of small sizes, and of all together."""
+    some = [of_size(found, p, q) for p, q in itertools.product(range(1, most), repeat=2)]
+    return [*some, found.bicliques((1, None), (1, None))]
 
 
 def of_size(found: Leaves, p: int, q: int) -> int:

@@ -72,7 +72,7 @@ __device__ __noinline__ void search_pivot(Worker& w, const Near& n) {
 
 __device__ inline void run_item(Worker& w, const Near& n, const Item& item) {
     w.visits = 0;
-    if (open_pivot(w, n, item) == BRANCHES) search_pivot(w, n);
+    if (open_pivot(w, n, item) == OPENED) search_pivot(w, n);
     // Most roots are leaves. Somebody has to look at the clock all the same.
     w.visits = 1;
     if ((++w.tick & (POLL - 1)) == 0) is_late(w);

@@ -11,8 +11,8 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-#define COPY_MOST (1 << 17)  // ints of an item with its rows
-#define NOTHING 0x7fffffff   // more than any number of candidates that a vertex is not joined to
+#define PIVOT_COPY_MOST (1 << 17)  // ints of an item with its rows
+#define MISSES_MOST 0x7fffffff  // more than any number of candidates that a vertex is not joined to
 
 // Write the candidates of a side to `out`: their vertices, or their rows. Returns how many there are.
 __device__ inline i32 list_candidates(const Near& n, const PivotFrame* f, i32 side, bool rows, i32* out) {
@@ -28,7 +28,7 @@ __device__ inline i32 list_candidates(const Near& n, const PivotFrame* f, i32 si
 }
 
 // What the rows of the candidates of a side have of the candidates of the other side, packed. The rows were listed.
-__device__ inline void pack_rows(const Near& n, const PivotFrame* f, i32 side, i32 count, u32* out) {
+__device__ inline void pack_candidate_rows(const Near& n, const PivotFrame* f, i32 side, i32 count, u32* out) {
     const i32* listed = inner_of(n, side);
     const u32* set = n.bits + candidates_at(f, 1 - side);
     i32 n_words = words_of(f->side[1 - side].n);
@@ -56,8 +56,8 @@ __device__ __noinline__ void write_problem(const Near& n, const PivotFrame* f, i
     ROLLED for (i32 side = 0; side < 2; side++) list_candidates(n, f, side, true, inner_of(n, side));
     __syncwarp();
     ROLLED for (i32 side = 0; side < 2; side++) out += list_candidates(n, f, side, false, (i32*)out);
-    pack_rows(n, f, 0, n0, out);
-    pack_rows(n, f, 1, n1, out + (i64)n0 * words_of(n1));
+    pack_candidate_rows(n, f, 0, n0, out);
+    pack_candidate_rows(n, f, 1, n1, out + (i64)n0 * words_of(n1));
     __syncwarp();
 }
 
@@ -93,7 +93,7 @@ __device__ __forceinline__ bool has_room_for_problem(const Near& n, i32 n0, i32 
 // Free candidates that are joined to all of the other side, and choose the pivot: a candidate that is joined to all but the
 // fewest. False if no candidates are left, so the node is a leaf.
 __device__ __noinline__ bool choose_pivot(const Near& n, PivotFrame* f) {
-    i32 fewest = NOTHING, best = 0, best_side = 0, left[2] = {0, 0}, n_free = f->side[0].free + f->side[1].free;
+    i32 fewest = MISSES_MOST, best = 0, best_side = 0, left[2] = {0, 0}, n_free = f->side[0].free + f->side[1].free;
     ROLLED for (i32 side = 0; side < 2; side++) {
         const PivotSide own = f->side[side];
         u32* set = n.bits + candidates_at(f, side);
@@ -132,7 +132,7 @@ __device__ __noinline__ bool choose_pivot(const Near& n, PivotFrame* f) {
         __syncwarp();
     }
     i32 least = (i32)__reduce_min_sync(ALL_LANES, (u32)fewest);
-    if (least == NOTHING) return false;
+    if (least == MISSES_MOST) return false;
     i32 owner = __ffs(warp_ballot(fewest == least)) - 1;
     best = from(best, owner);
     best_side = from(best_side, owner);
@@ -229,7 +229,7 @@ __device__ __noinline__ i32 describe_pivot(const Near& n, const PivotFrame* f, b
     // Without base vertices the item would be taken for one with all common neighbours.
     if (f->side[1].held + f->side[1].free + n1 == 0) return IS_EMPTY;
     i64 lists = (i64)n_held + n_free, words = words_of_problem(n0, n1), at = NOBODY;
-    if (copy && lists + words <= COPY_MOST) at = reserve_spare(lists + words);
+    if (copy && lists + words <= PIVOT_COPY_MOST) at = reserve_spare(lists + words);
     copy = at != NOBODY;
     if (!copy) at = reserve_pool(lists + n0 + n1);
     if (at == NOBODY) return NO_ROOM;

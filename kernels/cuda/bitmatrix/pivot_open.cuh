@@ -16,8 +16,8 @@
 #include "bitmatrix/worker.cuh"
 
 // What became of an item
-#define ENDS 0
-#define BRANCHES 1
+#define SETTLED 0
+#define OPENED 1
 #define TOO_LARGE 2
 
 struct PivotOpening {
@@ -27,7 +27,7 @@ struct PivotOpening {
 };
 
 // How many of a list are roots.
-__device__ inline i32 count_roots(const i32* list, i32 n) {
+__device__ inline i32 roots_among(const i32* list, i32 n) {
     i32 count = 0;
     ROLLED for (i32 i = lane_id(); i < n; i += 32) count += list[i] < params.n_roots;
     return warp_sum(count);
@@ -62,10 +62,10 @@ __device__ inline void meet_later_roots(const Near& n, PivotOpening* o) {
 }
 
 // Make frame 0 from an item that has its rows.
-__device__ __noinline__ i32 take_copy(const Near& n, const Item& item) {
+__device__ __noinline__ i32 take_problem(const Near& n, const Item& item) {
     const i32* in = params.pool + item.base_at;
     i32 held = item.n_base, freed = item.bound, n_cand = item.n_cand - freed;
-    i32 held0 = count_roots(in, held), free0 = count_roots(in + held, freed), n0 = count_roots(params.pool + item.closure_at, n_cand);
+    i32 held0 = roots_among(in, held), free0 = roots_among(in + held, freed), n0 = roots_among(params.pool + item.closure_at, n_cand);
     PivotFrame* f = pivot_frame(n, 0);
     if (!has_room_for_problem(n, n0, n_cand - n0, 0)) return TOO_LARGE;
     write_list(in, held, held_list(n));
@@ -78,7 +78,7 @@ __device__ __noinline__ i32 take_copy(const Near& n, const Item& item) {
         f->side[1].free = freed - free0;
     }
     stand_on_problem(n, f, n0, n_cand - n0, 0);
-    return BRANCHES;
+    return OPENED;
 }
 
 // Make frame 0 of the candidates of both sides. They are walked over by the edges of the base vertices.
@@ -118,8 +118,8 @@ __device__ __noinline__ i32 open_whole(Worker& w, const Near& n, const Item& ite
     i32 n_path = item.kind == ROOT ? 0 : item.n_base, begin = extra == NOBODY ? 0 : item.begin + 1;
     write_list(params.pool + item.base_at, n_path, held_list(n));
     if (item.kind == ROOT) extra = item.bound;
-    i32 held0 = count_roots(params.pool + item.base_at, n_path);
-    bool names_base = held0 < n_path || (listed != 0 && count_roots(listed, item.n_cand) < item.n_cand);
+    i32 held0 = roots_among(params.pool + item.base_at, n_path);
+    bool names_base = held0 < n_path || (listed != 0 && roots_among(listed, item.n_cand) < item.n_cand);
     if (extra != NOBODY) {
         if (lane_id() == 0) held_list(n)[n_path] = extra;
         held0 += 1;
@@ -128,7 +128,7 @@ __device__ __noinline__ i32 open_whole(Worker& w, const Near& n, const Item& ite
     __syncwarp();
     o.held[0] = held0;
     o.held[1] = n_path - held0;
-    if (o.held[0] > most_held(0) || o.held[1] > most_held(1)) return ENDS;
+    if (o.held[0] > most_held(0) || o.held[1] > most_held(1)) return SETTLED;
     if (names_base)
         take_candidates(n, &o, 1, listed + begin, item.n_cand - begin, extra);
     else
@@ -137,10 +137,10 @@ __device__ __noinline__ i32 open_whole(Worker& w, const Near& n, const Item& ite
     if (listed == 0) o.first = extra == NOBODY ? item.begin : extra + 1;
     if (listed != 0 && !alone) take_candidates(n, &o, 0, listed + begin, item.n_cand - begin, NOBODY);
     if (listed == 0 && !alone) meet_later_roots(n, &o);
-    i32 became = BRANCHES;
+    i32 became = OPENED;
     if (o.n[0] == 0 || o.n[1] == 0) {
         add_leaf(w, o.held[0], o.n[0], o.held[1], o.n[1]);
-        became = ENDS;
+        became = SETTLED;
     } else if (!has_room_for_problem(n, o.n[0], o.n[1], 0)) {
         became = TOO_LARGE;
     } else {
@@ -165,11 +165,11 @@ __device__ __noinline__ i32 open_pivot(Worker& w, const Near& n, Item item) {
     }
     i32 extra = NOBODY;
     if (!item.fresh) {
-        if (item.begin == item.end) return ENDS;
+        if (item.begin == item.end) return SETTLED;
         extra = ranged ? item.begin : params.pool[item.cand_at + item.begin];
-        if (extra >= params.n_roots) return ENDS;
+        if (extra >= params.n_roots) return SETTLED;
     }
-    i32 became = item.closure_at == NOBODY ? open_whole(w, n, item, extra, alone) : take_copy(n, item);
+    i32 became = item.closure_at == NOBODY ? open_whole(w, n, item, extra, alone) : take_problem(n, item);
     if (became == TOO_LARGE) set_oversize(item);
     return became;
 }

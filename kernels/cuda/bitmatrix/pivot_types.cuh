@@ -13,7 +13,6 @@
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/near_types.cuh"
-#include "bitmatrix/queue.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
