@@ -217,6 +217,10 @@ class AllSizes(AllMaximal):
         if search.sizes or search.per_vertex or search.mode != "count":
             raise InputError(f"{self.says}: leave --sizes and --fingerprint out")
 
+    def numbers(self, graph: MiningGraph) -> int:
+        """What is left of a node has vertices of both sides, and base vertices have the numbers behind the roots."""
+        return graph.n_roots + graph.n_base
+
     @property
     def zero(self) -> Leaves:  # type: ignore[override]
         """No leaves."""

@@ -63,10 +63,11 @@ class Leaves:
     @classmethod
     def of(cls, keys: np.ndarray, number: np.ndarray, mix: int) -> Leaves:
         """Add up the numbers of equal keys, which come in any order."""
-        found, where = np.unique(keys.reshape(-1, 4).astype(np.int64), axis=0, return_inverse=True)
-        added = np.zeros(len(found), np.int64)
-        np.add.at(added, where.ravel(), number)
-        return cls(found, added, mix % 2**64)
+        keys = keys.reshape(-1, 4).astype(np.int64)
+        order = np.lexsort(keys.T[::-1])  # `np.unique` of rows takes five times as long
+        keys = keys[order]
+        first = np.flatnonzero(np.append(True, (keys[1:] != keys[:-1]).any(axis=1))[: len(keys)])
+        return cls(keys[first], np.add.reduceat(number[order], first), mix % 2**64)
 
     @classmethod
     def none(cls) -> Leaves:

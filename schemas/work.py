@@ -57,8 +57,9 @@ class Subtrees:
     large graph has millions. A ranged node is alive, and its whole closure is in the path. `in_lists` writes such
     candidates out for engines that only take lists.
 
-    Where pairs may be no edges (`schemas.jobs.NearMaximal`), paths and candidates hold vertices of both sides, and base
-    vertex ``u`` is ``n_roots + u``. A node is then as `kernels.reference.near` says.
+    Where pairs may be no edges (`schemas.jobs.NearMaximal`), or bicliques need not be maximal
+    (`schemas.jobs.AllSizes`), paths and candidates hold vertices of both sides, and base vertex ``u`` is
+    ``n_roots + u``. A node is then as `kernels.reference.near` or `kernels.reference.pivot` says.
 
     Parameters
     ----------

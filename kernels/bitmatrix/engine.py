@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bicliques.kernels.bitmatrix.items import Queued, compacted, joined, subtrees_of
-from bicliques.kernels.bitmatrix.layout import GIVEN, ITEM, PARAMS, QUEUE
+from bicliques.kernels.bitmatrix.layout import GIVEN, ITEM, LEAF, PARAMS, QUEUE
 from bicliques.kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from bicliques.kernels.bitmatrix.shapes import Needs, grows, shape, sifts_much, smallest_shape
 from bicliques.kernels.compiled.measures import MEASURES
@@ -22,11 +22,13 @@ from bicliques.kernels.gpu.buffers import Buffers
 from bicliques.kernels.gpu.device import CudaDevice, Device
 from bicliques.kernels.gpu.records import parameters
 from bicliques.kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
+from bicliques.kernels.reference.pivot import by_side, held_bounds, keys_of
 from bicliques.schemas.dtypes import COUNT
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
+from bicliques.schemas.leaves import Leaves, bounds_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Engine, Slice, Subtrees
 
@@ -76,7 +78,7 @@ class BitMatrixEngine:
                 self._launches.clear()
                 self._graph = HubGraph(self._device, graph, self._sizes.hub_bytes)
             before = self._search or search
-            if self._memory is None or (search.mode, search.sizes) != (before.mode, before.sizes):
+            if self._memory is None or (search.mode, search.sizes, search.pq) != (before.mode, before.sizes, before.pq):
                 self._memory = Buffers(self._device, search, self._sizes, QUEUE, BUFFERS)
             self._search = search
             self._host[1] = self._found_before = 0
@@ -91,7 +93,7 @@ class BitMatrixEngine:
                 self.last_resort,
                 engine=self,
             )
-            queued = subtrees if isinstance(subtrees, Queued) else Queued.of(graph, subtrees, search.prunes)
+            queued = subtrees if isinstance(subtrees, Queued) else Queued.of(graph, subtrees, search)
             run.work(queued.items, queued.pool)
             self._host[0] = 0
             return run.result()
@@ -260,8 +262,9 @@ class _Run(SliceRun[GpuSizes]):
     def _form(self) -> Form:
         """The form of the kernel. With thresholds, all that a sieve finds is large enough."""
         search, graph = self.search, self.graph.graph
-        if search.near is not None:
-            return Form(plain=False, measured=True, sieving=True, near=graph.n_roots + graph.n_base)
+        if search.near is not None or search.pq is not None:
+            n = graph.n_roots + graph.n_base
+            return Form(plain=False, measured=True, sieving=True, near=n, pivots=search.pq is not None)
         if search.largest is not None:
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
@@ -288,10 +291,15 @@ class _Run(SliceRun[GpuSizes]):
         self.n_listed_before = self.n_listed
         device_items = self.begin(items)
         device.clear(self.memory["ready"])
+        if self.search.pq is not None:
+            device.clear(self.memory["leaves"])
         values = self.params(device.address(device_items), len(items)) | self.engine.host_params(self.count)
         values |= {"n_warps": launch.n_warps, "scratch": device.address(launch.scratch)}
         values |= {"record_chunk": launch.record_chunk, "scratch_bytes": launch.scratch_bytes}
         values["pool_limit"] = self._pool_limit
+        if self.search.pq is not None:
+            most = held_bounds(self.graph.graph, bounds_of(self.search.pq))
+            values |= dict(zip(("max_root", "max_base"), most, strict=True))
         if (by := self.search.by) and (wanted := self.search.largest) is not None:
             values["measure"] = MEASURES[by, self.graph.graph.root_side == "left"]
             values["n_top"] = wanted if wanted <= _RAISING else 0
@@ -304,7 +312,14 @@ class _Run(SliceRun[GpuSizes]):
         if not queue["overflow"]:
             for name in self.counters:
                 self.counters[name] += int(queue[name])
+            if self.search.pq is not None:
+                self.leaves.append(self._leaves_of_launch(int(queue["fingerprint"])))
         return queue
+
+    def _leaves_of_launch(self, mix: int) -> Leaves:
+        slots = self.device.read(self.memory["leaves"], LEAF, 0, self.memory.entries("leaves"))
+        slots = slots.compress(slots["count"] > 0)
+        return by_side(self.graph.graph, keys_of(slots["root"], slots["base"]), slots["count"].astype(COUNT), mix)
 
     def _unserved(self, queue: np.void) -> np.ndarray:
         """Items that were given away and that no warp took before the launch ended."""

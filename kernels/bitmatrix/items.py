@@ -14,6 +14,7 @@ from bicliques.kernels.gpu.records import NOBODY, WORD_BITS
 from bicliques.kernels.graph.wedges import degrees_of, gather, wedges_of
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Search
 from bicliques.schemas.work import EVERYTHING, Subtrees, first_nodes
 
 
@@ -96,10 +97,10 @@ class Queued(Subtrees):
     pool: np.ndarray
 
     @classmethod
-    def of(cls, graph: MiningGraph, nodes: Subtrees, sieving: bool) -> Queued:
+    def of(cls, graph: MiningGraph, nodes: Subtrees, search: Search) -> Queued:
         """These nodes, and the items that `items_of` makes of them."""
         nodes = first_nodes(graph, nodes)
-        items, pool = items_of(graph, nodes, sieving)
+        items, pool = items_of(graph, nodes, search.prunes or search.pq is not None)
         return cls(**{field.name: getattr(nodes, field.name) for field in fields(Subtrees)}, items=items, pool=pool)
 
 

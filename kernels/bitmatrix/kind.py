@@ -36,7 +36,7 @@ def _device_bytes(graph: MiningGraph, search: Search, halvings: int = 0) -> int:
 def _prepare(graph: MiningGraph, nodes: Subtrees, search: Search) -> Subtrees:
     from bicliques.kernels.bitmatrix.items import Queued
 
-    return Queued.of(graph, nodes, search.prunes)
+    return Queued.of(graph, nodes, search)
 
 
 KIND = EngineKind(
@@ -48,6 +48,6 @@ KIND = EngineKind(
     workspace_bytes=_workspace_bytes,
     device_bytes=_device_bytes,
     scratch_share=SCRATCH_SHARE,
-    jobs=frozenset({"all", "largest", "marked", "near", "near-largest", "vertices"}),
+    jobs=frozenset({"all", "largest", "marked", "near", "near-largest", "pq", "vertices"}),
     prepare=_prepare,
 )

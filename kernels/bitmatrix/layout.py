@@ -28,6 +28,8 @@ ITEM = np.dtype(
     align=True,
 )
 
+LEAF = np.dtype([("root", _U64), ("base", _U64), ("count", _U64)])
+
 _LINE = 15  # u64 of padding behind a value that many warps poll
 
 QUEUE = np.dtype(
@@ -56,7 +58,7 @@ PARAMS = np.dtype(
             "left_over n_left_over oversize n_oversize values n_values records n_records record_chunk "
             "sizes n_sizes queue scratch n_warps prove list limited root_is_left min_base max_base min_root max_root "
             "deadline_ns host_stop host_count measure top n_top scratch_bytes near_pairs near_root near_base "
-            "marks_indptr marks n_marked"
+            "marks_indptr marks n_marked leaves n_leaves"
         ).split()
     ]
 )

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bicliques.kernels.bitmatrix.layout import ITEM, PARAMS
+from bicliques.kernels.bitmatrix.layout import ITEM, LEAF, PARAMS
 from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
 from bicliques.kernels.gpu.device import Device
 from bicliques.kernels.gpu.device_graph import DeviceGraph
@@ -18,8 +18,9 @@ from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Search
 
-#: The kernels of the engine: the search without and with thresholds, that for near-bicliques, and the bit rows of hubs.
-SEARCH, SIEVE, NEAR, HUB_BITS = "bitmatrix", "sieve", "near", "hub_bits"
+#: The kernels of the engine: the search without and with thresholds, that for near-bicliques, the count of p x q, and
+#: the bit rows of hubs.
+SEARCH, SIEVE, NEAR, PIVOT, HUB_BITS = "bitmatrix", "sieve", "near", "pivot", "hub_bits"
 HUB_BITS_DEFINES: dict[str, int] = {}
 THREADS = 128
 #: Records that a warp takes at a time. All warps together take at most an eighth of the records. Bicliques that one
@@ -42,7 +43,7 @@ class GpuSizes(NamedTuple):
     values, records : int
         Vertices and bicliques that the output buffers hold. A launch ends when seven eighths are in use.
     size_slots : int
-        Different sizes that can be counted, a power of two.
+        Different sizes, or kinds of leaves, that can be counted, a power of two.
     hub_bytes : int
         Most bytes for the bit rows of large root vertices. If these need more, binary search is used instead.
     warps : int or None
@@ -194,9 +195,11 @@ class Form(NamedTuple):
     sifting : bool
         Whether hash table and filter of a warp are the large ones. See `GpuSizes.many_roots`.
     near : int
-        Vertices of the graph, if pairs may be missing. Otherwise 0.
+        Vertices of the graph, if pairs may be missing, or p x q are counted. Otherwise 0.
     marked : bool
         Whether only bicliques with a marked edge are wanted.
+    pivots : bool
+        Whether p x q are counted.
     """
 
     plain: bool
@@ -206,11 +209,12 @@ class Form(NamedTuple):
     sifting: bool = False
     near: int = 0
     marked: bool = False
+    pivots: bool = False
 
     @property
     def kernel(self) -> str:
         """The kernel that searches."""
-        return NEAR if self.near else SIEVE if self.sieving else SEARCH
+        return PIVOT if self.pivots else NEAR if self.near else SIEVE if self.sieving else SEARCH
 
     def scratch(self, row_cap: int, list_cap: int) -> np.dtype:
         """The memory of a warp."""
@@ -227,7 +231,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
     """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``. That for near-bicliques takes its sizes as parameters."""
     own = {"BLOCK": THREADS, "POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
     if form.near:
-        return own | {"GIVE_MIN": 0}  # a child without rows to speak of may have a large tree
+        return own if form.pivots else own | {"GIVE_MIN": 0}  # a child without rows to speak of may have a large tree
     if form.sieving:
         own |= {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
         own["SIEVE_WORDS"] = _sieve_words(row_cap)
@@ -335,6 +339,7 @@ BUFFERS = {
     "values": Buffer("values", VERTEX, "n_values", "listing"),
     "records": Buffer("records", RECORD, "n_records", "listing"),
     "sizes": Buffer("size_slots", SIZE, "n_sizes", "sizing"),
+    "leaves": Buffer("size_slots", LEAF, "n_leaves", "pivoting"),
 }
 
 

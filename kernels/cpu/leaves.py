@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bicliques.kernels.compiled.jit import Entry
-from bicliques.kernels.reference.pivot import Bounds, by_side
+from bicliques.kernels.reference.pivot import Bounds, by_side, keys_of
 from bicliques.schemas.dtypes import VERTEX, offsets_of
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves
@@ -25,7 +25,7 @@ from bicliques.schemas.work import EVERYTHING, Slice, Subtrees
 COUNT_PIECES = Entry("bicliques.kernels.cpu.pivot", "count_pieces")
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = range(6)
 PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX = range(14)
-ONE = 15
+HELD, ONE = 15, 16
 #: Integers per node of the stack.
 _NODE = 7
 #: Steps after which a piece is divided, and words of its rows.
@@ -40,6 +40,9 @@ _PLACES = 1 << 16
 #: The shares of vertices are not wanted.
 _NO_SHARES = np.empty(0, np.uint64), np.empty(0, np.int64), np.empty(0, np.uint64), np.empty(0, np.uint64)
 
+#: Pieces name no base vertices.
+_NOT_NAMED = np.empty(0, np.bool_), np.empty(0, VERTEX)
+
 Table = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -48,16 +51,21 @@ class Batch(NamedTuple):
 
     Parameters
     ----------
-    indptr, path, after, place : ndarray
+    indptr, path, after, place, named, listed : ndarray
     source : Subtrees
         The same pieces. If it is only one, and not fresh, they are its first children.
+    held : ndarray
+        Base vertices of their paths.
     """
 
     indptr: np.ndarray
     path: np.ndarray
     after: np.ndarray
     place: np.ndarray
+    named: np.ndarray
+    listed: np.ndarray
     source: Subtrees
+    held: np.ndarray
 
     def __len__(self) -> int:
         return len(self.after)
@@ -102,7 +110,7 @@ class LeafCounter:
         self._ints = np.empty(_NODE << 8, np.int64)
         self._own, self._every = _table(_PLACES), _table(2 * _PLACES)
         self._trail, self._shares = np.empty(graph.n_roots + n_base + 1, np.int64), _NO_SHARES
-        self._state, self._ranks = np.zeros(16, np.int64), np.arange(graph.n_roots, dtype=VERTEX)
+        self._state, self._ranks = np.zeros(17, np.int64), np.arange(graph.n_roots, dtype=VERTEX)
 
     def slice(self, subtrees: Subtrees, limits: Limits, is_asked_to_stop: Callable[[], bool]) -> Slice:
         """Count until all is counted, the time is up, or somebody stops it. At least one piece is counted or divided.
@@ -118,6 +126,7 @@ class LeafCounter:
         while len(work) and not (late and done):
             batch, work = self._next(work)
             self._state[PIECE], status, divided = 0, PAUSED, Subtrees.empty()
+            self._state[HELD] = len(batch.held)
             while status != FINISHED:
                 self._state[STEPS] = pulse
                 began = time.perf_counter()
@@ -158,7 +167,7 @@ class LeafCounter:
     def _count(self, batch: Batch) -> int:
         memory = self._local, self._bits, self._frames, self._ints, self._own, self._every
         return COUNT_PIECES(
-            self._graph, batch[:4], len(batch), *memory, self.most, self._trail, self._shares, self._state
+            self._graph, batch[:6], len(batch), *memory, self.most, self._trail, self._shares, self._state
         )
 
     def _next(self, work: Subtrees) -> tuple[Batch, Subtrees]:
@@ -167,31 +176,39 @@ class LeafCounter:
         firsts = work.todo == EVERYTHING
         if firsts.any():
             own = work.pick(np.flatnonzero(firsts))
-            return Batch(own.path_indptr, own.path, own.path, self._ranks, own), work.pick(np.flatnonzero(~firsts))
+            batch = Batch(own.path_indptr, own.path, own.path, self._ranks, *_NOT_NAMED, own, own.path[:0])
+            return batch, work.pick(np.flatnonzero(~firsts))
         path, todo, listed = work.path_of(0), int(work.todo[0]), work.candidates_of(0)
         if work.ranged[0]:
             listed = np.arange(listed[0], n, dtype=VERTEX)
-        place = np.full(n, -1, VERTEX)
-        place[listed] = np.arange(len(listed))
+        path, held, listed, base, todo = *_by_side(path, n), *_by_side(listed, n), int((listed[:todo] < n).sum())
+        place, names = np.full(n, -1, VERTEX), _NOT_NAMED
+        if len(held) or len(base):
+            names = np.zeros(len(self._local[1]), np.bool_), listed
+            names[0][base - n] = True
+        else:
+            place[listed] = np.arange(len(listed))
         rest = work.take(1, len(work))
         if work.fresh[0] and todo == len(listed):
-            return Batch(np.array([0, len(path)]), path, np.array([-1], VERTEX), place, work.take(0, 1)), rest
-        children = waiting(path, listed, todo)
+            alone = np.array([0, len(path)]), path, np.array([-1], VERTEX)
+            return Batch(*alone, place, *names, work.take(0, 1), held), rest
+        children = waiting(np.append(path, held), np.append(listed, base), todo)
         if work.fresh[0]:
-            alone = Subtrees.of_pieces([(path, listed[:0], 0, True)])
-            return self._next(Subtrees.concat([alone, children, rest]))
+            own = Subtrees.of_pieces([(np.append(path, held), base, 0, True)])
+            return self._next(Subtrees.concat([own, children, rest]))
         first = np.arange(min(todo, _CHILDREN), dtype=VERTEX)
         paths = np.column_stack([np.tile(path, (len(first), 1)), listed[: len(first)]]).astype(VERTEX)
         indptr = np.arange(len(first) + 1) * paths.shape[1]
-        return Batch(indptr, paths.ravel(), first, place, children), rest
+        return Batch(indptr, paths.ravel(), first, place, *names, children, held), rest
 
     def _divided(self, batch: Batch) -> Subtrees:
         """The open piece in two: its path alone, and the children of all of its candidates."""
-        path = batch.path_of(int(self._state[PIECE]) - 1)
-        candidates = self._local[2][: self._state[ROOTS]].copy()
+        path = np.append(batch.path_of(int(self._state[PIECE]) - 1), batch.held)
+        roots = self._local[2][: self._state[ROOTS]].copy()
+        base = self._local[3][: self._state[BASE] if len(batch.named) else 0] + VERTEX.type(self.graph.n_roots)
         self._drop()
-        alone = Subtrees.of_pieces([(path, candidates[:0], 0, True)])
-        return Subtrees.concat([alone, waiting(path, candidates, len(candidates))])
+        alone = Subtrees.of_pieces([(path, base, 0, True)])
+        return Subtrees.concat([alone, waiting(path, np.append(roots, base), len(roots))])
 
     def _drop(self) -> None:
         """Forget what was counted of the open piece."""
@@ -203,7 +220,7 @@ class LeafCounter:
         used = self._every[3][: self._state[N_ALL]]
         roots, base, numbers = (column[used] for column in self._every[:3])
         self._every[2][used] = 0
-        keys, mix = _keys(roots, base), int(self._state[MIX]) % 2**64
+        keys, mix = keys_of(roots, base), int(self._state[MIX]) % 2**64
         found = Leaves.of(keys, numbers, mix) if self.one else by_side(self.graph, keys, numbers, mix)
         self._state[N_ALL] = self._state[MIX] = 0
         return found
@@ -226,14 +243,13 @@ def _later_neighbours(graph: MiningGraph) -> tuple[np.ndarray, np.ndarray]:
     return offsets_of(np.bincount(own[is_later], minlength=graph.n_roots)), indices[is_later]
 
 
+def _by_side(vertices: np.ndarray, n_roots: int) -> tuple[np.ndarray, np.ndarray]:
+    return vertices[vertices < n_roots], vertices[vertices >= n_roots]
+
+
 def _table(size: int) -> Table:
     """An empty table of leaves; see `kernels.cpu.pivot.count_pieces`."""
     return np.empty(size, np.uint64), np.empty(size, np.uint64), np.zeros(size, np.int64), np.empty(size, np.int64)
-
-
-def _keys(roots: np.ndarray, base: np.ndarray) -> np.ndarray:
-    low = np.uint64(2**32 - 1)
-    return np.column_stack([roots >> np.uint64(32), roots & low, base >> np.uint64(32), base & low]).astype(np.int64)
 
 
 def workspace_bytes(graph: MiningGraph) -> int:

@@ -19,10 +19,10 @@ from bicliques.kernels.cpu.simd import popcount, trailing_zeros
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = 0, 1, 2, 3, 4, 5
 #: Positions in the state: next piece, depth of the stack, roots and base vertices of the open piece, steps until the
 #: next pause, steps and words that a piece may take, steps it has taken, words it needs, kinds of leaves of the piece
-#: and of all that were counted, how many of these have room, the checksums of both, the length of the trail, and
-#: whether cliques are counted.
+#: and of all that were counted, how many of these have room, the checksums of both, the length of the trail, the held
+#: base vertices of the pieces, and whether cliques are counted.
 PIECE, DEPTH, ROOTS, BASE, STEPS, MOST_STEPS, MOST_WORDS, TAKEN, NEED, N_OWN, N_ALL, ROOM, OWN_MIX, MIX = range(14)
-TRAIL, ONE = 14, 15
+TRAIL, HELD, ONE = 14, 15, 16
 #: Integers per node: held roots, free roots, held base, free base, side and number of the pivot, vertices of the trail.
 NODE = 7
 
@@ -109,11 +109,20 @@ def _fill(words, begin, n):
 @compiled
 def _open(graph, pieces, local, bits, frames, ints, state):
     """Open the next piece. Returns 0, `WIDER` if its rows need more room, or `HEAVY` if they may not have it."""
-    path_indptr, path, after, place = pieces
+    path_indptr, path, after, place, named, listed = pieces
     at_root, at_base, roots, base = local
     begin, end, later = path_indptr[state[PIECE]], path_indptr[state[PIECE] + 1], after[state[PIECE]]
     n_base = _mark_base(graph, path, begin, end, at_base, base)
     n_roots = 0
+    if len(named):
+        n_common, n_base = n_base, 0
+        for k in range(n_common):
+            if named[base[k]]:
+                base[n_base] = base[k]
+                n_base += 1
+        for k in range(later + 1, len(listed)):
+            at_root[listed[k]], roots[n_roots] = n_roots, listed[k]
+            n_roots += 1
     for k in range(begin, end):
         at_root[path[k]] = -2
     for k in range(n_base):
@@ -152,7 +161,7 @@ def _open(graph, pieces, local, bits, frames, ints, state):
                     bits[second + k * over_roots + (j >> 6)] |= np.uint64(1) << np.uint64(j & 63)
         _fill(frames, 0, n_roots)
         _fill(frames, over_roots, n_base)
-        ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6] = end - begin, 0, 0, 0, 0, -1, 0
+        ints[0], ints[1], ints[2], ints[3], ints[4], ints[5], ints[6] = end - begin, 0, state[HELD], 0, 0, -1, 0
         state[DEPTH], state[TAKEN], state[TRAIL] = 1, 0, 0
     state[PIECE] += status != WIDER
     for k in range(n_roots):
@@ -203,7 +212,7 @@ def _pivot(bits, frames, node, words, second, free, trail, state):
 @entry
 def count_pieces(
     graph: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    pieces: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    pieces: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     n_pieces: int,
     local: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     bits: np.ndarray,
@@ -223,7 +232,8 @@ def count_pieces(
     graph : tuple
         Offsets and neighbours of the roots, and of the base. For cliques both are the later neighbours of each root.
     pieces : tuple
-        Offsets and roots of the paths. By piece a place, and by root another: the candidates are those after it.
+        Offsets and roots of the paths. By piece a place, and by root another: the candidates are those after it. If
+        pieces name base vertices, by base vertex whether it is among them, and the roots in their places.
     local : tuple of ndarray of int32
         By root and by base vertex -1, and room for as many of each.
     bits, frames, ints : ndarray

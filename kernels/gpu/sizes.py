@@ -54,19 +54,19 @@ class Buffer(NamedTuple):
     dtype : dtype
     length : str
         The launch parameter that tells the kernel how many entries the buffer has.
-    when : "always", "listing" or "sizing"
+    when : "always", "listing", "sizing" or "pivoting"
         The searches that use the buffer. In others it has a single entry.
     """
 
     knob: str
     dtype: np.dtype | type
     length: str
-    when: Literal["always", "listing", "sizing"] = "always"
+    when: Literal["always", "listing", "sizing", "pivoting"] = "always"
 
 
 def entries_of(buffer: Buffer, sizes: Sizes, search: Search) -> int:
     """How many entries a buffer has. 0 when this search does not use it."""
-    used = {"always": True, "listing": search.mode == "list", "sizing": search.sizes}
+    used = {"always": True, "listing": search.mode == "list", "sizing": search.sizes, "pivoting": bool(search.pq)}
     return int(getattr(sizes, buffer.knob)) if used[buffer.when] else 0
 
 

@@ -30,10 +30,11 @@ from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import mixed
 from bicliques.schemas.jobs import job_of
+from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
-from bicliques.schemas.totals import Best, Found
+from bicliques.schemas.totals import Best, Found, Total
 from bicliques.schemas.work import Engine, Slice, Subtrees
 
 
@@ -158,6 +159,8 @@ class SliceRun(Generic[S]):
         of warps or blocks.
     cpu_nodes : int
         Nodes that the CPU engine was given.
+    leaves : list of Leaves
+        What launches and the CPU engine counted, if p x q are counted.
     rest : list of Subtrees or callable
         Work that is still to be done, or () -> such work, which is called when the device is not needed any more.
     """
@@ -179,6 +182,7 @@ class SliceRun(Generic[S]):
     open_ticks: float = 0.0
     cpu_nodes: int = 0
     sizes: SizeCounts = field(default_factory=SizeCounts.empty)
+    leaves: list[Leaves] = field(default_factory=list)
     rest: list[Subtrees | Callable[[], Subtrees]] = field(default_factory=list)
 
     @property
@@ -305,6 +309,8 @@ class SliceRun(Generic[S]):
             self.sizes = SizeCounts.merge([self.sizes, found.total.sizes])
         if isinstance(found.total, Best):
             self.emit(found.total.rows)
+        if isinstance(found.total, Leaves):
+            self.leaves.append(found.total)
         self.rest.append(found.left_over)
 
     def _emit_copy(self, batch: Bicliques) -> None:
@@ -324,8 +330,10 @@ class SliceRun(Generic[S]):
             phases={name: self.kernel_s * share for name, share in (phases or {}).items()},
             device_bytes=self.device.used_bytes(),
         )
-        found = Found(self.count, self.fingerprint, self.sizes)
-        return Slice(job_of(self.search).total(found, self.emit), functools.partial(_concat, self.rest), stats)
+        found: Total = job_of(self.search).total(Found(self.count, self.fingerprint, self.sizes), self.emit)
+        if self.search.pq is not None:
+            found = sum(self.leaves, Leaves.none())
+        return Slice(found, functools.partial(_concat, self.rest), stats)
 
     def _hand_out(self, queue: np.void) -> None:
         device, memory = self.device, self.memory

@@ -14,6 +14,7 @@ KERNELS = {
     "hub_bits": "bitmatrix/hub_bits.cu",
     "near": "bitmatrix/near.cu",
     "pack": "common/pack.cu",
+    "pivot": "bitmatrix/pivot.cu",
     "row_hashes": "common/row_hashes.cu",
     "sieve": "bitmatrix/sieve.cu",
 }

@@ -4,6 +4,8 @@ A piece of work (`schemas.work.Subtrees`) with the path P, the candidates K and 
 root side is P and some of K, the first of which is among the first `todo`. If the piece is fresh, also those with
 P alone. Their base side is any part of the common neighbours of the root side. So the children of a piece, P and one
 of the first `todo`, with the later candidates, are pieces, too. No biclique is in two of them, and none in no one.
+What is left of a node below is a piece as well: if base vertices, ``n_roots + u``, are among P or K, those in P are
+held, and those in K are the only candidates of the base side.
 
 Below a piece a *pivot tree* counts. A node has held and free vertices and candidates, on both sides. Every candidate is
 joined to all held and free vertices of the other side. It stands for the bicliques that have all held vertices, any of
@@ -51,18 +53,28 @@ def by_side(graph: MiningGraph, keys: np.ndarray, number: np.ndarray, mix: int) 
     return Leaves.of(keys if graph.root_side == "left" else keys[:, [2, 3, 0, 1]], number, mix)
 
 
+def keys_of(roots: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """The keys of `by_side`, from held and free vertices of a side in 32 bits each."""
+    low = np.uint64(2**32 - 1)
+    return np.column_stack([roots >> np.uint64(32), roots & low, base >> np.uint64(32), base & low]).astype(np.int64)
+
+
 def leaves_below(graph: MiningGraph, piece: Subtrees, most: Bounds) -> Leaves:
     """The leaves of one piece."""
     ptr, idx = graph.root_indptr, graph.root_indices
     joined = [frozenset(idx[ptr[v] : ptr[v + 1]].tolist()) for v in range(graph.n_roots)]
     path, candidates, todo = opened(graph, piece)
-    base = frozenset.intersection(*(joined[v] for v in path))
+    held = sum(v >= graph.n_roots for v in path)
+    base = frozenset(v - graph.n_roots for v in candidates if v >= graph.n_roots)
+    if not held and not base:
+        base = frozenset.intersection(*(joined[v] for v in path))
     found: Counter[tuple[int, int, int, int]] = Counter()
     if piece.fresh[0]:
-        found[len(path), 0, 0, len(base)] += 1
+        _node(joined, found, most, [len(path) - held, held], [0, 0], (frozenset(), base))
     for k in range(todo):
-        roots = frozenset(candidates[k + 1 :])
-        _node(joined, found, most, [len(path) + 1, 0], [0, 0], (roots, base & joined[candidates[k]]))
+        if (root := candidates[k]) < graph.n_roots:
+            roots = frozenset(v for v in candidates[k + 1 :] if v < graph.n_roots)
+            _node(joined, found, most, [len(path) - held + 1, held], [0, 0], (roots, base & joined[root]))
     keys = np.array(list(found), np.int64).reshape(-1, 4)
     number = np.array(list(found.values()), np.int64)
     return by_side(graph, keys, number, int((mixes(keys) * number.astype(np.uint64)).sum()))

@@ -10,8 +10,9 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.schemas.search import Limits, Search
+from tests.kernels.test_pivot import counted, every_size
 from tests.support.near import near_graph
-from tests.support.oracles import graph_of, random_edges, run
+from tests.support.oracles import graph_of, random_edges, run, whole_graph_of
 
 SIZES = GpuSizes(
     row_cap=512, list_cap=1024, given=1 << 12, left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, warps=8
@@ -40,6 +41,13 @@ def main() -> None:
             found = run(BitMatrixEngine(sizes=SIZES), graph, search, limits)
             if found.count != expected.count:
                 raise SystemExit(f"{missing}: {found.count} near-bicliques, expected {expected.count}")
+    graph = whole_graph_of(random_edges(rng, 30, 30, 0.5))
+    expected = counted(CpuEngine(), graph)
+    for seconds in (None, 0.002):
+        if every_size(counted(BitMatrixEngine(sizes=SIZES._replace(row_cap=6)), graph, seconds=seconds)) != every_size(
+            expected
+        ):
+            raise SystemExit("wrong numbers of p x q")
 
 
 if __name__ == "__main__":

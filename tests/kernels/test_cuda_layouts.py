@@ -42,6 +42,7 @@ LAYOUTS = {
     ("common/row_hashes.cu", "Wrong"): records.ROW_HASH_WRONG,
     ("common/row_hashes.cu", "RowHashParams"): records.ROW_HASH_PARAMS,
     ("bitmatrix/types.cuh", "Item"): bitmatrix.ITEM,
+    ("bitmatrix/types.cuh", "LeafSlot"): bitmatrix.LEAF,
     ("bitmatrix/types.cuh", "Queue"): bitmatrix.QUEUE,
     ("bitmatrix/types.cuh", "Params"): bitmatrix.PARAMS,
     ("bitmatrix/worker.cuh", "Scratch"): scratch(_SIZES.row_cap, _SIZES.list_cap),

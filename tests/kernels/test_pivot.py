@@ -20,6 +20,12 @@ from tests.support.known import NOT_HERE, dense_edges, known_graph
 from tests.support.oracles import bicliques_by_size, counted, random_edges, whole_graph_of
 
 
+def every_size(found: Leaves, most: int = 9) -> list[int]:
+    """The numbers of small sizes, and of all together."""
+    some = [of_size(found, p, q) for p, q in itertools.product(range(1, most), repeat=2)]
+    return [*some, found.bicliques((1, None), (1, None))]
+
+
 def of_size(found: Leaves, p: int, q: int) -> int:
     return found.bicliques((p, p), (q, q))
 

@@ -67,7 +67,7 @@ class UselessDevice(EmulatedDevice):
         self.asked.add(Variant.of(kernel, defines))
         if kernel == "cumbe":
             raise EndError
-        if kernel in ("bitmatrix", "sieve", "near"):
+        if kernel in ("bitmatrix", "sieve", "near", "pivot"):
             self._put_aside(params.view(PARAMS)[0])
         return 0.0
 

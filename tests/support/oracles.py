@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, cycle
 from math import comb
 from typing import Literal
 
@@ -175,9 +175,13 @@ def _redeal(work: Subtrees, rng: np.random.Generator) -> Subtrees:
 
 def counted(engine, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
     """The leaves of a graph in as many slices as it takes, which divide what is left among `pieces`."""
-    search, work = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots))
-    total = Leaves.none()
+    return sum((done.total for done in slices([engine], graph, pq, seconds, pieces)), Leaves.none())
+
+
+def slices(engines, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1):
+    """Slices of engines that take turns, until nothing is left."""
+    search, work, turns = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots)), cycle(engines)
     while len(work):
-        done = engine.mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
-        total, work = total + done.total, done.left_over.check(graph.n_roots)
-    return total
+        done = next(turns).mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
+        work = done.left_over.check(job_of(search).numbers(graph))
+        yield done

@@ -98,6 +98,12 @@ struct Item {
     i32 fresh;       // whether the node itself is to be emitted
 };
 
+struct LeafSlot {  // a slot of a hash table: leaves of a pivot tree of one kind
+    u64 root;      // held roots << 32 | free roots; 0: free
+    u64 base;      // the same of the base
+    u64 count;
+};
+
 // All warps of a launch share this record. The host zeroes it. Fields that many warps poll have a cache line each.
 struct Queue {
     u64 head;         // tickets drawn: ticket t takes item t
@@ -181,4 +187,6 @@ struct Params {
     const i64* marks_indptr;  // with marked edges: where those of each base vertex begin in `marks`
     const i32* marks;     // their root vertices, in ascending order
     i64 n_marked;         // only ranks below have a marked edge
+    LeafSlot* leaves;     // of a count of p x q
+    i64 n_leaves;         // a power of two
 };
