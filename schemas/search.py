@@ -124,7 +124,7 @@ class Search:
         None,
         help="pairs in all that may be no edges in a biclique; docs/holes.md",
         group="thresholds",
-        on=("mine", "largest", "count", "flow"),
+        on=("mine", "largest", "count", "dry_run", "flow"),
         metavar="K",
         otherwise="none",
     )
@@ -132,7 +132,7 @@ class Search:
         None,
         help="right members that each left member may miss, and left ones that each right one may",
         group="thresholds",
-        on=("mine", "largest", "count", "flow"),
+        on=("mine", "largest", "count", "dry_run", "flow"),
         metavar="K",
         otherwise="none",
     )
@@ -140,7 +140,7 @@ class Search:
         None,
         help="right members that each left member may miss; with --missing-right",
         group="thresholds",
-        on=("mine", "largest", "count", "flow"),
+        on=("mine", "largest", "count", "dry_run", "flow"),
         metavar="K",
         otherwise="none",
     )
@@ -148,7 +148,7 @@ class Search:
         None,
         help="left members that each right member may miss; with --missing-left",
         group="thresholds",
-        on=("mine", "largest", "count", "flow"),
+        on=("mine", "largest", "count", "dry_run", "flow"),
         metavar="K",
         otherwise="none",
     )

@@ -126,7 +126,7 @@ class Refresh(_Search, _Session, total=False):
     report: bool
 
 
-class DryRun(_Search, _Workers, total=False):
+class DryRun(_Search, _Workers, _Missing, total=False):
     """Those of `bicliques.dry_run`."""
 
     count_only: bool

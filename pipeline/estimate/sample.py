@@ -24,6 +24,7 @@ from bicliques.pipeline.prepare.weights import weights_of
 from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
+from bicliques.schemas.bands import Reach
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import Emit, emit_to, nowhere
 from bicliques.schemas.graph import MiningGraph
@@ -267,10 +268,8 @@ class _Sampler:
 def _grid(run: Run) -> Grid:
     """The thresholds of the run, and larger ones that some vertex of the graph can reach."""
     search, profile = run.options.search, run.built["profile"]
-    degrees = {"left": profile["right"]["max"], "right": profile["left"]["max"]}
+    reach = Reach(profile["right"]["max"], profile["left"]["max"]).within(search)
     sides = []
-    for side in ("left", "right"):
-        least, most = getattr(search, f"min_{side}"), getattr(search, f"max_{side}")
-        reach = degrees[side] if most is None else min(degrees[side], most)
-        sides.append((least, *(value for value in _THRESHOLDS if least < value <= reach)))
+    for least, most in ((search.min_left, reach.left), (search.min_right, reach.right)):
+        sides.append((least, *(value for value in _THRESHOLDS if least < value <= most)))
     return Grid(*sides)

@@ -100,9 +100,16 @@ def test_a_killed_worker_while_a_second_driver_is_refused(tmp_path: Path, expect
     assert re.search(rf"slice \d+ failed the first time: its worker \S+:{victim} died", error), "it is named"
 
 
-def test_a_killed_driver(tmp_path: Path, expected: tuple[int, int]) -> None:
-    out = tmp_path / "out"
-    process = start(tmp_path, out, "--workers", "2")
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_killed_driver(missing: int, tmp_path: Path, expected: tuple[int, int]) -> None:
+    out, options = tmp_path / "out", ["--workers", "2"]
+    if missing:
+        options += ["--missing-pairs", str(missing), "--min-left", "3", "--min-right", "4"]
+        asked = {"missing_pairs": missing, "min_left": 3, "min_right": 4, "workers": 0, "progress": False}
+        counted = bq.count(write_edges(tmp_path / "g.parquet", EDGES), fingerprint=True, **asked)
+        assert counted.fingerprint is not None
+        expected = counted.count, counted.fingerprint
+    process = start(tmp_path, out, *options)
     wait_for_entries(out, 3, process)
     workers = psutil.Process(process.pid).children(recursive=True)
     process.kill()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.bicliques import Bicliques, fingerprint
 from bicliques.schemas.emit import emit_to, nowhere
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions
@@ -58,8 +58,10 @@ class NearSuite:
                 outcome = run(make(), graph, search, limits, shuffle=order if case % 2 else None)
             else:
                 outcome = deal([make() for _ in range((1, 2, 7)[case % 3])], graph, search, limits, order)
-            assert set(outcome.rows) == near_pairs(edges, search), case
-            assert len(outcome.rows) == outcome.count == len(set(outcome.rows))
+            expected = near_pairs(edges, search)
+            assert set(outcome.rows) == expected, case
+            assert len(outcome.rows) == outcome.count == len(expected)
+            assert outcome.fingerprint == fingerprint(Bicliques.from_pairs(sorted(expected)))
             found += outcome.count
         assert found > self.near_cases * times
 

@@ -120,7 +120,7 @@ def answer(edges: np.ndarray, strings: bool = False, is_dense: bool = False, **s
 
 def load_ledger(path: Path) -> Ledger:
     """The ledger of a run as it is on disk."""
-    return Run.at(path).ledger()
+    return Run.with_holes(path).ledger()
 
 
 def ledger_entry(number: int, *took: Range, count: int = 0, weight: float = 0.0, **report: Any) -> LedgerEntry:

@@ -65,6 +65,7 @@ WRONG: dict[str, list[dict[str, Any]]] = {
         {"min_left": 2**63},
         {"missing_pairs": -1},
         {"missing_pairs": 17},
+        {"missing_each": 1.5},
         {"missing_pairs": 1, "missing_each": 1},
         {"missing_pairs": 2, "min_left": 3},
         {"missing_each": 1, "min_left": 3, "min_right": 2},

@@ -67,6 +67,33 @@ def test_samples_come_near_the_truth(tmp_path, monkeypatch):
     assert 0.4 * results.manifest.bytes < found.bytes.value < 2.5 * results.manifest.bytes
 
 
+@pytest.mark.parametrize("is_counted", [True, False])
+@pytest.mark.parametrize(
+    "asked",
+    [{"missing_pairs": 2, "min_left": 3, "min_right": 4}, {"missing_each": 1, "min_left": 3, "min_right": 4}],
+    ids=["pairs", "each"],
+)
+def test_near_bicliques_are_counted_or_come_near_the_truth(asked, is_counted, tmp_path, monkeypatch):
+    edges = random_edges(60, 40, 0.25, 9)
+    source = write_edges(tmp_path / "truth.parquet", edges)
+    sizes = bq.count(source, sizes=True, engine="cpu", **asked, **OWN).sizes
+    run = planned(tmp_path, edges, **asked)
+    if not is_counted:
+        never_counted(monkeypatch)
+        Work(monkeypatch)
+    found = estimate(run, budget_s=1000.0 if is_counted else 3.0)
+    monkeypatch.undo()
+    assert found.exact is is_counted
+    cells = [(at_least(sizes, cell), cell.bicliques) for cell in found.table]
+    if is_counted:
+        assert all(guess == Guess(true, true, true) for true, guess in cells)
+    else:
+        assert found.bicliques.low <= sizes.total <= found.bicliques.high
+        assert sizes.total / 3 <= found.bicliques.value <= 3 * sizes.total
+    results = bq.resume(run.path, **QUIET)
+    assert 0.4 * results.manifest.bytes < found.bytes.value < 2.5 * results.manifest.bytes
+
+
 def test_rows_are_written_in_batches_as_long_as_those_of_a_run(tmp_path, monkeypatch):
     """A few rows at a time would take much longer, and need other bytes, than many."""
     batches = []
