@@ -10,9 +10,9 @@ from bicliques.kernels.bitmatrix.memory import GpuSizes
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.results.pq import check_leaves
 from bicliques.schemas.leaves import Leaves
-from tests.kernels.test_pivot import KNOWN, MORE, every_size, of_size
 from tests.support.known import NOT_HERE, dense_edges, known_graph
-from tests.support.oracles import counted, random_edges, slices, whole_graph_of
+from tests.support.oracles import random_edges, whole_graph_of
+from tests.support.pivot import KNOWN, MORE, counted, every_size, of_size, slices
 
 pytestmark = pytest.mark.gpu
 

@@ -10,9 +10,9 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.schemas.search import Limits, Search
-from tests.kernels.test_pivot import counted, every_size
 from tests.support.near import near_graph
 from tests.support.oracles import graph_of, random_edges, run, whole_graph_of
+from tests.support.pivot import counted, every_size
 
 SIZES = GpuSizes(
     row_cap=512, list_cap=1024, given=1 << 12, left_over=1 << 12, pool=1 << 18, values=1 << 15, records=1 << 12, warps=8

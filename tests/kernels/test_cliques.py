@@ -18,7 +18,7 @@ from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.leaves import Leaves, mixes
 from tests.support.known import NOT_HERE
 from tests.support.one_kind import by_definition, cover_of, edges_of, motifs_of, random_graphs, right_side
-from tests.support.oracles import counted
+from tests.support.pivot import counted
 
 
 def table(found: Leaves) -> list[int]:

@@ -19,9 +19,9 @@ from bicliques.schemas.leaves import Leaves, bounds_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
-from tests.kernels.test_pivot import check, every_size, random_graphs
 from tests.support.emulated import BITMATRIX, DEVICE, bitmatrix, everything
-from tests.support.oracles import counted, random_edges, slices, whole_graph_of
+from tests.support.oracles import random_edges, whole_graph_of
+from tests.support.pivot import check, counted, every_size, random_graphs, slices
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 

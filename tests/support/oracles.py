@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import combinations, cycle
+from itertools import combinations
 from math import comb
 from typing import Literal
 
@@ -11,10 +11,9 @@ import networkx as nx
 import numpy as np
 
 from bicliques.kernels.graph.prepare import prepare
-from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.emit import emit_to
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
-from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
@@ -171,17 +170,3 @@ def _redeal(work: Subtrees, rng: np.random.Generator) -> Subtrees:
     work = Subtrees.concat([work.take(cut, len(work)), work.take(0, cut)])
     # one of eight goes through bytes, because packing takes longer than most of these slices
     return Subtrees.from_bytes(work.to_bytes()) if rng.integers(8) == 0 else work
-
-
-def counted(engine, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1) -> Leaves:
-    """The leaves of a graph in as many slices as it takes, which divide what is left among `pieces`."""
-    return sum((done.total for done in slices([engine], graph, pq, seconds, pieces)), Leaves.none())
-
-
-def slices(engines, graph: MiningGraph, pq: str = "all", seconds: float | None = None, pieces: int = 1):
-    """Slices of engines that take turns, until nothing is left."""
-    search, work, turns = Search("count", pq=pq), Subtrees.of_roots(np.arange(graph.n_roots)), cycle(engines)
-    while len(work):
-        done = next(turns).mine(graph, work.spread(pieces), search, Limits(seconds), nowhere)
-        work = done.left_over.check(job_of(search).numbers(graph))
-        yield done

@@ -10,6 +10,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.kernels import engines
+from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.pipeline.results import pq
 from bicliques.pipeline.results.pq import digits
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -33,6 +34,21 @@ def test_every_pair_of_sizes_has_its_number(source, engine, workers):
     assert counts.checks[0] == "checksum of the leaves"
     assert {"edges", "butterflies"} < set(counts.checks)
     assert counts.shape == tuple(max(side) for side in zip(*EXPECTED, strict=True))
+
+
+def test_what_a_gpu_leaves_over_has_vertices_of_both_sides(tmp_path, monkeypatch):
+    file = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(2), 30, 40, 0.4))
+    mine, held = BitMatrixEngine.mine, []
+
+    def spied(self, graph, subtrees, *rest):
+        held.append(int((subtrees.path >= graph.n_roots).sum()))
+        return mine(self, graph, subtrees, *rest)
+
+    monkeypatch.setattr(BitMatrixEngine, "mine", spied)
+    with runnable("bitmatrix"):
+        counts = bq.pq_counts(file, engine="bitmatrix", workers=0, slice_seconds=0.01)
+    assert counts.table() == bq.pq_counts(file, engine="cpu", workers=0).table()
+    assert sum(map(bool, held)) > 3
 
 
 def test_sizes_up_to_a_bound_are_all_that_is_told(source):
