@@ -66,6 +66,8 @@ class GpuSizes(NamedTuple):
     narrow : int
         Most words of a bit row, 32 at most, with which a word problem is searched row by row. Wider problems are
         searched by columns.
+    least_joined : int
+        Fewest candidates that a base vertex of a hub has in the mean, if twins inside the hub are merged.
     min_blocks : int
         Blocks of 128 threads per multiprocessor that the compiler must leave registers for.
     """
@@ -87,6 +89,7 @@ class GpuSizes(NamedTuple):
     roots_per_wedge: int = 4
     many_roots: int = 1 << 15
     narrow: int = 16
+    least_joined: int = 4
     min_blocks: int = 4
 
     def halved(self, times: int) -> GpuSizes:
@@ -245,6 +248,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
         "ROOTS_PER_WEDGE": sizes.roots_per_wedge,
         "SHARED_SLOTS": _SLOTS << form.sifting,
         "NARROW": sizes.narrow,
+        "LEAST_JOINED": sizes.least_joined,
         "MARKED": int(form.marked),
         "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
     }

@@ -17,7 +17,7 @@ reductions, the first six are repeated until nothing changes:
 - R6 the node is dead when an excluded vertex contains all of L: all bicliques below have that vertex.
 - R7 base vertices of L that the same candidates have are *twins inside the node*. They become one, with the sum of
   their weights and hashes. An excluded vertex has it only if it has all of them. `kernels.cpu.twins` merges
-  them.
+  them, and `twins.cuh` of the CUDA kernels, without thresholds.
 
 Five arguments say why the result is exact:
 

@@ -62,6 +62,7 @@ SIZES = {
     ("cumbe/types.cuh", "Level"): 4 * cumbe.LEVEL_INTS,
 }
 OF_THE_KERNEL = {
+    "Kin",
     "PackSide",
     "OfList",
     "SideSums",

@@ -13,7 +13,7 @@ from bicliques.kernels.bitmatrix import items
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.items import subtrees_of
 from bicliques.kernels.bitmatrix.kind import KIND
-from bicliques.kernels.bitmatrix.layout import ITEM, WORD
+from bicliques.kernels.bitmatrix.layout import ITEM, PATH
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.layout import PHASES
@@ -174,7 +174,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite
         assert counted.count == truth.count
         assert (counted.stats.launches, engine._memory is None) == (1, False)
         given = device.read(engine._memory["given"], ITEM, 0, int(counted.stats.counters["given"]))
-        assert np.count_nonzero((given["kind"] == WORD) & (given["closure_at"] != NOBODY)) > 16
+        assert np.count_nonzero((given["kind"] == PATH) & (given["closure_at"] != NOBODY)) > 16
 
     def test_hubs_are_begun_before_they_are_given_away(self):
         """Otherwise two candidates of a large root may go from one waiting warp to the next until the room is used up.
@@ -334,8 +334,8 @@ def test_items_and_left_over_nodes_are_made_once(monkeypatch):
 def test_hubs_are_left_over_by_their_paths():
     """A list of left vertices and one of candidates would be too long: a hub of a large graph has millions of both."""
     graph = graph_of(random_edges(np.random.default_rng(1), 400, 40, 0.5), BuildOptions(root_side="right"))
-    found = bitmatrix("usual")().mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), nowhere)
-    rest = found.left_over
+    engine = BitMatrixEngine(DEVICE, BITMATRIX["usual"]._replace(least_joined=65))  # levels of merged hubs are listed
+    rest = engine.mine(graph, everything(graph), Search("count"), Limits(seconds=0.0), nowhere).left_over
     assert (rest.ranged & (np.diff(rest.path_indptr) > 1)).any(), "below the first level"
     rows = [graph.root_indices[a:b] for a, b in pairwise(graph.root_indptr)]
     for i in np.flatnonzero(~rest.ranged & (rest.todo != EVERYTHING)):

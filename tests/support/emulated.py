@@ -28,9 +28,9 @@ _TIGHTEST = _USUAL._replace(row_cap=512, list_cap=256, values=1 << 14, records=2
 #: Room for few rows and bicliques; every warp gives work away whenever another one waits, and sifts its rows.
 BITMATRIX = {
     "usual": _USUAL,
-    "tightest": _TIGHTEST._replace(least_sifted=0, roots_per_wedge=0, many_roots=0),
+    "tightest": _TIGHTEST._replace(least_sifted=0, roots_per_wedge=0, many_roots=0, least_joined=0),
     "tight": _USUAL._replace(row_cap=256, list_cap=512, narrow=0, warps=4, poll=2, give_min=0, hub_bytes=0),
-    "oversize": _USUAL._replace(row_cap=64, list_cap=128, poll=1, give_min=0),
+    "oversize": _USUAL._replace(row_cap=64, list_cap=128, poll=1, give_min=0, least_joined=0),
 }
 
 _CUMBE = CumbeSizes(left_over=1 << 14, pool=1 << 18, values=1 << 16, records=1 << 12, threads=64, min_blocks=1, lanes=8)

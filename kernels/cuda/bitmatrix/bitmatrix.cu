@@ -20,9 +20,11 @@
 #include "bitmatrix/candidate_window.cuh"
 #include "bitmatrix/hub.cuh"
 #include "bitmatrix/launch.cuh"
+#include "bitmatrix/level_copy.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/marks.cuh"
 #include "bitmatrix/queue.cuh"
+#include "bitmatrix/twins.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
@@ -36,18 +38,8 @@ __device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* t
     i32 n = (i32)(params.root_indptr[item.bound + 1] - at);
     write_list(params.root_indices + at, n, w.s->base);
     __syncwarp();
-    Kin kin = {item.bound, item.bound, 0, 0, 0, 0, 0, 0, false, 0};
-    return solve(w, n, kin, item.fresh, begun, too_large);
-}
-
-// Explore a node whose base vertices and candidates are listed in the pool.
-__device__ inline i32 run_word(Worker& w, const Item& item, bool* begun, bool* too_large) {
-    const i32* pool = params.pool;
-    write_list(pool + item.base_at, item.n_base, w.s->base);
-    __syncwarp();
-    const i32* copy = item.closure_at == NOBODY ? 0 : pool + item.closure_at;
-    Kin kin = {NOBODY, NOBODY, pool + item.cand_at, item.n_cand, item.begin, item.end, 0, 0, true, copy};
-    return solve(w, item.n_base, kin, item.fresh, begun, too_large);
+    set_kin({item.bound, item.bound, 0, 0, 0, 0, 0, 0, false, 0, 0, 0, 0, 0});
+    return solve(w, n, item.fresh, begun, too_large);
 }
 
 // Explore the hub of frame f. If f.closure is NULL, the closure is found here.
@@ -98,37 +90,42 @@ __device__ inline i32 run_hub(Worker& w, const Item& item, bool* begun, bool* to
     return run_frame(w, item, f, begun, too_large);
 }
 
-// Explore a node that is given by its path. L is the common neighbourhood of the path.
+// Explore a node that is given by its path. L is the common neighbourhood of the path, if no copy of its rows goes with it.
 __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, bool* too_large) {
     const i32* path = params.pool + item.base_at;
+    const i32* cand = item.cand_at == NOBODY ? 0 : params.pool + item.cand_at;
+    bool has_copy = item.closure_at != NOBODY && copy_fits(params.pool + item.closure_at, item.n_cand);
+    const i32* copy = has_copy ? params.pool + item.closure_at : 0;
+    set_kin({NOBODY, NOBODY, cand, item.n_cand, item.begin, item.end, path, item.n_base, false, copy, 0, 0, 0, 0});
+    if (has_copy) return solve(w, 0, item.fresh, begun, too_large);
     i32* base = w.s->list;
     i32 n = write_common(path, item.n_base, base, LIST_CAP);
     *too_large = n == NOBODY;
     if (*too_large) return DONE;
-    bool ranged = item.cand_at == NOBODY;
-    if (ranged || n > BASE_CAP) {
-        HubFrame f;
-        f.base = base;
-        f.closure = ranged ? path : 0;
-        f.cand = ranged ? 0 : params.pool + item.cand_at;
-        f.window = 0;
-        f.n_base = n;
-        f.n_closure = ranged ? item.n_base : 0;
-        f.n_cand = item.n_cand;
-        f.next = item.begin;
-        f.end = item.end;
-        f.bound = NOBODY;
-        f.list_end = n;
-        return run_frame(w, item, f, begun, too_large);
-    }
-    write_list(base, n, w.s->base);
+    bool ranged = cand == 0, is_hub = n > BASE_CAP;
+    i32 n_bits = ranged ? 0 : is_hub ? merge_twins(w, base, n) : n;
+    if (!is_hub) write_list(base, n, w.s->base);
     __syncwarp();
-    Kin kin = {NOBODY, NOBODY, params.pool + item.cand_at, item.n_cand, item.begin, item.end, path, item.n_base, false, 0};
-    return solve(w, n, kin, item.fresh, begun, too_large);
+    i32 ended = n_bits == 0 ? DONE : solve(w, n_bits, item.fresh, begun, too_large);
+    if (n_bits != 0 && !(is_hub && *too_large)) return ended;
+    *too_large = false;
+    HubFrame f;
+    f.base = base;
+    f.closure = ranged ? path : 0;
+    f.cand = cand;
+    f.window = 0;
+    f.n_base = n;
+    f.n_closure = ranged ? item.n_base : 0;
+    f.n_cand = item.n_cand;
+    f.next = item.begin;
+    f.end = item.end;
+    f.bound = NOBODY;
+    f.list_end = n;
+    return run_frame(w, item, f, begun, too_large);
 }
 
 // Explore an item, and write it down if it was not begun or is too large.
-__device__ inline void run_item(Worker& w, const Item& item) {
+__device__ __noinline__ void run_item(Worker& w, const Item& item) {
     bool begun = true, too_large = false;
     i32 ended = DONE;
     w.hub_depth = NOBODY;
@@ -136,7 +133,7 @@ __device__ inline void run_item(Worker& w, const Item& item) {
     if (item.kind == ROOT)
         ended = run_root(w, item, &begun, &too_large);
     else if (item.kind == WORD)
-        ended = run_word(w, item, &begun, &too_large);
+        ended = run_node(w, item, &begun, &too_large);
     else if (item.kind == HUB)
         ended = run_hub(w, item, &begun, &too_large);
     else

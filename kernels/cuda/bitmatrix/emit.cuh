@@ -62,10 +62,26 @@ __device__ inline void sum_closure(const Worker& w, const Problem& problem) {
     __syncwarp();
 }
 
-// Emit a node by its lists. `root` has the sums over its closure. False when it could not be emitted.
-__device__ inline bool emit(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure, SideSums root) {
+// What each bit of a mask adds to the sums of a biclique. A sieve has no classes of twins here.
+__device__ __forceinline__ SideSums sums_of_bit(const Scratch* s, i32 b) {
+    if (!SIEVING) return s->bit[b];
+    return {MEASURED ? params.base_weight[s->base[b]] : 0, params.base_hash[s->base[b]]};
+}
+
+// Sums over the first n bits.
+__device__ inline SideSums sums_of_bits(const Worker& w, i32 n) {
+    SideSums sums = {0, 0};
+    ROLLED for (i32 b = lane_id(); b < n; b += 32) {
+        SideSums bit = sums_of_bit(w.s, b);
+        sums.members += bit.members;
+        sums.hash += bit.hash;
+    }
+    return {MEASURED ? warp_sum(sums.members) : 0, warp_sum(sums.hash)};
+}
+
+// Emit a node by its lists, with the sums over them. False when it could not be emitted.
+__device__ inline bool emit(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure, SideSums sums, SideSums root) {
     if (MARKED && !has_marked_edge(base, n_base, closure, n_closure)) return true;
-    SideSums sums = sums_of(params.base_weight, params.base_hash, base, n_base);
     i32 admitted = admit(w, n_base, n_closure, sums, root);
     if (admitted <= 0) return admitted == 0;
     i32* out = params.values + w.value_at;

@@ -3,6 +3,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/emit.cuh"
 #include "bitmatrix/levels.cuh"
 #include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
@@ -35,14 +36,16 @@ __device__ inline AtHand at_hand(const Worker& w, const Problem& problem, u64 ba
     u64 whole = base;
     // These loads are done once per node. Without them every lane would load the same values again for each of its
     // sets.
-    i32 k = __popcll(base);
+    i32 k = __popcll(base), bit = 0;
     ROLLED for (i32 t = 0; t < k; t++, base &= base - 1)
         // All lanes strip one bit per round, and lane t stops at the t-th. k is at most LATTICE, so there is a lane
         // for each.
-        if (t == lane_id()) mine.base = w.s->base[__ffsll((i64)base) - 1];
+        if (t == lane_id()) bit = __ffsll((i64)base) - 1;
     if (lane_id() < k) {
-        if (MEASURED) mine.base_weight = params.base_weight[mine.base];
-        mine.base_hash = params.base_hash[mine.base];
+        mine.base = w.s->base[bit];
+        SideSums sums = sums_of_bit(w.s, bit);
+        mine.base_weight = (i32)sums.members;
+        mine.base_hash = sums.hash;
     }
     // Raw rows from 32 on have no lane, and are read from the scratch memory.
     if (lane_id() < n) {

@@ -1,8 +1,8 @@
 // Hubs are nodes with more than 64 base vertices. Their lists are intersected with one candidate after the other.
 // Warp-level: all lanes have the same copy of a frame, and intersect 32 base vertices at a time.
 //
-// A child with at most 64 base vertices becomes a word problem. A larger child is tested here, and becomes a frame of
-// its own. Its closure is among the neighbours of any one of its base vertices.
+// A child with at most 64 base vertices, or classes of twins, becomes a word problem. Another is tested here, and becomes a
+// frame of its own. Its closure is among the neighbours of any one of its base vertices.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -17,6 +17,7 @@
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/emit.cuh"
 #include "bitmatrix/search.cuh"
+#include "bitmatrix/twins.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
@@ -76,9 +77,12 @@ __device__ inline i32 close(const i32* base, i32 n, const HubFrame& parent, i32 
 
 // Emit a hub. False when the output has no room, and the hub is still to be done.
 __device__ inline bool emit_hub(Worker& w, const i32* base, i32 n_base, const i32* closure, i32 n_closure) {
-    if (!PLAIN) return emit(w, base, n_base, closure, n_closure, sums_of(params.root_weight, params.root_hash, closure, n_closure));
-    w.count += 1;
-    return true;
+    if (PLAIN) {
+        w.count += 1;
+        return true;
+    }
+    SideSums sums = sums_of(params.base_weight, params.base_hash, base, n_base);
+    return emit(w, base, n_base, closure, n_closure, sums, sums_of(params.root_weight, params.root_hash, closure, n_closure));
 }
 
 // Kin (wedges.cuh) of child `self` of a frame. In a range, candidates are the ranks above `self`. In a list, they are
@@ -94,18 +98,24 @@ __device__ __forceinline__ Kin kin_of(const HubFrame& f, i32 self, i32 self_at) 
     kin.closure = f.closure;
     kin.n_closure = f.n_closure;
     kin.alive = false;
-    kin.copy = 0;
+    kin.copy = kin.twins = kin.number = 0;
+    kin.n_twins = 0;
+    kin.several = 0;
     return kin;
 }
 
-// Open and explore a word problem whose base vertices are in s->base. STOPPED: the rest is written down. If *begun is
-// false, not even the node itself was emitted, and the caller writes it down.
-__device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fresh, bool* begun, bool* too_large) {
+// Open and explore a word problem whose base vertices are in s->base, and whose Kin is set. STOPPED: the rest is written
+// down. If *begun is false, not even the node itself was emitted, and the caller writes it down.
+__device__ __noinline__ i32 solve(Worker& w, i32 n_bits, bool fresh, bool* begun, bool* too_large) {
+    const Kin kin = warp_shared().kin;  // a copy, which is in registers
     Problem problem;
     *begun = true;
     *too_large = false;
     i32 opened = OPEN;
-    if (SIEVING || kin.copy == 0 || !take_level(w, kin, &problem)) opened = open_problem(w, n_bits, kin, &problem);
+    if (!SIEVING && kin.copy != 0)
+        take_level(w, &problem);
+    else
+        opened = open_problem(w, n_bits, kin, &problem);
     if (opened == OVERSIZE) *too_large = true;  // the caller writes it down, because it knows the candidates
     if (opened == OVERSIZE || opened == DEAD) return DONE;
     if (MARKED) {
@@ -117,8 +127,9 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (PLAIN) {
         w.count += fresh;
     } else {
+        if (!SIEVING && kin.copy == 0) sum_bits(w, n_bits, kin);
         sum_closure(w, problem);  // every biclique below has this closure, too
-        if (fresh && !emit(w, w.s->base, n_bits, w.s->full, problem.n_full, warp_shared().full)) {
+        if (fresh && !emit(w, w.s->base, n_bits, w.s->full, problem.n_full, sums_of_bits(w, n_bits), warp_shared().full)) {
             *begun = false;
             return STOPPED;
         }
@@ -126,6 +137,14 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, const Kin& kin, bool fr
     if (problem.n_cand == 0) return DONE;
     if (opened == LATTICE_OPEN) return solve_lattice(w, problem, low_bits(n_bits), problem.n_cand) ? DONE : STOPPED;
     return search(w, problem);
+}
+
+// Emit a node whose base vertices are listed. It has no candidates.
+__device__ inline i32 run_node(Worker& w, const Item& item, bool* begun, bool* too_large) {
+    write_list(params.pool + item.base_at, item.n_base, w.s->base);
+    __syncwarp();
+    set_kin({NOBODY, NOBODY, 0, 0, 0, 0, 0, 0, true, 0, 0, 0, 0, 0});
+    return solve(w, item.n_base, item.fresh, begun, too_large);
 }
 
 // Set the next candidate of a frame. Frames are in scratch memory, which all lanes read. The first __syncwarp waits for
@@ -144,7 +163,7 @@ __device__ inline void set_rest_aside(Worker& w, i32 depth, const HubFrame& f, i
 
 // Test a child that is a hub, emit it and push its frame. Its base vertices are at `base`, on top of the list. STOPPED:
 // the output is full, and the child is still to be done.
-__device__ inline i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
+__device__ __noinline__ i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
     i32* closure = base + n;  // the closure goes behind the base vertices
     i32 room = (i32)(w.s->list + LIST_CAP - closure);
     i32 n_closure = close(base, n, f, v, at, closure, room);
@@ -214,18 +233,19 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     if (MARKED && !may_be_marked(base, n, lowest(f.closure, f.n_closure))) return DONE;
     w.tests += 1;
     if (MEASURED && params.min_base > 1 && sums_of(params.base_weight, params.base_hash, base, n).members < params.min_base) return DONE;
-    if (n > BASE_CAP) {
-        i32 ended = push_hub(w, f, v, at, base, n, depth);
-        *begun = ended == DONE;  // STOPPED only if the hub itself could not be emitted
-        return ended;
-    }
     // Only in a range do earlier candidates have smaller ranks, which is_dead relies on.
-    if (f.cand == 0 && is_dead(f, v, base, n)) return DONE;
-    write_list(base, n, w.s->base);
+    bool is_hub = n > BASE_CAP, too_large = false;
+    if (!is_hub && f.cand == 0 && is_dead(f, v, base, n)) return DONE;
+    set_kin(kin_of(f, v, at));
+    i32 n_bits = is_hub ? merge_twins(w, base, n) : write_list(base, n, w.s->base);
     __syncwarp();
-    bool too_large = false;
-    i32 ended = solve(w, n, kin_of(f, v, at), true, begun, &too_large);
-    if (too_large) set_aside(f, at, at + 1, false);
+    i32 ended = n_bits == 0 ? DONE : solve(w, n_bits, true, begun, &too_large);
+    if (is_hub && (n_bits == 0 || too_large)) {
+        ended = push_hub(w, f, v, at, base, n, depth);
+        *begun = ended == DONE;  // STOPPED only if the hub itself could not be emitted
+    } else if (too_large) {
+        set_aside(f, at, at + 1, false);
+    }
     return ended;
 }
 

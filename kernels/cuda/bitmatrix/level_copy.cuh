@@ -2,8 +2,8 @@
 // rows of a problem again takes a walk over all wedges of its base vertices, which is longer than most searches that are
 // given away. Warp-level.
 //
-// A copy lies in the pool: LevelCopy, the base vertices of the problem, the closure of the level, and the rows as masks of
-// the problem's base vertices, first the lower halves of all and then the upper halves. Candidates come first, in the order
+// A copy lies in the pool: LevelCopy, the base vertices of the problem and their sums, the closure of the level, and the rows
+// as masks of the problem's base vertices, first the lower halves of all and then the upper halves. Candidates come first, in the order
 // of the item's list, then excluded rows. The host does not look at copies: for it the item is as if there were none.
 #pragma once
 #include "common/types.cuh"
@@ -13,7 +13,6 @@
 #include "bitmatrix/queue.cuh"
 #include "bitmatrix/rows.cuh"
 #include "bitmatrix/types.cuh"
-#include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
 struct LevelCopy {
@@ -21,6 +20,7 @@ struct LevelCopy {
     u32 low, high;  // the base side of the level, as a mask
 };
 #define LEVEL_HEAD ((i32)(sizeof(LevelCopy) / sizeof(i32)))
+#define BIT_INTS ((i32)(PLAIN ? 0 : sizeof(SideSums) / sizeof(i32)))  // of each bit
 
 // What this lane's row of word c of a level has of the level's base side, if it is an excluded row, and nothing otherwise.
 __device__ __forceinline__ u64 excluded_part(const Scratch* s, const Problem& problem, i32 depth, i32 c) {
@@ -37,7 +37,8 @@ __device__ __noinline__ void attach_level(const Worker& w, const Problem& proble
     u64 base = s->level_base[depth];
     LevelCopy head = {problem.n_bits, problem.n_full + count_rows(closed, problem.n_words), 0, (u32)base, (u32)(base >> 32)};
     ROLLED for (i32 c = 0; c < problem.n_words; c++) head.n_excluded += __popc(warp_ballot(excluded_part(s, problem, depth, c) != 0));
-    i32 n_rows = item->n_cand + head.n_excluded, size = LEVEL_HEAD + head.n_bits + head.n_full + 2 * n_rows;
+    i32 n_rows = item->n_cand + head.n_excluded;
+    i32 size = LEVEL_HEAD + head.n_bits * (1 + BIT_INTS) + head.n_full + 2 * n_rows;
     i64 at = reserve_spare(size);
     if (at == NOBODY) return;
     item->closure_at = at;
@@ -46,6 +47,7 @@ __device__ __noinline__ void attach_level(const Worker& w, const Problem& proble
     if (lane_id() == 0) *(LevelCopy*)out = head;
     out += LEVEL_HEAD;
     out += write_list(s->base, problem.n_bits, out);
+    out += write_list((const i32*)s->bit, BIT_INTS * problem.n_bits, out);
     write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
     out += head.n_full;
     i32 n = 0;
@@ -63,16 +65,22 @@ __device__ __noinline__ void attach_level(const Worker& w, const Problem& proble
     __syncwarp();
 }
 
-// Make a problem of the copy of a level: the rows that matter to the children kin.begin to kin.end. False when it has more
-// rows than ROW_CAP, because it was made by a launch with more room.
-__device__ __noinline__ bool take_level(Worker& w, const Kin& kin, Problem* problem) {
+// Whether a copy that goes with n candidates has no more rows than ROW_CAP. A launch with more room may have made it.
+__device__ __forceinline__ bool copy_fits(const i32* copy, i32 n_cand) {
+    const LevelCopy* head = (const LevelCopy*)copy;
+    return n_cand + head->n_excluded <= ROW_CAP && head->n_full <= ROW_CAP;
+}
+
+// Make a problem of the copy of a level: the rows that matter to the children kin.begin to kin.end.
+__device__ __noinline__ void take_level(Worker& w, Problem* problem) {
+    const Kin kin = warp_shared().kin;
     Scratch* s = w.s;
     const i32* in = kin.copy;
     LevelCopy head = *(const LevelCopy*)in;
     i32 n_rows = kin.n_cand + head.n_excluded;
-    if (n_rows > ROW_CAP || head.n_full > ROW_CAP) return false;
     in += LEVEL_HEAD;
     in += write_list(in, head.n_bits, s->base);
+    in += write_list(in, BIT_INTS * head.n_bits, (i32*)s->bit);
     in += write_list(in, head.n_full, s->full);
     problem->n_bits = head.n_bits;
     problem->n_full = head.n_full;
@@ -93,5 +101,4 @@ __device__ __noinline__ bool take_level(Worker& w, const Kin& kin, Problem* prob
     }
     __syncwarp();
     if (problem->n_words > NARROW) place_columns(w, *problem);
-    return true;
 }

@@ -53,30 +53,25 @@ __device__ __noinline__ i32 remaining(Scratch* s, i32 depth, i32 n_words, i32 en
     return warp_sum(n);
 }
 
-// Describe the level as an item, with its lists in the pool: L (by a path, or as base vertices), then all its
-// candidates. The first n_explored candidates are the children of the item. The others can only join closures. False
-// when the pool is full.
-__device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 depth, i32 n_explored, bool as_path, Item* item) {
+// Describe the level as an item, with its lists in the pool: the path to it, then all its candidates. The first n_explored
+// candidates are the children of the item. The others can only join closures. False when the pool is full.
+__device__ __noinline__ bool describe(Worker& w, const Problem& problem, i32 depth, i32 n_explored, Item* item) {
     Scratch* s = w.s;
     const u32* cand = cand_of(s, depth, problem.n_words);
     const u32* closed = closed_of(s, depth, problem.n_words);
-    u64 base = s->level_base[depth];
-    // A path is the whole closure: that of the problem, and the rows that joined it since.
+    // A path is the whole closure: that of the problem, and the rows that joined it since. L may be classes of twins.
     i32 n_cand = count_rows(cand, problem.n_words);
-    i32 n_base = as_path ? problem.n_full + count_rows(closed, problem.n_words) : __popcll(base);
-    i64 at = reserve_pool((i64)n_base + n_cand);
+    i32 n_path = problem.n_full + count_rows(closed, problem.n_words);
+    i64 at = reserve_pool((i64)n_path + n_cand);
     if (at == NOBODY) return false;
     i32* out = params.pool + at;
-    if (as_path)
-        write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
-    else
-        write_base(w, base, out);
-    write_rows(w, problem, cand, out + n_base);  // ascending, so children of this warp come first
-    item->kind = as_path ? PATH : WORD;
+    write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
+    write_rows(w, problem, cand, out + n_path);  // ascending, so children of this warp come first
+    item->kind = PATH;
     item->bound = NOBODY;
     item->base_at = at;
-    item->n_base = n_base;
-    item->cand_at = at + n_base;
+    item->n_base = n_path;
+    item->cand_at = at + n_path;
     item->n_cand = n_cand;
     item->closure_at = NOBODY;
     item->n_closure = 0;
@@ -140,7 +135,7 @@ __device__ __noinline__ void attach_as_frame(const Worker& w, const Problem& pro
 // Hand the next n children of a level to n_items waiting warps. False when there is no room.
 __device__ inline bool give_level(Worker& w, const Problem& problem, i32 level, i32 n, i32 n_items) {
     Item item;
-    if (!describe(w, problem, level, n, SIEVING, &item)) return false;  // a sieve begins with a path
+    if (!describe(w, problem, level, n, &item)) return false;
     if (SIEVING)
         attach_as_frame(w, problem, level, &item);
     else
@@ -188,7 +183,7 @@ __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32
         i32 n = remaining(w.s, level, problem.n_words, w.s->level_end[level]);
         if (n == 0) continue;
         Item item;
-        if (describe(w, problem, level, n, true, &item))
+        if (describe(w, problem, level, n, &item))
             leave_over(item);
         else if (lane_id() == 0)
             overflow();

@@ -6,6 +6,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/emit.cuh"
 #include "bitmatrix/levels.cuh"
 #include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
@@ -24,12 +25,6 @@ __device__ inline void add_pending(Worker& w, const Problem& problem, u64 base, 
         s->pending_any[word] = slot == 0 ? bits : s->pending_any[word] | bits;
     }
     w.n_pending = slot + 1;
-}
-
-// Call see(u) for the base vertices of a mask. Thread-level.
-template <class See>
-__device__ __forceinline__ void each_base(const Scratch* s, u64 base, const See& see) {
-    ROLLED for (; base; base &= base - 1) see(s->base[__ffsll((i64)base) - 1]);
 }
 
 // Call see(v) for the rows in the closure of this lane's pending node, if it has one. Warp-level: words that are zero
@@ -51,10 +46,11 @@ __device__ __forceinline__ void each_row(const Scratch* s, const Problem& proble
 __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& problem, u64 base) {
     OneBiclique one = {base != 0, __popcll(base), problem.n_full, {0, 0}, warp_shared().full};
     u64 marked = problem.marked;
-    each_base(w.s, base, [&](i32 u) {
-        if (MEASURED) one.base.members += params.base_weight[u];
-        one.base.hash += params.base_hash[u];
-    });
+    ROLLED for (u64 rest = base; rest; rest &= rest - 1) {
+        SideSums bit = sums_of_bit(w.s, __ffsll((i64)rest) - 1);
+        one.base.members += bit.members;
+        one.base.hash += bit.hash;
+    }
     each_row(w.s, problem, one.there, [&](i32 v) {
         if (MEASURED) one.root.members += params.root_weight[v];
         one.root.hash += params.root_hash[v];
@@ -67,7 +63,7 @@ __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& proble
 
 // Write the pending nodes: each lane with `own` writes its node to its `out`.
 __device__ inline void write_pending(const Worker& w, const Problem& problem, u64 base, bool own, i32* out) {
-    each_base(w.s, own ? base : 0, [&](i32 u) { *out++ = u; });
+    ROLLED for (u64 rest = own ? base : 0; rest; rest &= rest - 1) *out++ = w.s->base[__ffsll((i64)rest) - 1];
     ROLLED for (i32 i = 0; own && i < problem.n_full; i++) *out++ = w.s->full[i];
     each_row(w.s, problem, own, [&](i32 v) { *out++ = v; });
 }

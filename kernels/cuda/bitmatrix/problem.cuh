@@ -4,6 +4,7 @@
 #include "common/warp.cuh"
 #include "bitmatrix/lattice.cuh"
 #include "bitmatrix/rows.cuh"
+#include "bitmatrix/twins.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
@@ -26,8 +27,9 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
     // share more than one base vertex with L, and a filter helps little, but that more problems have room.
     bool wide = n_bits > 32, sparse = flat.total >= LEAST_SIFTED && ROOTS_PER_WEDGE * (i64)flat.total <= params.n_roots;
     bool crowded = entered + 64 + (flat.total < params.n_roots ? flat.total : params.n_roots) > ROW_CAP;
-    bool sifting = n_bits > 1 && (sparse || crowded);
-    u64 sifted = sifting ? covered_early(w, n_bits, kin) : 0;
+    // What covers a part of a class does not cover the class.
+    bool sifting = n_bits > 1 && kin.n_twins == 0 && (sparse || crowded);
+    u64 sifted = sifting ? covered_early(w, n_bits) : 0;
     i32 most = (sifted != 0 ? sift(n_bits, flat, sifted) : flat.total) + entered;
     bool shared = fits_shared(most, sifted != 0, wide);
     Table table = table_for(most, shared ? SHARED_SLOTS : HASH_CAP, wide);
@@ -38,6 +40,7 @@ __device__ inline i32 open_problem(Worker& w, i32 n_bits, const Kin& kin, Proble
         lay_out<true>(w.s, table, n_raw);
     else
         lay_out<false>(w.s, table, n_raw);
+    if (kin.n_twins != 0) drop_parts(w, n_raw, *known);
     problem->covered = sifted;
     if (n_bits <= LATTICE && !params.limited) return map_raw_rows(w, n_raw, full, kin, problem) ? LATTICE_OPEN : DEAD;
     problem->all = true;

@@ -20,7 +20,6 @@
 #include "bitmatrix/sieve_table.cuh"
 #include "bitmatrix/sieve_types.cuh"
 #include "bitmatrix/types.cuh"
-#include "bitmatrix/wedges.cuh"
 #include "bitmatrix/worker.cuh"
 
 // Explore the first-level subtree of a root. The run_* functions are like those of bitmatrix.cu.
@@ -41,14 +40,6 @@ __device__ inline i32 run_path(Worker& w, const Item& item, bool* begun, bool* t
     if (*too_large) return DONE;
     Origin origin = {path, item.cand_at == NOBODY ? 0 : params.pool + item.cand_at, item.n_base, item.n_cand, item.begin, item.end};
     return explore(w, w.s->list, n, origin, item.fresh, begun, too_large);
-}
-
-// Emit a node whose base vertices are listed. It has no candidates.
-__device__ inline i32 run_node(Worker& w, const Item& item, bool* begun, bool* too_large) {
-    write_list(params.pool + item.base_at, item.n_base, w.s->base);
-    __syncwarp();
-    Kin kin = {NOBODY, NOBODY, 0, 0, 0, 0, 0, 0, true, 0};
-    return solve(w, item.n_base, kin, item.fresh, begun, too_large);
 }
 
 // Explore an item that is one node, and write it down if it was not begun or is too large.

@@ -82,7 +82,8 @@ __device__ inline bool emit_sieve(Worker& w, const i32* base, i32 n_base, const 
     }
     if (BOUNDED && measured(f.size, f.members) < w.bound) return true;
     SideSums root = sums_of(params.root_weight, params.root_hash, w.s->full, f.n_closed);
-    if (!emit(w, base, n_base, w.s->full, f.n_closed, root)) return false;
+    SideSums sums = sums_of(params.base_weight, params.base_hash, base, n_base);
+    if (!emit(w, base, n_base, w.s->full, f.n_closed, sums, root)) return false;
     if (BOUNDED) raise_bound(w, f.size, f.members);
     return true;
 }

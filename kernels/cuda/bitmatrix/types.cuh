@@ -74,7 +74,7 @@
 // Item.kind says how an item describes its work
 #define ROOT 0   // first-level subtree of `bound`, with at most BASE_CAP base vertices
 #define HUB 1    // a hub: L, R, and candidates by range or list
-#define WORD 2   // a node that is known to be alive, with listed L and candidates
+#define WORD 2   // a node without candidates, with listed L, that is only to be emitted
 #define PATH 3   // any node, by its path; it may turn out to be dead. With a range of ranks as candidates it is alive,
                  // and its whole closure is in the path
 #define SPLIT 4  // children of a node of a sieve, whose bit rows have no room together: by the closure of the node, as a
@@ -88,7 +88,7 @@ struct Item {
     i32 kind;
     i32 bound;       // ROOT, HUB by range: the root whose subtree this is; PATH with a copy: sieve_frames.cuh; else NOBODY
     i64 base_at;     // L (HUB, WORD) or path (PATH, SPLIT) in the pool; NOBODY: neighbours of `bound`
-    i64 closure_at;  // in the pool: R (HUB below the first level), or a copy of the rows (WORD: level_copy.cuh)
+    i64 closure_at;  // in the pool: R (HUB below the first level), or a copy of the rows (PATH: level_copy.cuh)
     i64 cand_at;     // candidates in the pool; NOBODY: all ranks from `begin` on
     i32 n_base;
     i32 n_closure;

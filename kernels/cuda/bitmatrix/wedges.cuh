@@ -14,19 +14,12 @@
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
 
-// Which rows are candidates, and where the node is in the search tree.
-struct Kin {
-    i32 bound;           // candidates are the ranks above `bound`; NOBODY: they are listed
-    i32 self;            // the child's own vertex, a member of its closure
-    const i32* cand;     // listed candidates, in order
-    i32 n_cand;
-    i32 begin;           // children to explore (listed): [begin, end); earlier ones are excluded
-    i32 end;
-    const i32* closure;  // closure of the parent
-    i32 n_closure;
-    bool alive;          // whether the node is known not to be dead
-    const i32* copy;     // a copy of the node's rows, whose candidates are the listed ones: level_copy.cuh; NULL: none
-};
+// Set the Kin of the problem that is opened next. The first __syncwarp waits for lanes that still read the last one.
+__device__ __forceinline__ void set_kin(const Kin& kin) {
+    __syncwarp();
+    if (lane_id() == 0) warp_shared().kin = kin;
+    __syncwarp();
+}
 
 // Where the hash table is. It is a template parameter, because the compiler uses other instructions for shared memory.
 struct Table {
@@ -170,7 +163,8 @@ __device__ __forceinline__ i32 wedge(const Wedges& flat, i32 chunk, bool wide, i
 }
 
 // Base vertices that are surely covered, found without a walk. Others may be, too.
-__device__ __noinline__ u64 covered_early(const Worker& w, i32 n_bits, const Kin& kin) {
+__device__ __noinline__ u64 covered_early(const Worker& w, i32 n_bits) {
+    const Kin kin = warp_shared().kin;
     bool ranked = kin.bound != NOBODY;
     // Neighbours of any base vertex that may be no excluded rows: with ranks below the bound, the members of the
     // parent's closure, which contain L. With listed candidates these, and the closure of L, which is part of the

@@ -21,6 +21,12 @@ struct HubFrame {  // a hub; its lists are in Scratch.list or in the pool, or ar
     i32 window_begin;
 };
 
+// Sums over the vertices of a side, which emitting needs.
+struct SideSums {
+    i64 members;
+    u64 hash;
+};
+
 struct Scratch {
     // word problem: rows in order, candidates first
     u64 mask[ROW_CAP];           // base vertices of each row
@@ -30,7 +36,7 @@ struct Scratch {
     i32 raw_row[ROW_CAP];
     u32 column[BASE_CAP * WORD_CAP];  // of a wide problem: the rows of each base vertex, as a bit row of n_words
     i32 full[ROW_CAP];           // the problem's closure
-    i32 base[BASE_CAP];
+    i32 base[BASE_CAP];          // of a class of twins one of them
     // its depth-first stack: per level n_words words
     u32 cand[BASE_CAP * WORD_CAP];
     u32 closed[BASE_CAP * WORD_CAP];
@@ -42,8 +48,13 @@ struct Scratch {
     u32 pending_closed[32 * WORD_CAP];
     u32 pending_any[WORD_CAP];   // all of these together
     // opening: hash table of the root vertices that were met, each with its base vertices
-    i32 key[HASH_CAP];
-    u32 lo[HASH_CAP];
+    union {
+        struct {
+            i32 key[HASH_CAP];
+            u32 lo[HASH_CAP];
+        };
+        SideSums bit[BASE_CAP];  // of an open problem: what each of its bits adds to the sums of a biclique
+    };
     u32 hi[HASH_CAP];
     i32 slot[ROW_CAP];           // slots in the order in which they were taken
     i32 bin[N_BINS];
@@ -62,14 +73,27 @@ __device__ __forceinline__ const u32* cand_of(const Scratch* s, i32 depth, i32 n
 __device__ __forceinline__ u32* closed_of(Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
 __device__ __forceinline__ const u32* closed_of(const Scratch* s, i32 depth, i32 n_words) { return s->closed + depth * n_words; }
 
-// Sums over the vertices of a side, which emitting needs.
-struct SideSums {
-    i64 members;
-    u64 hash;
+// Which rows of a word problem are candidates, and where its node is in the search tree.
+struct Kin {
+    i32 bound;           // candidates are the ranks above `bound`; NOBODY: they are listed
+    i32 self;            // the child's own vertex, a member of its closure
+    const i32* cand;     // listed candidates, in order
+    i32 n_cand;
+    i32 begin;           // children to explore (listed): [begin, end); earlier ones are excluded
+    i32 end;
+    const i32* closure;  // closure of the parent
+    i32 n_closure;
+    bool alive;          // whether the node is known not to be dead
+    const i32* copy;     // a copy of the node's rows, whose candidates are the listed ones: level_copy.cuh; NULL: none
+    i32 n_twins;         // with bits that are classes of twins: how many base vertices there are; otherwise 0. twins.cuh
+    const i32* twins;    // these base vertices
+    const i32* number;   // and the class of each
+    u64 several;         // classes with more than one of them
 };
 
 // Shared memory of a warp.
 struct WarpShared {
+    Kin kin;         // of the problem that is opened, in one copy for all lanes
     SideSums full;   // sums over the problem's closure; not used where only the count is wanted
     u32 map[3][32];  // lattice.cuh
     union {
