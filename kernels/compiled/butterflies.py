@@ -1,4 +1,4 @@
-"""How many neighbours any two vertices of a side share, by the pairs of edges that meet in a vertex (wedges)."""
+"""Butterflies, and how many neighbours two vertices share, by the pairs of edges that meet in a vertex (wedges)."""
 
 from __future__ import annotations
 
@@ -65,3 +65,29 @@ def count_common(
             shared[met[k]] = 0
         total += n
     return int(total)
+
+
+@entry
+def butterflies_of_edges(
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    other_indptr: np.ndarray,
+    other_indices: np.ndarray,
+    shared: np.ndarray,
+    found: np.ndarray,
+) -> None:
+    """Count the butterflies with each edge, in the order of `indices`. The others are parameters of `count_common`.
+
+    Those with the edge (v, u) have another neighbour w of u, and one of the other neighbours that v and w share.
+    """
+    for v in range(len(indptr) - 1):
+        for e in range(indptr[v], indptr[v + 1]):
+            for f in range(other_indptr[indices[e]], other_indptr[indices[e] + 1]):
+                shared[other_indices[f]] += 1
+        for e in range(indptr[v], indptr[v + 1]):
+            for f in range(other_indptr[indices[e]], other_indptr[indices[e] + 1]):
+                if other_indices[f] != v:
+                    found[e] += shared[other_indices[f]] - 1
+        for e in range(indptr[v], indptr[v + 1]):
+            for f in range(other_indptr[indices[e]], other_indptr[indices[e] + 1]):
+                shared[other_indices[f]] = 0

@@ -17,7 +17,7 @@ from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.proof import vertices
 from bicliques.pipeline.results.cliques import CliqueCounts, cliques_of
 from bicliques.pipeline.results.counted import Count
-from bicliques.pipeline.results.pq import PqCounts, pq_of, shares_of
+from bicliques.pipeline.results.pq import PqCounts, edges_of, pq_of, shares_of
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.accounts import peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import temporary_folder
@@ -100,6 +100,8 @@ def count(
         if per_vertex is not None and counted.complete:
             if isinstance(counted.pq, PqCounts):
                 vertices.write_columns(run, shares_of(run, counted.pq))
+                if counted.pq.up_to == (2, 2):
+                    vertices.write_edges(run, edges_of(run, counted.pq))
             vertices.copy(run, per_vertex)
             counted = replace(counted, vertices=os.fspath(per_vertex))
     if session.ctrl_c:

@@ -55,8 +55,8 @@ def _add_count(command: argparse.ArgumentParser) -> None:
         "--pq-per-vertex",
         nargs=2,
         metavar=("PxQ", "FOLDER"),
-        help="the same as --pq PxQ --per-vertex FOLDER: for every vertex the number of P x Q bicliques that contain it "
-        "(default: not written)",
+        help="the same as --pq PxQ --per-vertex FOLDER: for every vertex the number of P x Q bicliques that contain "
+        "it, and with 2x2 for every edge (default: not written)",
     )
     add_options(command, "count")
 

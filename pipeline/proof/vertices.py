@@ -75,6 +75,13 @@ def write_columns(run: Run, columns: Sequence[dict[str, Any]]) -> None:
                 pq.write_table(table, whole, compression="zstd", write_page_checksum=True)
 
 
+def write_edges(run: Run, columns: dict[str, Any]) -> None:
+    """Write a row per edge: the labels of both ends, of which the ids are given, and the other columns."""
+    labels = {side: open_labels(run.folder, side).take(pa.array(columns[side])) for side in _SIDES}
+    with disk_errors(run.folder.vertices), whole_file(run.folder.vertices / "edges.parquet") as whole:
+        pq.write_table(pa.table(columns | labels), whole, compression="zstd", write_page_checksum=True)
+
+
 def _columns(own: SideTotals) -> dict[str, Any]:
     columns: dict[str, Any] = {"bicliques": own.count}
     for by in LARGEST_BY:
@@ -144,8 +151,7 @@ def copy(run: Run, folder: Path) -> None:
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for side in _SIDES:
-            name = f"{side}.parquet"
+        for name in sorted(file.name for file in run.folder.vertices.glob("*.parquet")):
             with (
                 open_regular(run.store.local(run.folder.vertices / name)) as table,
                 whole_file(folder / name) as whole,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bicliques.kernels.compiled.butterflies import count_common
+from bicliques.kernels.compiled.butterflies import butterflies_of_edges, count_common
 from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -146,6 +146,26 @@ def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
             )
         columns.append({"bicliques": column})
     return columns
+
+
+def edges_of(run: Run, counts: PqCounts) -> dict[str, np.ndarray]:
+    """Ids of both ends of all edges in order, and how many butterflies contain each.
+
+    Raises
+    ------
+    IncompleteError
+        If the numbers do not add up to those of the edges of all butterflies.
+    """
+    graph, number = run.graph, 4 * counts[2, 2]
+    sides = graph.root_indptr, graph.root_indices, graph.base_indptr, graph.base_indices
+    found = np.zeros(graph.n_edges, np.int64)
+    butterflies_of_edges(*sides, np.zeros(graph.n_roots, np.int32), found)
+    if sum(found.tolist()) != number:
+        raise IncompleteError(f"the numbers of the edges do not add up to {number:,}; count again")
+    ids = np.repeat(graph.root_members, np.diff(graph.root_indptr)), graph.base_members[graph.root_indices]
+    left, right = ids if graph.root_side == "left" else ids[::-1]
+    order = np.lexsort((right, left))
+    return {"left": left[order], "right": right[order], "bicliques": found[order]}
 
 
 def check_leaves(leaves: Leaves, graph: MiningGraph, up_to: tuple[int, int] | None) -> tuple[str, ...]:

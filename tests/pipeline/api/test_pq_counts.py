@@ -124,6 +124,22 @@ def test_the_bicliques_of_every_vertex(source, tmp_path, capsys):
             assert (len(EDGES) - len(own), number) == (degree, EXPECTED[2, 3] - bicliques_by_size(own)[2, 3])
 
 
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_butterflies_of_every_edge(source, tmp_path, side, monkeypatch):
+    bq.count(source, pq="2x2", per_vertex=tmp_path / "V", root_side=side, workers=0)
+    rows = pq_file.read_table(tmp_path / "V" / "edges.parquet").to_pylist()
+    edges = [((row["left"] - 5) // 3, (row["right"] - 1) // 7) for row in rows]
+    assert edges == sorted(map(tuple, EDGES.tolist()))
+    for edge, row in zip(edges, rows, strict=True):
+        without = bicliques_by_size(EDGES[(edge != EDGES).any(axis=1)])
+        assert row["bicliques"] == EXPECTED[2, 2] - without[2, 2]
+    monkeypatch.setattr(pq, "butterflies_of_edges", lambda *arrays: arrays[-1].__setitem__(0, 1))
+    with pytest.raises(IncompleteError, match="the numbers of the edges do not add up to"):
+        bq.count(source, pq="2x2", per_vertex=tmp_path / "W", workers=0)
+    bq.count(source, pq="2x3", per_vertex=tmp_path / "X", workers=0)
+    assert {file.name for file in (tmp_path / "X").iterdir()} == {"left.parquet", "right.parquet"}
+
+
 def test_too_many_for_a_vertex_are_refused(tmp_path, capsys):
     complete = write_edges(tmp_path / "k.parquet", np.argwhere(np.ones((70, 80), bool)).astype(np.int32))
     code, _, errors = run(capsys, "count", complete, "--pq-per-vertex", "30x30", tmp_path / "V", "--quiet")
