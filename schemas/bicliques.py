@@ -105,6 +105,18 @@ class Bicliques:
         missing = None if self.missing is None else self.missing[which]
         return Bicliques(*left, *right, self.root[which], self.ids[which], missing)
 
+    def once(self, least: int | None) -> Bicliques:
+        """The rows that `schemas.search.Search.mirrored` wants: all if it is None."""
+        if least is None or not len(self):
+            return self
+        firsts = (np.minimum.reduceat(ids, at[:-1]) for ids, at in self._sides)
+        sizes = np.maximum(*(np.diff(at) for _, at in self._sides))
+        return self.pick(np.flatnonzero(np.less(*firsts) & (sizes >= least)))
+
+    @property
+    def _sides(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        return (self.left, self.left_indptr), (self.right, self.right_indptr)
+
     def rows(self, start: int, stop: int) -> Bicliques:
         """Rows start to stop - 1. They share the members with this batch."""
         left, right = self.left_indptr[start : stop + 1], self.right_indptr[start : stop + 1]

@@ -189,6 +189,22 @@ class EveryVertex(AllMaximal):
         return PerVertex.from_json(data)
 
 
+class EachPairOnce(AllMaximal):
+    """All maximal bicliques of a graph of one kind of vertices, each in one direction (`Search.mirrored`).
+
+    Engines list those of the double cover in any case, in both directions.
+    """
+
+    @cached_property
+    def of_engine(self) -> Search:
+        """A search that lists all of the double cover that are not too small on one side."""
+        return replace(self.search, mode="list", sizes=False, mirrored=None)
+
+    def total_of(self, found: Found) -> Found:
+        """Those that are results."""
+        return self._found(found)
+
+
 class Marked(AllMaximal):
     """The maximal bicliques that have a marked edge. `schemas.graph.MiningGraph.marks` says which edges are marked.
 
@@ -286,7 +302,7 @@ class LargestFew(Job):
 
     def taker(self, emit: Emit, limits: Limits) -> Emit:
         """A receiver that keeps the largest bicliques. `emit` gets none."""
-        return _Keeper(self.zero, limits.bound)
+        return _Keeper(self.zero, limits.bound, self.search.mirrored)
 
     def total(self, found: Found, taker: Emit) -> Best:
         """The rows that `taker` kept."""
@@ -332,8 +348,8 @@ class _Keeper:
 
     on_device = False
 
-    def __init__(self, best: Best, bound: int | None) -> None:
-        self.best, self._bound = best, bound
+    def __init__(self, best: Best, bound: int | None, mirrored: int | None) -> None:
+        self.best, self._bound, self._mirrored = best, bound, mirrored
 
     @property
     def least(self) -> int | None:
@@ -341,7 +357,7 @@ class _Keeper:
         return max((key for key in (self._bound, self.best.least) if key is not None), default=None)
 
     def __call__(self, batch: Bicliques) -> None:
-        self.best += Best.of(self.best.k, self.best.by, batch, self.least)
+        self.best += Best.of(self.best.k, self.best.by, batch.once(self._mirrored), self.least)
 
 
 #: All jobs by name.
@@ -361,4 +377,6 @@ def job_of(search: Search) -> Job:
         return Marked(search)
     if search.near is not None:
         return NearMaximal(search)
+    if search.mirrored is not None:
+        return EachPairOnce(search)
     return EveryVertex(search) if search.per_vertex else AllMaximal(search)

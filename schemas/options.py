@@ -109,7 +109,13 @@ class IngestOptions:
     skip_bad_lines: bool = option(
         False, help="leave out lines that cannot be read, and count them", group="reading", otherwise="refuse the file"
     )
-    undirected: bool = field(default=False, kw_only=True)
+    undirected: bool = option(
+        False,
+        help="both columns have the same vertices: each pair of sides counts once, with the least label on the left",
+        group="reading",
+        on=("mine", "largest", "count"),
+        otherwise="no; 7 on the left is not 7 on the right",
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "where", as_conditions(self.where))
@@ -219,6 +225,12 @@ class RunOptions:
             )
         for side in ("left", "right"):
             _check_sizes(side, getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}"))
+        if self.ingest.undirected and self.search.pq != "cliques":
+            _refuse_sides(self.search)
+            if self.search.mirrored is None:
+                small, large = sorted((self.search.min_left, self.search.min_right))
+                either = replace(self.search, min_left=small, min_right=small, mirrored=large)
+                object.__setattr__(self, "search", either)
 
     @property
     def building(self) -> BuildOptions:
@@ -439,6 +451,15 @@ def _check_missing(search: Search) -> None:
                 f"{as_option(f'min_{side}')} must be at least {least} because of {why}, not {size}: two {other} "
                 "members of a smaller result need no neighbour in common, so it is no group"
             )
+
+
+def _refuse_sides(search: Search) -> None:
+    """Refuse what says something of a side of a graph of one kind of vertices, or is not known to be right for one."""
+    for name in ("max_left", "max_right", "containing_left", "containing_right", "per_vertex", "pq", *MISSING):
+        if getattr(search, name) not in (None, (), False):
+            raise InputError(f"{as_option(name)} does not know of one kind of vertices: leave it or --undirected out")
+    if search.by in ("left", "right"):
+        raise InputError(f"--by {search.by} does not know of one kind of vertices: leave it or --undirected out")
 
 
 def _check_sizes(side: str, smallest: int, largest: int | None) -> None:

@@ -84,6 +84,10 @@ class Search:
     marked : bool
         Whether only bicliques with a marked edge are the result. The graph that an engine gets says which edges are
         marked. Users cannot ask for it: `pipeline.api.diffing` does.
+    mirrored : int or None
+        In a double cover every biclique is there a second time, with its sides exchanged. Not None: only the one whose
+        left side has the least vertex is a result, and only if one of its sides has so many members. Users cannot ask
+        for it: `schemas.options.RunOptions` does for a graph of one kind of vertices.
     pq : str or None
         Count bicliques, maximal or not, of up to ``PxQ`` members, or of ``all`` numbers. None: only maximal ones. See
         `schemas.leaves`.
@@ -184,6 +188,7 @@ class Search:
         otherwise="count the maximal ones",
     )
     marked: bool = field(default=False, kw_only=True)
+    mirrored: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         # beside a number for the one side, 0 for the other one says something: that nothing may be missing
@@ -244,6 +249,8 @@ def search_words(search: Search) -> str:
             size = getattr(search, f"{bound}_{side}")
             if size is not None and (bound == "max" or size > 1):
                 words.append(f"{word} {size:,} {side} member{'' if size == 1 else 's'}")
+    if search.mirrored is not None and search.mirrored > search.min_left:
+        words.append(f"at least {search.mirrored:,} members on one side")
     for side in ("left", "right"):
         if given := getattr(search, f"containing_{side}"):
             words.append(f"on the {side} {label_words(given)}")

@@ -47,7 +47,8 @@ class Found:
 
     def __init__(self, search: Search) -> None:
         assert search.largest is not None
-        self.search, self.k = search, search.largest
+        # every pair of a double cover may be found in both directions
+        self.search, self.k = search, search.largest * (1 if search.mirrored is None else 2)
         self.bound = self._least = 0
         self._measures: dict[bytes, int] = {}
 
@@ -87,6 +88,7 @@ class Found:
         return (
             search.min_left <= left <= (search.max_left or left)
             and search.min_right <= right <= (search.max_right or right)
+            and max(left, right) >= (search.mirrored or 0)
             and measure(search.by, left, right) > self.floor
         )
 

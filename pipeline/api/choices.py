@@ -25,6 +25,9 @@ from bicliques.schemas.values import as_path
 
 logger = logging.getLogger(__name__)
 
+#: Options that say where something is done.
+_ON = ("ingest_on", "write_on")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
@@ -78,10 +81,12 @@ class Asked:
             source=recorded(source),
             search=record(Search, given, mode=mode),
             build=record(BuildOptions, given),
-            ingest=record(IngestOptions, given, undirected=given.get("pq") == CLIQUES),
+            ingest=record(IngestOptions, given | ({"undirected": True} if given.get("pq") == CLIQUES else {})),
         )
         if options.search.near is not None and given.get("write_on") == "gpu":
             raise InputError("the GPU cannot write how many pairs are missing: leave --write-on gpu out")
+        if options.ingest.undirected and (on := [name for name in _ON if given.get(name) == "gpu"]):
+            raise InputError(f"a GPU does not know of one kind of vertices: leave {as_option(on[0])} gpu out")
         return cls(
             options=options,
             limits=record(RunLimits, given),

@@ -79,6 +79,7 @@ class _Missing(TypedDict, total=False):
 class Mine(_NewRun, _Missing, total=False):
     """Those of `bicliques.mine`."""
 
+    undirected: bool
     count_only: bool
     sizes: bool
     per_vertex: bool
@@ -89,6 +90,7 @@ class Mine(_NewRun, _Missing, total=False):
 class Largest(_NewRun, _Missing, total=False):
     """Those of `bicliques.largest`."""
 
+    undirected: bool
     top: int | None
     by: By
 
@@ -96,6 +98,7 @@ class Largest(_NewRun, _Missing, total=False):
 class Count(_Search, _Session, _Missing, total=False):
     """Those of `bicliques.count`."""
 
+    undirected: bool
     fingerprint: bool
     folder: str | os.PathLike[str] | None
     per_vertex: str | os.PathLike[str] | None

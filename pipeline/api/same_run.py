@@ -150,6 +150,8 @@ def _told(name: str, value: Any) -> str:
         return f"of {value}"
     if name == "mode":
         return f"{'with' if value == 'fingerprint' else 'without'} --count-only"
+    if name == "mirrored":
+        return "without --undirected" if value is None else f"with --undirected and {value} members on one side"
     word = as_option({"largest": "top"}.get(name, name))
     if value is None or value is False or value == ():
         return f"without {word}"

@@ -163,8 +163,6 @@ def _ingest(
     keep: Callable[[Any], None] | None,
     started: float,
 ) -> IngestSummary:
-    if options.undirected and ingest_on == "gpu":
-        raise InputError("a GPU does not read a graph of one kind of vertices yet: leave --ingest-on out")
     reader, read_on = choose_reader("cpu" if options.undirected else ingest_on, n_bytes)
     table: EdgeTable | DeviceEdgeTable
     if reader is not None:

@@ -147,11 +147,12 @@ def count_above(run: Run, total: Best, seconds: float, on_progress: OnProgress) 
             **{name: getattr(search, name) for name in MISSING},
         )
         work = Subtrees.of_roots(np.arange(graph.roots_to_search))
-        larger = _Larger(search.by, total.least)
-        if search.near is not None:  # of the right size, and perhaps without so many edges
+        larger = _Larger(search.by, total.least, search.mirrored)
+        looks = search.near is not None or search.mirrored is not None
+        if looks:  # of the right size, and perhaps without so many edges, or there in both directions
             wanted, within = replace(wanted, mode="list"), within & larger.are(total.rows)
         found = engines.kind("cpu").make(0).mine(graph, work, wanted, Limits(left), larger)
-        counted = (found.count, found.fingerprint) if search.near is None else (larger.count, larger.fingerprint)
+        counted = (larger.count, larger.fingerprint) if looks else (found.count, found.fingerprint)
         expected = int(within.sum()), int(np.add.reduce(hashes[within], dtype=np.uint64))
         is_done = len(found.left_over) == 0
         if counted[0] > expected[0] or (is_done and counted != expected):
@@ -166,8 +167,8 @@ class _Larger:
 
     on_device = False
 
-    def __init__(self, by: By, above: int | None) -> None:
-        self._by, self._above = by, -1 if above is None else above
+    def __init__(self, by: By, above: int | None, mirrored: int | None) -> None:
+        self._by, self._above, self._mirrored = by, -1 if above is None else above, mirrored
         self.count = self.fingerprint = 0
 
     def are(self, rows: Bicliques) -> np.ndarray:
@@ -176,7 +177,7 @@ class _Larger:
         return larger
 
     def __call__(self, batch: Bicliques) -> None:
-        rows = batch.pick(np.flatnonzero(self.are(batch)))
+        rows = batch.pick(np.flatnonzero(self.are(batch))).once(self._mirrored)
         self.count, self.fingerprint = self.count + len(rows), (self.fingerprint + fingerprint(rows)) % 2**64
 
 

@@ -433,6 +433,8 @@ class _Reading:
             smallest, largest = getattr(search, f"min_{side}"), getattr(search, f"max_{side}")
             if sizes.min() < smallest or (largest is not None and sizes.max() > largest):
                 raise IncompleteError(f"{path} has a row whose {side} side is outside the limits of the run")
+        if len(batch.once(search.mirrored)) < len(batch):
+            raise IncompleteError(f"{path} has a row that is too small, or whose least member is on the right")
 
     def _check_members(self, path: Path, batch: Bicliques) -> None:
         for side, given in zip(("left", "right"), self.members, strict=True):

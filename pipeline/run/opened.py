@@ -67,7 +67,7 @@ class Run:
         Raises
         ------
         InputError
-            Pairs of its rows may be no edges. Who knows of these calls `with_holes`.
+            Pairs of its rows may be no edges, or it has each pair of sides once. Who knows of these calls `with_holes`.
         """
         return cls.with_holes(path).exact()
 
@@ -87,8 +87,13 @@ class Run:
         Raises
         ------
         InputError
-            Pairs of its rows may be no edges.
+            Pairs of its rows may be no edges, or it has each pair of sides of a graph of one kind of vertices once.
         """
+        if self.options.search.mirrored is not None:
+            raise InputError(
+                f"{self.store.shown()} holds bicliques of one kind of vertices, each in one direction, and this does "
+                "not know of them yet; mine without --undirected for it"
+            )
         if self.options.search.near is None:
             return self
         raise InputError(

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.jobs import EveryVertex, job_of
+from bicliques.schemas.jobs import job_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.stats import EngineStats
-from bicliques.schemas.totals import Found, Total
+from bicliques.schemas.totals import Total
 from bicliques.schemas.work import EVERYTHING, Engine, Slice, Subtrees
-
-if TYPE_CHECKING:
-    from bicliques.pipeline.slices.onlooker import Onlooker
 
 #: Share of the slice's time that all timed roots together may take.
 _PROBE_SHARE = 0.1
@@ -49,13 +46,13 @@ class SliceSearch:
         self.started = time.perf_counter()
         self.engine, self.graph, self.search, self.limits = engine, graph, search, limits
         self._job = job_of(search)
-        self._onlooker: Onlooker | None = None
+        self._onlooker: Any = None
         if self._job.looks_on:
             from bicliques.pipeline.slices.onlooker import (
-                Onlooker,  # which loads machine code that other jobs do not need
+                onlooker,  # which loads machine code that other jobs do not need
             )
 
-            self._onlooker = Onlooker(graph, emit if self._job.rows == "slices" else None)
+            self._onlooker = onlooker(self._job, graph, emit)
         self._emit = _TimedEmit(self._onlooker or emit)
         self._sum: Total = job_of(self._job.of_engine).zero
         self._seen_before = 0
@@ -101,9 +98,8 @@ class SliceSearch:
         """The total of all calls."""
         if self._onlooker is None:
             return self._sum
-        assert isinstance(self._job, EveryVertex)
-        assert isinstance(self._sum, Found)
-        return self._job.total_of(self._sum, self._onlooker.left, self._onlooker.right)
+        total: Total = self._onlooker.total(self._job, self._sum)
+        return total
 
     @property
     def left_over(self) -> list[Subtrees]:

@@ -14,8 +14,11 @@ from bicliques.kernels.cpu import leaves as cpu_leaves
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.results.cliques import cliques, cliques_of
+from bicliques.schemas.emit import nowhere
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.leaves import Leaves, mixes
+from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.work import Subtrees
 from tests.support.known import NOT_HERE
 from tests.support.one_kind import by_definition, cover_of, edges_of, motifs_of, random_graphs, right_side
 from tests.support.pivot import counted
@@ -56,6 +59,23 @@ def test_the_reference_counts_as_the_definition_does():
         found = counted(ReferenceEngine(), cover, "cliques", (None, 0.0)[k % 3 == 0], (1, 5)[k % 5 == 0])
         assert table(found) == expected_table(by_definition(graph))
         assert found.is_whole
+
+
+def test_a_piece_need_not_have_all_candidates():
+    """But those that it has are joined to its path."""
+    rng = np.random.default_rng(12)
+    for graph in random_graphs(11, 150):
+        cover = cover_of(edges_of(graph))
+        indptr, indices = cover.neighbours()
+        path = np.array([int(rng.integers(cover.n_roots))], np.int32)
+        others = indices[indptr[path[0]] : indptr[path[0] + 1]]
+        others = others[(others > path[0]) & (rng.random(len(others)) < 0.7)]
+        piece = Subtrees.of_pieces([(path, others, int(rng.integers(len(others) + 1)), bool(rng.random() < 0.5))])
+        search, limits = Search("count", pq="cliques"), Limits()
+        found, expected = (
+            engine.mine(cover, piece, search, limits, nowhere) for engine in (CpuEngine(), ReferenceEngine())
+        )
+        assert table(found.total) == table(expected.total)
 
 
 def test_an_engine_counts_bicliques_and_cliques_of_one_graph():

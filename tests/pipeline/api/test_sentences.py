@@ -161,7 +161,7 @@ def test_no_voice_speaks_as_the_other(voice: str) -> None:
 
 def test_every_option_has_a_wrong_value() -> None:
     named = {name for cases in WRONG.values() for options in cases for name in options}
-    never = {"all", "overwrite", "report", "fingerprint", "skip_bad_lines", "strict"}
+    never = {"all", "overwrite", "report", "fingerprint", "skip_bad_lines", "strict", "undirected"}
     assert {entry.name for entry in TABLE} - never == named
 
 

@@ -34,8 +34,7 @@ OF_A_CALL = ["progress", "stop"]
 #: Fields that nobody chooses by name: records of options, the source, and what the calls have words of their own for.
 NOT_CHOSEN = {
     "RunOptions": {"source", "search", "build", "ingest"},
-    "Search": {"marked", "mode"},
-    "IngestOptions": {"undirected"},
+    "Search": {"marked", "mirrored", "mode"},
 }
 
 
