@@ -115,6 +115,23 @@ def test_pieces_of_every_form_stand_for_the_same_bicliques(engine):
             assert [found.total.bicliques((p, p), (q, q)) for q in range(1, 9)] == expected[p, 1:].tolist(), case
 
 
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_any_number_of_workers_shares_what_is_left(workers):
+    """Engines of both kinds take parts of it, and their totals are added up in another order."""
+    graph, expected = a_graph(16, 16, 0.6)
+    engines = [(BitMatrixEngine(DEVICE, BITMATRIX["tightest"]), CpuEngine())[k % 3 == 2] for k in range(workers)]
+    work, totals = everything(graph), []
+    while len(work):
+        dealt = work.spread(workers)
+        parts = [(k, dealt.pick(np.arange(k, len(dealt), workers))) for k in range(min(workers, len(dealt)))]
+        done = [engines[k].mine(graph, part, ALL, Limits(0.0), nowhere) for k, part in parts]
+        totals += [one.total for one in done]
+        work = Subtrees.concat([one.left_over for one in done])
+    total = sum(np.random.default_rng(1).permutation(np.array(totals, object)).tolist(), Leaves.none())
+    assert (every_size(total), total.is_whole) == (expected, True)
+    assert len(totals) > workers
+
+
 def test_nodes_are_given_away_with_their_rows():
     device = EmulatedDevice(3, n_multiprocessors=4)
     engine = BitMatrixEngine(device, GIVING._replace(warps=16))
