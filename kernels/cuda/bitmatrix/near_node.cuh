@@ -24,6 +24,7 @@ struct Facing {  // one side of a node, and where the sets are that its rows are
 
 struct Seen {  // what a vertex has of the other side
     i32 joined;  // of S and C
+    i32 counted;  // of these, what counts in R1: in a k-defective biclique those that are FREE
     i32 missed;  // of S
     bool stopped;  // it is not joined to a member that may miss no more
 };
@@ -41,14 +42,20 @@ __device__ __forceinline__ Facing facing(const NearFrame* f, i32 side) {
 
 // Thread-level.
 __device__ __forceinline__ Seen look(const Near& n, const Facing& v, i32 r) {
-    Seen seen = {0, 0, false};
+    Seen seen = {0, 0, 0, false};
     const u32* row = n.bits + v.rows + r;
     const u32* sets = n.bits + v.other;
     ROLLED for (i32 w = 0; w < v.other_words; w++, row += v.all, sets++) {
-        u32 has = *row, chosen = sets[0];
+        u32 has = *row, chosen = sets[0], third = sets[FREE * v.step];
         seen.joined += __popc(has & (chosen | sets[ADDABLE * v.step]));
         seen.missed += __popc(chosen & ~has);
-        seen.stopped |= (sets[SATURATED * v.step] & ~has) != 0;
+        seen.counted += __popc(has & third);
+        seen.stopped |= (third & ~has) != 0;
+    }
+    if (params.near_pairs >= 0) {
+        seen.stopped = false;
+    } else {
+        seen.counted = seen.joined;
     }
     return seen;
 }
@@ -58,6 +65,15 @@ __device__ inline i32 missed_by(const Near& n, const Facing& v, i32 r) {
     i32 missed = 0;
     ROLLED for (i32 w = lane_id(); w < v.other_words; w += 32) missed += __popc(n.bits[v.other + w] & ~n.bits[v.rows + w * v.all + r]);
     return warp_sum(missed);
+}
+
+// The most members of a side that a group has, of so many in S and C: those that are not FREE cost a missing pair each.
+__device__ inline i32 most_of_side(const Near& n, const NearFrame* f, i32 side, i32 size) {
+    if (params.near_pairs < 0) return size;
+    i32 free = set_at(f, FREE, side), most = 0;
+    ROLLED for (i32 w = lane_id(); w < f->side[side].words; w += 32) most += __popc(n.bits[free + w]);
+    most = warp_sum(most) + slack_of(side, f->total);
+    return most < size ? most : size;
 }
 
 // S and C of a side together.
@@ -99,6 +115,10 @@ __device__ inline void add_member(const Near& n, i32 d, i32 side, i32 y) {
                 if (missed_by(n, back, u) == slack_of(1 - side, 0)) set_bit(n.bits + v.other + SATURATED * step, u);
             }
         }
+    } else {
+        set_bit(n.bits + v.own + FREE * step, y);
+        ROLLED for (i32 w = lane_id(); w < v.other_words; w += 32)
+            n.bits[v.other + FREE * step + w] &= n.bits[v.other + w] | n.bits[v.rows + w * v.all + y];
     }
     __syncwarp();
 }
@@ -114,21 +134,22 @@ __device__ inline i32 reduce_side(const Near& n, const NearFrame* f, i32 side, i
         u32 chosen = n.bits[v.own + w], addable = n.bits[v.own + ADDABLE * v.step + w];
         bool member = (chosen >> lane_id()) & 1, candidate = (addable >> lane_id()) & 1;
         i32 r = 32 * w + lane_id();
-        Seen seen = {0, 0, false};
+        Seen seen = {0, 0, 0, false};
         if (member || candidate) seen = look(n, v, r);
         // What a member of S misses itself is among the total, but does not count against it.
-        fails |= member && seen.joined + (defective ? seen.missed : 0) < need;
-        bool stays = candidate && seen.joined >= need && seen.missed <= slack && !seen.stopped;
+        fails |= member && seen.counted + (defective ? seen.missed : 0) < need;
+        bool stays = candidate && seen.counted >= need && seen.missed <= slack && !seen.stopped;
         bool has_all = stays && seen.missed == 0 && seen.joined == n_other;
         if (stays && seen.missed == 0 && !has_all && n_other - seen.joined < fewest) {
             fewest = n_other - seen.joined;
             at = r;
         }
-        u32 stayers = warp_ballot(stays), joiners = warp_ballot(has_all);
+        u32 stayers = warp_ballot(stays), joiners = warp_ballot(has_all), free = warp_ballot(stays && seen.missed == 0);
         size += __popc(chosen | stayers);
         if (lane_id() == 0) {
             n.bits[v.own + ADDABLE * v.step + w] = stayers;
             n.bits[v.own + JOINED * v.step + w] = joiners;
+            if (defective) n.bits[v.own + FREE * v.step + w] = chosen | free;
         }
     }
     __syncwarp();
@@ -174,12 +195,12 @@ __device__ inline i32 keep_excluded(const Near& n, const NearFrame* f, i32 side,
     i32 slack = slack_of(side, f->total), need = least_of(1 - side) - slack, fewest = NO_PIVOT, at = 0;
     ROLLED for (i32 chunk = 0; chunk < n_listed; chunk += 32) {
         i32 r = chunk + lane_id() < n_listed ? read(chunk + lane_id()) : NOBODY;
-        Seen seen = {0, 0, true};
+        Seen seen = {0, 0, 0, true};
         if (r != NOBODY) seen = look(n, v, r);
         bool stays = r != NOBODY && seen.missed <= slack && !seen.stopped;
         bool free = stays && seen.missed == 0;
         if (warp_any((stays && leaf) || (free && seen.joined == n_other))) return -1;
-        stays &= seen.joined >= need;
+        stays &= seen.counted >= need;
         if (stays && free && n_other - seen.joined < fewest) {
             fewest = n_other - seen.joined;
             at = r;
@@ -240,8 +261,10 @@ __device__ __noinline__ i32 settle(const Near& n, i32 d, const NearFrame* source
     NearFrame* f = n.frame + d;
     i32 n_roots, n_base, step = f->side[0].words + f->side[1].words;
     if (!reduce_node(n, f, &n_roots, &n_base, pivot)) return ENDS;
-    if (params.measure != 0 && most_of(n_base, n_roots, f->total) < bound) return ENDS;
-    if (params.measure != 0 && bound > 0 && !reaches_bound_near(n, f, n_roots, n_base, bound)) return ENDS;
+    i32 most_roots = most_of_side(n, f, 0, n_roots), most_base = most_of_side(n, f, 1, n_base);
+    if (most_roots < least_of(0) || most_base < least_of(1)) return ENDS;
+    if (params.measure != 0 && most_of(most_base, most_roots, f->total) < bound) return ENDS;
+    if (params.measure != 0 && bound > 0 && !reaches_bound_near(n, f, most_roots, most_base, bound)) return ENDS;
     if (!chooses) *pivot = {NO_PIVOT, 0, 0};
     u32 left = 0;
     ROLLED for (i32 w = lane_id(); w < step; w += 32) {

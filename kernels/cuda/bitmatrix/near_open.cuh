@@ -258,22 +258,22 @@ __device__ inline void fill_block(const Near& n, const NearOpening& o, const Nea
     __syncwarp();
 }
 
-// Count the missing pairs of S in frame 0, and see who may miss no more. False if S is not allowed.
+// Count the missing pairs of S in frame 0, and see who may miss no more, or who is FREE. False if S is not allowed.
 __device__ inline bool count_missing(const Near& n) {
     NearFrame* f = n.frame;
     i32 total = 0;
-    bool fails = false;
+    bool fails = false, defective = params.near_pairs >= 0;
     ROLLED for (i32 side = 0; side < 2; side++) {
         Facing v = facing(f, side);
         i32 most = slack_of(side, 0);
         ROLLED for (i32 w = 0; w < v.words; w++) {
             i32 missed = 0;
-            bool member = (n.bits[v.own + w] >> lane_id()) & 1;
-            if (member) missed = look(n, v, 32 * w + lane_id()).missed;
-            if (side == 0) total += missed;
-            fails |= missed > most;
-            u32 saturated = warp_ballot(member && params.near_pairs < 0 && missed == most);
-            if (lane_id() == 0) n.bits[v.own + SATURATED * v.step + w] = saturated;
+            bool member = (n.bits[v.own + w] >> lane_id()) & 1, candidate = (n.bits[v.own + ADDABLE * v.step + w] >> lane_id()) & 1;
+            if (member || (candidate && defective)) missed = look(n, v, 32 * w + lane_id()).missed;
+            if (side == 0 && member) total += missed;
+            fails |= member && missed > most;
+            u32 third = warp_ballot(defective ? member || (candidate && missed == 0) : member && missed == most);
+            if (lane_id() == 0) n.bits[v.own + FREE * v.step + w] = third;
         }
     }
     total = warp_sum(total);

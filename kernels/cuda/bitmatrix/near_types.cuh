@@ -14,6 +14,7 @@
 #define CHOSEN 0     // S
 #define ADDABLE 1    // C: candidates
 #define SATURATED 2  // of S, in a k-biplex: may miss no more
+#define FREE 2       // in a k-defective biclique: S, and those of C that miss nothing of S; a few more while it is reduced
 #define JOINED 3     // of C: miss nothing of S and C. Nobody needs them once they are in S.
 #define NEAR_SETS 4
 
