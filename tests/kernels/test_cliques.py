@@ -64,10 +64,10 @@ def test_the_reference_counts_as_the_definition_does():
 def test_a_piece_need_not_have_all_candidates():
     """But those that it has are joined to its path."""
     rng = np.random.default_rng(12)
-    for graph in random_graphs(11, 150):
-        cover = cover_of(edges_of(graph))
+    for seed in range(100):
+        cover = cover_of(edges_of(nx.gnp_random_graph(14, 0.7, seed=seed)))
         indptr, indices = cover.neighbours()
-        path = np.array([int(rng.integers(cover.n_roots))], np.int32)
+        path = np.array([int(rng.integers(4))], np.int32)
         others = indices[indptr[path[0]] : indptr[path[0] + 1]]
         others = others[(others > path[0]) & (rng.random(len(others)) < 0.7)]
         piece = Subtrees.of_pieces([(path, others, int(rng.integers(len(others) + 1)), bool(rng.random() < 0.5))])
