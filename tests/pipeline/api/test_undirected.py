@@ -118,6 +118,15 @@ def test_the_largest_are_the_largest_pairs(whole, source, tmp_path, by, top):
         assert any("there is no biclique" in words for words in bq.verify(found.path).proven)
 
 
+def test_a_pair_with_more_edges_may_be_too_small_on_its_larger_side(tmp_path):
+    """The search must not begin with the bound that it reaches."""
+    graph = nx.disjoint_union(nx.complete_bipartite_graph(5, 5), nx.complete_bipartite_graph(2, 10))
+    source = written(graph, tmp_path / "g.el")
+    found = bq.largest(source, tmp_path / "out", undirected=True, min_left=10, min_right=2, **QUIET)
+    assert rows(found) == [([10, 11], list(range(12, 22)))]
+    assert any("there is no biclique" in words for words in bq.verify(found.path).proven)
+
+
 def expected_of(whole, least):
     sizes = [(min(len(a), len(b)), max(len(a), len(b)), (a, b)) for a, b in rows(whole)]
     return [pair for small, large, pair in sizes if small >= min(least) and large >= max(least)]
