@@ -35,7 +35,7 @@ def expected_table(expected: Counter[int]) -> list[int]:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2))])
 def test_all_cliques_of_random_graphs_are_those_of_the_definition(seed):
     engine = CpuEngine()
-    for k, graph in enumerate(random_graphs(seed, 700)):
+    for k, graph in enumerate(random_graphs(seed, 300)):
         cover = cover_of(edges_of(graph), ("degree", "id", "two-hop")[k % 3], ("left", "right")[k % 2])
         found, expected = (
             counted(engine, cover, "cliques", (None, 0.0)[k % 4 == 0], (1, 5)[k % 5 == 0]),

@@ -45,6 +45,7 @@ SEARCHES = [
     (Search("list", min_right=2), Limits(rows=5)),
     (Search("list", largest=1), Limits()),
     (Search("list", min_left=99, min_right=99, missing_pairs=1), Limits()),
+    (Search("count", pq="all"), Limits()),
 ]
 
 
