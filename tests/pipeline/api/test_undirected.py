@@ -81,7 +81,8 @@ def test_every_count_and_fingerprint_is_that_of_the_rows(whole, source, tmp_path
         results = bq.mine(source, tmp_path / f"{least}", **options, **QUIET)
         assert rows(results) == wanted
         assert all(min(left) < min(right) and not set(left) & set(right) for left, right in wanted)
-        counted = bq.count(source, fingerprint=True, sizes=True, workers=2, slice_seconds=0.01, **options)
+        workers = 2 if least == THRESHOLDS[0] else 0  # processes take seconds to start
+        counted = bq.count(source, fingerprint=True, sizes=True, workers=workers, slice_seconds=0.01, **options)
         assert (counted.count, counted.fingerprint) == (len(wanted), results.manifest.fingerprint)
         assert bq.verify(results.path).count == len(wanted)
 
