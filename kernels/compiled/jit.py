@@ -51,7 +51,6 @@ _SOURCES = (
 )
 _ROOT = Path(__file__).parents[2]
 
-
 #: The processors that the code of a wheel is for, and what LLVM says that they have.
 LEVEL = "x86-64-v3"
 FEATURES = ("avx", "avx2", "bmi", "bmi2", "cx16", "f16c", "fma", "lzcnt", "movbe", "popcnt", "sse4.2", "xsave")

@@ -110,13 +110,17 @@ def restrict(
 
 def _missed(own: np.ndarray, other: np.ndarray, among: np.ndarray, n: int) -> np.ndarray:
     """How many of some vertices of the other side each vertex misses. `own` and `other` are the ends of the edges."""
+    if not among.any():  # a side is often not given, and to go through all edges for nothing takes long
+        return np.zeros(n, np.int64)
     missed: np.ndarray = np.count_nonzero(among) - np.bincount(own[among[other]], minlength=n)
     return missed
 
 
-def with_given(graph: MiningGraph, given_left: np.ndarray, given_right: np.ndarray) -> MiningGraph:
-    """The graph, which names the given vertices. Each of its vertices stands for one dense id."""
-    own, other = (given_left, given_right) if graph.root_side == "left" else (given_right, given_left)
+def with_given(graph: MiningGraph, given: tuple[np.ndarray, np.ndarray] | None) -> MiningGraph:
+    """The graph, which names the given vertices, if there are some. Each of its vertices stands for one dense id."""
+    if given is None:
+        return graph
+    own, other = given if graph.root_side == "left" else given[::-1]
     roots = np.flatnonzero(np.isin(graph.root_members, own))
     base = np.flatnonzero(np.isin(graph.base_members, other))
     is_there = len(roots) == len(own) and len(base) == len(other)

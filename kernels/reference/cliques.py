@@ -19,11 +19,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-import numpy as np
-
-from bicliques.kernels.reference.pivot import opened
+from bicliques.kernels.reference.pivot import opened, with_mix
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.leaves import Leaves, mixes
+from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.work import Subtrees
 
 _Kind = tuple[int, int, int, int]
@@ -39,8 +37,7 @@ def cliques_below(graph: MiningGraph, piece: Subtrees) -> Leaves:
     for k, w in enumerate(candidates[:todo]):
         if w in common:
             _node(joined, found, len(path) + 1, 0, set(candidates[k + 1 :]) & common & joined[w])
-    keys, number = np.array(list(found), np.int64).reshape(-1, 4), np.array(list(found.values()), np.int64)
-    return Leaves.of(keys, number, int((mixes(keys) * number.astype(np.uint64)).sum()))
+    return Leaves.of(*with_mix(found))
 
 
 def _node(joined: list[frozenset[int]], found: Counter[_Kind], held: int, free: int, left: set[int]) -> None:

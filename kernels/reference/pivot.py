@@ -75,9 +75,13 @@ def leaves_below(graph: MiningGraph, piece: Subtrees, most: Bounds) -> Leaves:
         if (root := candidates[k]) < graph.n_roots:
             roots = frozenset(v for v in candidates[k + 1 :] if v < graph.n_roots)
             _node(joined, found, most, [len(path) - held + 1, held], [0, 0], (roots, base & joined[root]))
-    keys = np.array(list(found), np.int64).reshape(-1, 4)
-    number = np.array(list(found.values()), np.int64)
-    return by_side(graph, keys, number, int((mixes(keys) * number.astype(np.uint64)).sum()))
+    return by_side(graph, *with_mix(found))
+
+
+def with_mix(found: Counter[tuple[int, int, int, int]]) -> tuple[np.ndarray, np.ndarray, int]:
+    """The arrays of these kinds of leaves, how often each was found, and their checksum."""
+    keys, number = np.array(list(found), np.int64).reshape(-1, 4), np.array(list(found.values()), np.int64)
+    return keys, number, int((mixes(keys) * number.astype(np.uint64)).sum())
 
 
 def opened(graph: MiningGraph, piece: Subtrees) -> tuple[list[int], list[int], int]:

@@ -95,11 +95,14 @@ def open_metrics(found: Status) -> str:
     folder, source = (
         text.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") for text in (str(found.folder), found.source)
     )
-    states = {f',state="{state}"': int(state == found.state) for state in _CODES}
     seen = max((worker.last_seen for worker in found.workers), default=None)
     families: list[tuple[str, str, dict[str, float | None]]] = [
         ("run", "1; what is mined, and where", {f',source="{source}"': 1}),
-        ("state", "1 for the state of the run, 0 for others", {**states}),
+        (
+            "state",
+            "1 for the state of the run, 0 for others",
+            {f',state="{each}"': int(each == found.state) for each in _CODES},
+        ),
         ("found", "bicliques in committed slices", {"": found.count}),
         ("part_bytes", "bytes of their files", {"": found.bytes}),
         ("mined_ratio", "share of the estimated work of mining that is done", {"": found.share}),
@@ -111,7 +114,8 @@ def open_metrics(found: Status) -> str:
     for name, words, values in families:
         lines += [f"# TYPE bicliques_{name} gauge", f"# HELP bicliques_{name} {words}"]
         for labels, value in values.items():
-            lines += [] if value is None else [f'bicliques_{name}{{folder="{folder}"{labels}}} {value}']
+            if value is not None:
+                lines.append(f'bicliques_{name}{{folder="{folder}"{labels}}} {value}')
     return "\n".join([*lines, "# EOF"])
 
 

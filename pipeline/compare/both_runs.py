@@ -149,8 +149,7 @@ def _complete(path: Path) -> tuple[Run, Manifest]:
     run = Run.with_holes(path)
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only and holds no bicliques; mine it again without")
-    if run.options.ingest.undirected:
-        run.exact()
+    run.refuse_one_kind()
     if run.options.search.largest is not None:
         raise InputError(
             f"{path} holds only the largest bicliques, so others may be gone or new, too; compare runs of `mine`"

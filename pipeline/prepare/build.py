@@ -166,14 +166,13 @@ def _prepared(run: Run, kept: Restricted, search: Search, is_compiled: bool) -> 
     left, right, n_left, n_right, *how = _arguments(run, kept, search)
     if _FEW * len(left) >= n_left + n_right:
         graph, facts = prepare(left, right, n_left, n_right, *how, known=run.hashes)
-        return graph if kept.given is None else with_given(graph, *kept.given), facts
+        return with_given(graph, kept.given), facts
     (left_ids, left), (right_ids, right) = (np.unique(ids, return_inverse=True) for ids in (left, right))
     known = run.hashes[0][left_ids], run.hashes[1][right_ids]
     graph, facts = prepare(left.astype(VERTEX), right.astype(VERTEX), len(left_ids), len(right_ids), *how, known=known)
     root_ids, base_ids = (left_ids, right_ids) if graph.root_side == "left" else (right_ids, left_ids)
     members = {"root_members": root_ids[graph.root_members], "base_members": base_ids[graph.base_members]}
-    graph = replace(graph, n_left=n_left, n_right=n_right, **members)
-    return graph if kept.given is None else with_given(graph, *kept.given), facts
+    return with_given(replace(graph, n_left=n_left, n_right=n_right, **members), kept.given), facts
 
 
 def _arguments(run: Run, kept: Restricted, search: Search) -> tuple[Any, ...]:

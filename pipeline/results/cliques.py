@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb
 from typing import Any
 
 import numpy as np
 
 from bicliques.kernels.compiled.butterflies import count_common
-from bicliques.pipeline.results.pq import digits, in_full
+from bicliques.pipeline.results.pq import digits, in_full, sets_of
+from bicliques.schemas.dtypes import offsets_of
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves, Range
@@ -90,11 +90,11 @@ def cliques_of(leaves: Leaves, graph: MiningGraph) -> CliqueCounts:
     triangles = np.zeros(n, np.int64)
     rows, room = (indptr, indices), (np.zeros(n, np.int32), np.empty(n, np.int32))
     count_common(*rows, *rows, *room, pairs, edges, triangles)
-    n_triangles = _sum(edges, 1) // 3
+    n_triangles = sets_of(edges, 1, 1) // 3
     for k, (name, number) in enumerate((("vertices", n), ("edges", len(indices) // 2), ("triangles", n_triangles)), 1):
         if (found := cliques(leaves, (k, k))) != number:
             raise IncompleteError(f"the leaves give {found:,} {name}, and the input has {number:,}; count again")
-    others = np.concatenate([[0], np.cumsum(degrees[indices] - 1)])
+    others = offsets_of(degrees[indices] - 1)
     of_neighbours = others[indptr[1:]] - others[indptr[:-1]]
     numbers = np.bincount(degrees)
     # subgraphs with these edges, whatever other edges there are between their vertices; tailed: triangles with an edge
@@ -102,14 +102,14 @@ def cliques_of(leaves: Leaves, graph: MiningGraph) -> CliqueCounts:
     tailed = _dot(triangles, degrees - 2) // 2
     four = cliques(leaves, (4, 4))
     # and with no others
-    diamonds = _sum(edges, 2) - 6 * four
+    diamonds = sets_of(edges, 2, 2) - 6 * four
     tailed -= 4 * diamonds + 12 * four
-    cycles = _sum(pairs, 2) // 2 - diamonds - 3 * four
+    cycles = sets_of(pairs, 2, 2) // 2 - diamonds - 3 * four
     motifs = {
-        "wedges": _sum(numbers, 2) - 3 * n_triangles,
+        "wedges": sets_of(numbers, 2, 2) - 3 * n_triangles,
         "triangles": n_triangles,
         "paths": paths - 2 * tailed - 4 * cycles - 6 * diamonds - 12 * four,
-        "stars": _sum(numbers, 3) - tailed - 2 * diamonds - 4 * four,
+        "stars": sets_of(numbers, 3, 3) - tailed - 2 * diamonds - 4 * four,
         "cycles": cycles,
         "tailed triangles": tailed,
         "diamonds": diamonds,
@@ -118,11 +118,6 @@ def cliques_of(leaves: Leaves, graph: MiningGraph) -> CliqueCounts:
     if wrong := next((name for name, number in motifs.items() if number < 0), None):
         raise IncompleteError(f"the 4-cliques leave fewer than no {wrong}; count again")
     return CliqueCounts(leaves, motifs, ("checksum of the leaves", "vertices", "edges", "triangles"))
-
-
-def _sum(numbers: np.ndarray, k: int) -> int:
-    """How many ways there are to take k of n things, added up over n, of which `numbers` says how often it occurs."""
-    return sum(comb(n, k) * int(numbers[n]) for n in np.flatnonzero(numbers).tolist())
 
 
 def _dot(one: np.ndarray, other: np.ndarray) -> int:

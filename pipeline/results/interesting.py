@@ -21,6 +21,7 @@ from bicliques.pipeline.run.names import url_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.outside import refuse_inside_run
 from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.dtypes import offsets_of
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.search import By
 
@@ -63,7 +64,7 @@ def _lacking(members: Members) -> Dropped:
         lacks = np.zeros(len(some), bool)
         sides = ((rows.left_indptr, rows.left, members.left), (rows.right_indptr, rows.right, members.right))
         for indptr, flat, wanted in sides:
-            before = np.concatenate([[0], np.cumsum(np.isin(flat, wanted))])
+            before = offsets_of(np.isin(flat, wanted))
             lacks |= before[indptr[some + 1]] - before[indptr[some]] < len(wanted)
         return lacks
 

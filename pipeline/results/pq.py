@@ -168,6 +168,11 @@ def edges_of(run: Run, counts: PqCounts) -> dict[str, np.ndarray]:
     return {"left": left[order], "right": right[order], "bicliques": found[order]}
 
 
+def sets_of(numbers: np.ndarray, least: int, most: int | None) -> int:
+    """How many sets of so many of n things there are, added up over n, of which `numbers` says how often it occurs."""
+    return sum(ways(0, n, least, most) * int(numbers[n]) for n in np.flatnonzero(numbers).tolist())
+
+
 def check_leaves(leaves: Leaves, graph: MiningGraph, up_to: tuple[int, int] | None) -> tuple[str, ...]:
     """Compare leaves with their checksum, and what follows from them with what the input says.
 
@@ -204,8 +209,7 @@ def _expected(graph: MiningGraph, up_to: tuple[int, int] | None) -> Iterator[tup
         count_common(*roots, *base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs, pairs[:0], pairs[:0])
 
     def stars(side: int, p: int, q: Range, numbers: np.ndarray) -> tuple[tuple[Range, Range], int]:
-        number = sum(ways(0, d, *q) * int(numbers[d]) for d in np.flatnonzero(numbers).tolist())
-        return (((p, p), q) if sides[side] == "left" else (q, (p, p))), number
+        return (((p, p), q) if sides[side] == "left" else (q, (p, p))), sets_of(numbers, *q)
 
     yield "edges", *stars(0, 1, (1, 1), degrees[0])
     for side in (0, 1):

@@ -286,23 +286,9 @@ class Results(Forms):
             places = largest(self.files, n, by)
         return rows_at(self.files, places, self.schema)
 
-    def containing(self, label: Any) -> pa.Table:
-        """The bicliques of which a vertex is a member, on whichever side. All rows are read.
-
-        Parameters
-        ----------
-        label : str or int
-            As in the columns ``left`` and ``right``.
-
-        Raises
-        ------
-        InputError
-            If no vertex of the input has this label, unless rows have ids, or if the run only counted.
-        """
-        rows = super().containing(label)
-        if not len(rows) and self._mined.tables is not None:
+    def _refuse_unknown(self, label: Any) -> None:
+        if self._mined.tables is not None:  # rows with ids say nothing of labels
             refuse_unknown(self._mined, label)
-        return rows
 
     def cover(self, n: int = 20) -> pa.Table:
         """The bicliques that together explain most edges: each is the one that has most edges which none before it has.

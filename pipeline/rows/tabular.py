@@ -75,9 +75,15 @@ class Tabular:
         Raises
         ------
         InputError
-            If no side has labels of that type, or the run only counted.
+            If no side has labels of that type, no vertex of the input of a run has this one, or the run only counted.
         """
-        return pa.Table.from_batches(self._having(label), self.schema)
+        rows = pa.Table.from_batches(self._having(label), self.schema)
+        if not len(rows):
+            self._refuse_unknown(label)
+        return rows
+
+    def _refuse_unknown(self, label: Any) -> None:
+        """Refuse a label that no vertex has, where that is known."""
 
     def filter(
         self,

@@ -89,17 +89,26 @@ class Run:
         InputError
             Pairs of its rows may be no edges, or it has each pair of sides of a graph of one kind of vertices once.
         """
-        if self.options.search.mirrored is not None:
-            raise InputError(
-                f"{self.store.shown()} holds bicliques of one kind of vertices, each in one direction, and this does "
-                "not know of them yet; mine without --undirected for it"
-            )
+        self.refuse_one_kind()
         if self.options.search.near is None:
             return self
         raise InputError(
             f"{self.store.shown()} holds near-bicliques, of which a few pairs are no edges, and {why}; mine without "
             "--missing-pairs and --missing-each for it"
         )
+
+    def refuse_one_kind(self) -> None:
+        """Refuse a graph of one kind of vertices, for what needs both directions of a biclique.
+
+        Raises
+        ------
+        InputError
+        """
+        if self.options.search.mirrored is not None:
+            raise InputError(
+                f"{self.store.shown()} holds bicliques of one kind of vertices, each in one direction, and this does "
+                "not know of them yet; mine without --undirected for it"
+            )
 
     @property
     def store(self) -> Store:
