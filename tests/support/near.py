@@ -59,7 +59,7 @@ def near_graph(
     kept = Restricted(*sides) if given is None else restrict(*sides, *sizes, *given, search.near)
     how = options or BuildOptions(), *search.fewest_neighbours, job_of(search).reductions
     graph = prepare(kept.left, kept.right, *sizes, *how)[0]
-    return graph if given is None else with_given(graph, *given)
+    return with_given(graph, given)
 
 
 def _subsets(n: int) -> np.ndarray:
