@@ -67,13 +67,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection() -> Generator[None, object, object]:
     """What there is once all tests are there stays to the end, so that nobody looks through it for garbage.
 
-    These are all modules and thousands of tests. Looking through them takes a second, again and again.
+    These are all modules and thousands of tests. Looking through them takes a second, again and again. Later garbage is
+    looked for less often than usual: tests make little, and leave it soon.
     """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
         gc.enable()
 
 

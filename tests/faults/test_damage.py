@@ -267,20 +267,6 @@ def test_proving_is_refused_when_a_row_was_exchanged(stopped: Stopped, tmp_path:
     assert not (out / "manifest.json").exists()
 
 
-def test_proving_is_refused_when_counts_by_size_lack_bicliques(tmp_path: Path) -> None:
-    source, out = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "out"
-    steps.start(source, out, RunOptions(source=str(source), search=Search("count", sizes=True)), RunLimits(), False)
-    steps.prepare(out, False)
-    steps.mine(out, WorkerOptions(workers=0), progress=False)
-    ledger = load_ledger(out)
-    number = next(number for number, entry in ledger.entries.items() if entry.result.total.count)
-    sizes = json.loads(ledger.file(number).read_text())["sizes"]
-    rewrite_record(ledger.file(number), sizes=sizes | {"count": [sizes["count"][0] + 1, *sizes["count"][1:]]})
-    with pytest.raises(IncompleteError, match=rf"{number}\.json cannot be used \(it found \d+ bicliques, and \d+ by"):
-        steps.prove(out, progress=False)
-    assert not (out / "manifest.json").exists()
-
-
 def test_proving_is_refused_while_work_is_outstanding(stopped: Stopped, tmp_path: Path) -> None:
     out = stopped(tmp_path)
     with pytest.raises(IncompleteError, match="are not mined yet; resume the run"):
