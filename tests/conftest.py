@@ -28,14 +28,15 @@ force_nothing()
 if (memory := folder_in_memory()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))  # below which pytest makes the folders of tests
 
-#: What most tests need machine code for. Each is a program, because compiling keeps one core busy.
+#: What many tests need machine code for. Each is a program, because compiling keeps one core busy.
 _COMPILE = (
+    "engines.compile_engine('cpu', Search(min_left=2))",
+    "engines.compile_engine('cpu', Search()); engines.compile_engine('cpu', Search('count', pq='all'))",
+    "engines.compile_engine('cpu', Search(missing_pairs=1, min_left=3, min_right=3)); "
     "first_use.before_building(BuildOptions(), True); first_use.before_proving()",
-    "first_use.before_mining('cpu', Search(), lambda progress: None)",
-    "first_use.before_mining('cpu', Search(min_left=2), lambda progress: None)",
 )
 _IMPORTS = (
-    "from bicliques.pipeline.slices import first_use; "
+    "from bicliques.kernels import engines; from bicliques.pipeline.slices import first_use; "
     "from bicliques.schemas.options import BuildOptions; from bicliques.schemas.search import Search"
 )
 
