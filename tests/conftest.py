@@ -1,7 +1,5 @@
 """Fixtures and options shared by the whole suite."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

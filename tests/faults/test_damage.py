@@ -1,7 +1,5 @@
 """Damage to the files of a stopped run: resume mines again what is lost, or refuses; never a row too many."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Processes killed in the middle, a full disk, Ctrl-C: after resume the same answer, no row twice, no orphan."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

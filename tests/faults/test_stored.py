@@ -1,7 +1,5 @@
 """A run in a store whose driver is killed, or whose store fails: another machine goes on, and finds the same."""
 
-from __future__ import annotations
-
 import signal
 from contextlib import suppress
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs made from the run before are what mining gives, and a kill or damage leaves nothing that is taken for one."""
 
-from __future__ import annotations
-
 import itertools
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Every kind of bad input gives one sentence with the file, the line and the remedy, and writes nothing."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """A publication that is cut off, anywhere and in the middle of a body: the same command finishes it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

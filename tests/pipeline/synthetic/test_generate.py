@@ -1,7 +1,5 @@
 """`bicliques.generate`: the same graph everywhere, the folder that it is in, and what the miner finds there."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
