@@ -151,7 +151,9 @@ def _scores(parts: InMemory, folder: Path) -> dict[str, tuple[Score, Any]]:
     n_left, n_right = parts.n_vertices
     there = SimpleNamespace(edge_files=lambda: [folder / "edges" / "edges.parquet"])
     asked = SimpleNamespace(search=Search())
-    run = SimpleNamespace(folder=there, input={"n_left": n_left, "n_right": n_right}, options=asked)
+    run = SimpleNamespace(
+        folder=there, input={"n_left": n_left, "n_right": n_right, "n_edges": len(parts.edges)}, options=asked
+    )
     found = {"surprise": (Surprise(run, degrees_of(run)), lambda row: _surprise(row, parts.edges))}
     for by in MEASURES:
         found[by] = SizeScore(by), lambda row, by=by: _measure(row, by)
