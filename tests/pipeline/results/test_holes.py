@@ -15,6 +15,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.proof.verification import Adjacency
 from bicliques.pipeline.results import candidates
+from bicliques.pipeline.results.edges import degrees_of
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.page import _holes
@@ -110,7 +111,7 @@ def test_bounds_of_the_surprise_hold_where_no_member_has_other_neighbours(result
     assert alone.top(1, "surprise")["missing"].to_pylist() == [5]
     for one in (results, alone):
         run = Run.with_holes(one.path)
-        score, rows = Surprise(run), Parts(run, one.files).rows(0, 0)
+        score, rows = Surprise(run, degrees_of(run)), Parts(run, one.files).rows(0, 0)
         sizes = np.diff(rows.left_indptr), np.diff(rows.right_indptr)
         found = score.of(rows, np.arange(len(rows)))
         assert (found <= score.bounds(*sizes)).all()
