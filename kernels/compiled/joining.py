@@ -39,14 +39,9 @@ def _top(up, base, x):
 
 
 @compiled
-def _first_place(table, wanted):
-    return np.int64(wanted ^ wanted >> np.uint64(32)) & (len(table) - 1)
-
-
-@compiled
 def _place_of(sums, table, wanted):
     """The place of the row with this sum, or that where it would be."""
-    at = _first_place(table, wanted)
+    at = np.int64(wanted ^ wanted >> np.uint64(32)) & (len(table) - 1)
     while table[at] >= 0 and sums[table[at]] != wanted:
         at = (at + 1) & (len(table) - 1)
     return at
@@ -82,23 +77,19 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
 
     Parameters
     ----------
-    rows : ndarray of int64, ndarray of int32, ndarray of int64
-        Offsets and members of the side that is walked, and the number of members on the other.
-    first : int
-        The number among all rows of the first of these.
-    least : (int, int)
-        The fewest members of the side that is walked and of the other.
-    levels : ndarray of int8
-        By excess over `least` the level that it reaches. The last entry is for all larger ones.
-    graph, hashes : (ndarray of int64, ndarray of int32, ndarray of int64, ndarray of uint64), ndarray of uint64
-        Neighbours of each vertex of the side that is walked; where its neighbours begin as bits, or -1, and these
-        bits; and its hash.
-    sums, table : ndarray of uint64, ndarray of int32
-        Sums of hashes of the members of all rows, and what `number_rows` made of them.
-    up : ndarray of int32
-        A forest over all rows for each level. Other threads may join rows at the same time.
-    scratch : ndarray of int32, of uint64 and of int32, by vertex of the other side, and of int64
-        Zeros, zeros, and anything, each for one more; so they are after the call. And room for `least` members.
+    rows, first : (ndarray of int64, of int32, of int64), int
+        Offsets and members of the side that is walked, and the number of members on the other; the number among all
+        rows of the first of these.
+    least, levels : (int, int), ndarray of int8
+        The fewest members of both; by excess over that the level that it reaches, the last entry for all larger ones.
+    graph, hashes : (ndarray of int64, of int32, of int64, of uint64), ndarray of uint64
+        Neighbours of each vertex that is walked; where it has them as bits, or -1, and these bits; its hash.
+    sums, table, up : ndarray of uint64, of int32, of int32
+        Sums of hashes of all rows, what `number_rows` made of them, and a forest over all rows for each level. Other
+        threads may join rows at the same time.
+    scratch : tuple of ndarray
+        By vertex of the other side and one more zeros of int32 and uint64, which they are again after the call, and
+        room for int32 and uint64. And room for `least` int64.
 
     Returns
     -------
@@ -107,7 +98,7 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
     """
     offsets, members, others = rows
     indptr, indices, at_bits, bits = graph
-    shared, hashed, met, wanted, places, asked = scratch
+    shared, hashed, met, wanted, asked = scratch
     for row in range(len(others)):
         size, number, n_met, n_asked = offsets[row + 1] - offsets[row], first + row, 0, 0
         for e in range(offsets[row], offsets[row + 1] if size > least[0] else offsets[row]):
@@ -141,7 +132,7 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
                 hashed[j] = (hashed[j] + (own & np.uint64(-bit))) & np.uint64(-stays)
                 met[n_met] = j
                 n_met += stays
-        # Three loops, so that the processor waits for many places of the table at a time.
+        # A loop of its own, so that the next one waits for many places of the table at a time.
         before, n_wanted = np.uint64(0), 0
         for k in range(n_met):
             j = met[k]
@@ -151,11 +142,7 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
             n_wanted += int(n_shared >= least[0]) & int(n_shared < size) & int(part != before)
             before = part
         for k in range(n_wanted):
-            places[k] = table[_first_place(table, wanted[k])]
-        for k in range(n_wanted):
-            found = np.int64(places[k])
-            if found >= 0 and sums[found] != wanted[k]:
-                found = np.int64(table[_place_of(sums, table, wanted[k])])
+            found = np.int64(table[_place_of(sums, table, wanted[k])])
             if found < 0:
                 return number
             level = int(levels[min(met[k] - least[0], others[row] - least[1], len(levels) - 1)])
@@ -165,34 +152,11 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
 
 
 @entry
-def set_bits(indptr: np.ndarray, indices: np.ndarray, at_bits: np.ndarray, bits: np.ndarray) -> None:
-    """Write the neighbours of each vertex that has a place for it as bits, which are zeros before."""
-    for v in range(len(at_bits)):
-        for e in range(indptr[v], indptr[v + 1] if at_bits[v] >= 0 else indptr[v]):
-            bits[at_bits[v] + (indices[e] >> 6)] |= np.uint64(1) << np.uint64(indices[e] & 63)
-
-
-@entry
 def members_of_sets(indptr, members, order, own, width, seen, found):
-    """Members of sets of rows, each once.
+    """Write the members of sets of rows to `found`, mostly once: the number of the set times `width`, plus the vertex.
 
-    Parameters
-    ----------
-    indptr, members : ndarray of int64 and of int32
-        The members of each row.
-    order, own : ndarray of int64
-        The rows, those of a set beside one another, and the set of each row.
-    width : int
-        More than any vertex.
-    seen : ndarray of int64
-        By vertex -1.
-    found : ndarray of int64
-        Output: the set times `width`, plus the vertex. There is room for all members of all rows.
-
-    Returns
-    -------
-    int
-        How many were found.
+    `order` has the rows, those of a set beside one another, `own` the set of each, and `seen` is -1 by vertex. There is
+    room for the members of all rows. Returns how many numbers were written.
     """
     n = 0
     for row in order:

@@ -36,12 +36,11 @@ from bicliques.schemas.hashes import VertexHashes, mixed, splitmix64
 STEPS = (0, 1, 2, 3, 5, 8, 13, 21)
 #: Members of the rows that stay in memory; the others are read again for each pass.
 _KEPT_MEMBERS = 1 << 26
-#: Neighbours are known as bits, too, where these take at most so many times their room.
+#: Neighbours are known as bits, too, where these take at most so many times the room of a list.
 _ROOM_FOR_BITS = 4
 
-_JOIN_ROWS, _MEMBERS_OF_SETS, _NUMBER_ROWS, _SET_BITS = (
-    Entry("bicliques.kernels.compiled.joining", name)
-    for name in ("join_rows", "members_of_sets", "number_rows", "set_bits")
+_JOIN_ROWS, _MEMBERS_OF_SETS, _NUMBER_ROWS = (
+    Entry("bicliques.kernels.compiled.joining", name) for name in ("join_rows", "members_of_sets", "number_rows")
 )
 
 
@@ -59,9 +58,10 @@ def find_communities(
 
     Notes
     -----
-    Work: all paths of two edges from the members of each row, on the side where these are fewer. Memory: 36 bytes per
-    row and 4 more per setting, the edges between members of rows, 16 bytes per vertex and thread, the members of all
-    communities, rows of 2**26 members, and a row group per thread.
+    Work: at most all paths of two edges from the members of each row, on the side where these are fewer. Memory: 50
+    bytes per row and 4 more per setting, the edges between members of rows, which are known as bits in up to twice
+    their room, 24 bytes per vertex and thread, the members of all communities, rows of 2**26 members, and a row group
+    per thread.
     """
     rows = _Rows(parts, hashes, least)
     steps = [step for step in STEPS if step == 0 or (rows.excess >= step).any()]
@@ -164,18 +164,19 @@ def _forests(edges: Iterable[tuple[np.ndarray, np.ndarray]], rows: _Rows, steps:
         raise IncompleteError(f"another row has the members of {rows.ids[twice]}; verify the run")
     levels = np.searchsorted(steps, np.arange(steps[-1] + 1), side="right").astype(np.int8) - np.int8(1)
     up = np.tile(np.arange(n, dtype=np.int32), len(steps))
-    indptr, (indices, known) = graphs[side][0], compact_columns(graphs[side][1], len(rows.hashes[1 - side]))
-    n_words = -(-len(known) // 64)
+    indptr, (indices, others) = graphs[side][0], compact_columns(graphs[side][1], len(rows.hashes[1 - side]))
+    n_words = -(-len(others) // 64)
     is_asked = 2 * n_words <= _ROOM_FOR_BITS * np.diff(indptr)
     at_bits = np.where(is_asked, (np.cumsum(is_asked) - 1) * n_words, -1)
-    bits = np.zeros(np.count_nonzero(is_asked) * n_words, np.uint64)
-    _SET_BITS(indptr, indices, at_bits, bits)
+    begin, bits = np.repeat(at_bits, np.diff(indptr)), np.zeros(np.count_nonzero(is_asked) * n_words, np.uint64)
+    begin, known = begin[begin >= 0], indices[begin >= 0]
+    np.bitwise_or.at(bits, begin + (known >> 6), np.uint64(1) << (known & 63).astype(np.uint64))
     fixed = least, levels, (indptr, indices, at_bits, bits), rows.hashes[side], sums, table, up
 
     def walk(group: int) -> None:
         sides, first = _sides(rows.group(group)), int(rows.starts[group])
         own = *sides[side], np.diff(sides[1 - side][0])
-        scratch = (np.zeros(len(known) + 1, dtype) for dtype in (np.int32, np.uint64, np.int32, np.uint64, np.int32))
+        scratch = (np.zeros(len(others) + 1, dtype) for dtype in (np.int32, np.uint64, np.int32, np.uint64))
         if (lacks := _JOIN_ROWS(own, first, *fixed, (*scratch, np.empty(least[0], np.int64)))) >= 0:
             raise IncompleteError(f"a biclique that overlaps {rows.ids[lacks]} is missing; verify the run")
 
