@@ -11,10 +11,9 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.results.cliques import cliques_of
 from bicliques.pipeline.results.pq import check_leaves
 from bicliques.schemas.leaves import Leaves
-from tests.kernels.test_cliques import KNOWN as KNOWN_CLIQUES
-from tests.kernels.test_cliques import table
 from tests.support.known import NOT_HERE, dense_edges, known_graph
-from tests.support.one_kind import cover_of, right_side
+from tests.support.one_kind import KNOWN as KNOWN_CLIQUES
+from tests.support.one_kind import cover_of, right_side, table
 from tests.support.oracles import random_edges, whole_graph_of
 from tests.support.pivot import KNOWN, MORE, counted, every_size, of_size, slices
 

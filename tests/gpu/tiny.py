@@ -11,9 +11,8 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.schemas.search import Limits, Search
-from tests.kernels.test_cliques import table
 from tests.support.near import near_graph
-from tests.support.one_kind import cover_of, edges_of
+from tests.support.one_kind import cover_of, edges_of, table
 from tests.support.oracles import graph_of, random_edges, run, whole_graph_of
 from tests.support.pivot import counted, every_size
 

@@ -10,7 +10,7 @@ from bicliques.kernels.cpu import leaves as cpu_leaves
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.gpu.records import NOBODY
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.pipeline.results.cliques import cliques, cliques_of
+from bicliques.pipeline.results.cliques import cliques_of
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves
@@ -18,7 +18,7 @@ from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.emulated import BITMATRIX, DEVICE, bitmatrix, everything
-from tests.support.one_kind import by_definition, cover_of, edges_of, random_graphs
+from tests.support.one_kind import by_definition, cover_of, edges_of, random_graphs, table
 from tests.support.pivot import counted, slices
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
@@ -26,10 +26,6 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 CLIQUES = Search("count", pq="cliques")
 #: Every warp gives away what it can.
 GIVING = BITMATRIX["usual"]._replace(poll=1, give_min=1)
-
-
-def table(found: Leaves) -> list[int]:
-    return [cliques(found, (k, k)) for k in range(1, 30)]
 
 
 def a_cover(n: int, density: float = 0.6, seed: int = 5) -> tuple[MiningGraph, list[int]]:
