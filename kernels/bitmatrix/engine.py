@@ -28,7 +28,7 @@ from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
-from bicliques.schemas.leaves import Leaves, bounds_of
+from bicliques.schemas.leaves import CLIQUES, Leaves, bounds_of
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Engine, Slice, Subtrees
 
@@ -74,9 +74,10 @@ class BitMatrixEngine:
         if len(subtrees) == 0:
             return nothing(search)
         with self._device.active():
-            if self._graph is None or self._graph.graph is not graph:
+            one = search.pq == CLIQUES
+            if self._graph is None or self._graph.graph is not graph or self._graph.one != one:
                 self._launches.clear()
-                self._graph = HubGraph(self._device, graph, self._sizes.hub_bytes)
+                self._graph = HubGraph(self._device, graph, self._sizes.hub_bytes, one)
             before = self._search or search
             if self._memory is None or (search.mode, search.sizes, search.pq) != (before.mode, before.sizes, before.pq):
                 self._memory = Buffers(self._device, search, self._sizes, QUEUE, BUFFERS)
@@ -264,7 +265,9 @@ class _Run(SliceRun[GpuSizes]):
         search, graph = self.search, self.graph.graph
         if search.near is not None or search.pq is not None:
             n = graph.n_roots + graph.n_base
-            return Form(plain=False, measured=True, sieving=True, near=n, pivots=search.pq is not None)
+            return Form(
+                plain=False, measured=True, sieving=True, near=n, pivots=search.pq is not None, one=search.pq == CLIQUES
+            )
         if search.largest is not None:
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
@@ -319,7 +322,8 @@ class _Run(SliceRun[GpuSizes]):
     def _leaves_of_launch(self, mix: int) -> Leaves:
         slots = self.device.read(self.memory["leaves"], LEAF, 0, self.memory.entries("leaves"))
         slots = slots.compress(slots["count"] > 0)
-        return by_side(self.graph.graph, keys_of(slots["root"], slots["base"]), slots["count"].astype(COUNT), mix)
+        keys, number = keys_of(slots["root"], slots["base"] - np.uint64(1)), slots["count"].astype(COUNT)
+        return Leaves.of(keys, number, mix) if self._form.one else by_side(self.graph.graph, keys, number, mix)
 
     def _unserved(self, queue: np.void) -> np.ndarray:
         """Items that were given away and that no warp took before the launch ended."""

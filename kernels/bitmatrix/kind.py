@@ -48,6 +48,6 @@ KIND = EngineKind(
     workspace_bytes=_workspace_bytes,
     device_bytes=_device_bytes,
     scratch_share=SCRATCH_SHARE,
-    jobs=frozenset({"all", "largest", "marked", "near", "near-largest", "pq", "vertices"}),
+    jobs=frozenset({"all", "cliques", "largest", "marked", "near", "near-largest", "pq", "vertices"}),
     prepare=_prepare,
 )

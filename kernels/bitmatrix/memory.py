@@ -202,7 +202,9 @@ class Form(NamedTuple):
     marked : bool
         Whether only bicliques with a marked edge are wanted.
     pivots : bool
-        Whether p x q are counted.
+        Whether p x q, or cliques, are counted.
+    one : bool
+        Whether cliques are.
     """
 
     plain: bool
@@ -213,6 +215,7 @@ class Form(NamedTuple):
     near: int = 0
     marked: bool = False
     pivots: bool = False
+    one: bool = False
 
     @property
     def kernel(self) -> str:
@@ -234,7 +237,9 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
     """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``. That for near-bicliques takes its sizes as parameters."""
     own = {"BLOCK": THREADS, "POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
     if form.near:
-        return own if form.pivots else own | {"GIVE_MIN": 0}  # a child without rows to speak of may have a large tree
+        return own | (
+            {"ONE_SIDE": int(form.one)} if form.pivots else {"GIVE_MIN": 0}
+        )  # a child without rows to speak of may have a large tree
     if form.sieving:
         own |= {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
         own["SIEVE_WORDS"] = _sieve_words(row_cap)
@@ -297,10 +302,19 @@ class Launch:
 
 
 class HubGraph(DeviceGraph):
-    """A graph on the device with the bit rows of its hubs, if they fit into `hub_bytes`."""
+    """A graph on the device with the bit rows of its hubs, if they fit into `hub_bytes`.
 
-    def __init__(self, device: Device, graph: MiningGraph, hub_bytes: int) -> None:
+    `one`: a double cover, of which cliques are counted.
+    """
+
+    def __init__(self, device: Device, graph: MiningGraph, hub_bytes: int, one: bool = False) -> None:
+        self.one, of = one, graph
+        if one:  # roots and base vertices are the same, and have one numbering
+            indptr, indices = graph.neighbours()
+            own = replace(graph, root_indptr=indptr, root_indices=indices)
+            graph = replace(own, base_indptr=indptr, base_indices=indices)
         super().__init__(device, graph)
+        self.graph = of
         self.first_hub, self.hub_words = _hubs_of(graph)
         self.params |= {"first_hub": self.first_hub}
         if graph.marks is not None:

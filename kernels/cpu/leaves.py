@@ -14,7 +14,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import Entry
 from bicliques.kernels.reference.pivot import Bounds, by_side, keys_of
-from bicliques.schemas.dtypes import VERTEX, offsets_of
+from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.search import Limits
@@ -105,7 +105,7 @@ class LeafCounter:
         self._local = (*at, *(np.empty(n, VERTEX) for n in (graph.n_roots, n_base)))
         self._graph = graph.root_indptr, graph.root_indices, graph.base_indptr, graph.base_indices
         if one:
-            self._graph = _later_neighbours(graph) * 2
+            self._graph = graph.neighbours() * 2
         self._bits, self._frames = np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.uint64)
         self._ints = np.empty(_NODE << 8, np.int64)
         self._own, self._every = _table(_PLACES), _table(2 * _PLACES)
@@ -235,14 +235,6 @@ class LeafCounter:
             self._ints = np.concatenate([self._ints, np.empty_like(self._ints)])
 
 
-def _later_neighbours(graph: MiningGraph) -> tuple[np.ndarray, np.ndarray]:
-    """Those of each root of a double cover among the roots of higher rank: offsets, and ranks in ascending order."""
-    indptr, indices = graph.neighbours()
-    own = np.repeat(np.arange(graph.n_roots), np.diff(indptr))
-    is_later = indices > own
-    return offsets_of(np.bincount(own[is_later], minlength=graph.n_roots)), indices[is_later]
-
-
 def _by_side(vertices: np.ndarray, n_roots: int) -> tuple[np.ndarray, np.ndarray]:
     return vertices[vertices < n_roots], vertices[vertices >= n_roots]
 
@@ -255,7 +247,7 @@ def _table(size: int) -> Table:
 def workspace_bytes(graph: MiningGraph) -> int:
     """The most memory of a counter besides the graph. A stack takes up to four times the rows of a piece.
 
-    To find later neighbours takes 28 bytes per edge. Only cliques need them.
+    To find neighbours takes 28 bytes per edge. Only cliques need them.
     """
     n = graph.n_roots, len(graph.base_indptr) - 1
     rows = n[0] * (n[1] + 63 >> 6) + n[1] * (n[0] + 63 >> 6)

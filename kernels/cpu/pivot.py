@@ -230,7 +230,7 @@ def count_pieces(
     Parameters
     ----------
     graph : tuple
-        Offsets and neighbours of the roots, and of the base. For cliques both are the later neighbours of each root.
+        Offsets and neighbours of the roots, and of the base. For cliques both are the neighbours of each root.
     pieces : tuple
         Offsets and roots of the paths. By piece a place, and by root another: the candidates are those after it. If
         pieces name base vertices, by base vertex whether it is among them, and the roots in their places.

@@ -2,8 +2,8 @@
 
 The graph is a double cover (`schemas.graph.MiningGraph.neighbours`). A piece of work with the path P, the candidates K
 and `todo` stands for the cliques that are P and some of K, the first of which is among the first `todo`. If the piece
-is fresh, also for P. So no clique is in two children of a piece, and none in no one. Listed candidates have a higher
-rank than P, and are joined to it.
+is fresh, also for P. So no clique is in two children of a piece, and none in no one. Listed candidates are joined to P.
+What is left of a node below is a piece as well: its held vertices, with free ones and candidates as candidates.
 
 Below a piece is the pivot tree of Jain and Seshadhri (Pivoter, WSDM 2020). A node has held and free vertices, and
 candidates, each of which is joined to all held and free ones. Pivot p is one of the candidates:

@@ -71,6 +71,15 @@ def count(
     >>> counted.count, counted.complete
     (11869, True)
     """
+    if given.get("pq") == CLIQUES:
+        raise InputError("--pq counts bicliques, and the command cliques, or bicliques.clique_counts, cliques")
+    return count_of_any(source, progress=progress, stop=stop, **given)
+
+
+def count_of_any(
+    source: Any, *, progress: OnProgress | bool | None = None, stop: threading.Event | None = None, **given: Any
+) -> Count:
+    """Count bicliques, as `count` does with these options, or cliques, which `count` refuses."""
     started, progress, per_vertex = startup.began(), to_callback(progress), given.get("per_vertex")
     mode: Mode = "fingerprint" if given.get("fingerprint") else "count"
     every = given.get("pq")
@@ -225,7 +234,7 @@ def clique_counts(
     >>> counts.table(), counts.motifs["tailed triangles"]
     ([4, 4, 1], 1)
     """
-    return _all_of(count(source, progress=progress, stop=stop, pq=CLIQUES, **given))
+    return _all_of(count_of_any(source, progress=progress, stop=stop, pq=CLIQUES, **given))
 
 
 def _all_of(counted: Count) -> Any:

@@ -133,20 +133,22 @@ def _count(arguments: argparse.Namespace) -> int:
     options = chosen(arguments, "count")
     if arguments.pq_per_vertex is not None:
         options |= dict(zip(("pq", "per_vertex"), arguments.pq_per_vertex, strict=True))
-    return _counted(arguments, options)
+    from bicliques.pipeline.api import counting
+
+    return _counted(arguments, counting.count, options)
 
 
 def _cliques(arguments: argparse.Namespace) -> int:
+    from bicliques.pipeline.api import counting
     from bicliques.schemas.leaves import CLIQUES
 
-    return _counted(arguments, chosen(arguments, "cliques") | {"pq": CLIQUES})
+    return _counted(arguments, counting.count_of_any, chosen(arguments, "cliques") | {"pq": CLIQUES})
 
 
-def _counted(arguments: argparse.Namespace, options: dict[str, Any]) -> int:
-    from bicliques.pipeline.api import counting
+def _counted(arguments: argparse.Namespace, call: Callable[..., Any], options: dict[str, Any]) -> int:
     from bicliques.pipeline.cli import cards
 
-    count = so_far(partial(counting.count, arguments.source, progress=progress(arguments), **options))
+    count = so_far(partial(call, arguments.source, progress=progress(arguments), **options))
     say(arguments, count.to_json, lambda: cards.count_card(count))
     return code_of(count.outcome)
 

@@ -133,6 +133,9 @@ def _parse(argv: list[str] | None, arguments: argparse.Namespace) -> None:
         for match in difflib.get_close_matches(word.partition("=")[0].replace("_", "-"), known, 1, 0.75)
     ]
     meant = f" (did you mean {' '.join(close)}?)" if close else ""
+    others = [name for name, other in parsers()[1].items() if other._option_string_actions.keys() & set(unknown)]
+    if others and not close:
+        meant = f" (an option of {others[0]})"
     raise InputError(f"unrecognized arguments: {' '.join(unknown)}{meant}; see: {used.prog} --help")
 
 

@@ -16,15 +16,14 @@ if there is no such row, the run lacks one. No two rows are compared.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from bicliques.kernels.compiled.joining import find_joins, join
+from bicliques.kernels.compiled.jit import Entry
 from bicliques.kernels.compiled.lists import sum_lists
-from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
+from bicliques.kernels.graph.csr import compact_columns, from_sorted_pairs, transpose
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.results.parts import Parts
@@ -35,8 +34,14 @@ from bicliques.schemas.hashes import VertexHashes, mixed, splitmix64
 
 #: By how much the settings of the table are above the one that is asked for, on both sides.
 STEPS = (0, 1, 2, 3, 5, 8, 13, 21)
-#: Members of the rows that stay in memory; the others are read again for each pass. And room for joins.
-_KEPT_MEMBERS, _JOINS = 1 << 26, 1 << 17
+#: Members of the rows that stay in memory; the others are read again for each pass.
+_KEPT_MEMBERS = 1 << 26
+#: Neighbours are known as bits, too, where these take at most so many times the room of a list.
+_ROOM_FOR_BITS = 4
+
+_JOIN_ROWS, _MEMBERS_OF_SETS, _NUMBER_ROWS = (
+    Entry("bicliques.kernels.compiled.joining", name) for name in ("join_rows", "members_of_sets", "number_rows")
+)
 
 
 def find_communities(
@@ -53,9 +58,10 @@ def find_communities(
 
     Notes
     -----
-    Work: all paths of two edges from the members of each row, on the side where these are fewer. Memory: 36 bytes per
-    row and 4 more per setting, the edges between members of rows, 16 bytes per vertex and thread, the members of all
-    communities, rows of 2**26 members, and a row group per thread.
+    Work: at most all paths of two edges from the members of each row, on the side where these are fewer. Memory: 50
+    bytes per row and 4 more per setting, the edges between members of rows, which are known as bits in up to twice
+    their room, 24 bytes per vertex and thread, the members of all communities, rows of 2**26 members, and a row group
+    per thread.
     """
     rows = _Rows(parts, hashes, least)
     steps = [step for step in STEPS if step == 0 or (rows.excess >= step).any()]
@@ -64,8 +70,9 @@ def find_communities(
         each = np.bincount(forest[rows.excess >= step])
         n = least[0] + step, least[1] + step, each.sum(), np.count_nonzero(each), each.max(initial=0)
         settings.append(dict(zip(("left", "right", "bicliques", "communities", "largest"), map(int, n), strict=True)))
-    tops, own, sizes = np.unique(forests[0], return_inverse=True, return_counts=True)
-    ids, sums = rows.ids[tops], np.zeros(len(tops), np.uint64)
+    is_top = forests[0] == np.arange(len(forests[0]))
+    own = (np.cumsum(is_top) - 1)[forests[0]]
+    sizes, ids, sums = np.bincount(own), rows.ids[is_top], np.zeros(np.count_nonzero(is_top), np.uint64)
     np.minimum.at(ids, own, rows.ids)
     np.add.at(sums, own, rows.ids.view(np.uint64))
     order = np.lexsort((ids, -sizes))
@@ -73,6 +80,12 @@ def find_communities(
     found = *rows.members(0, own, len(ids)), *rows.members(1, own, len(ids)), sizes[order].astype(VERTEX), ids
     fingerprint = int(np.add.reduce(splitmix64(sums), dtype=np.uint64))
     return settings, fingerprint, Bicliques(*found), pa.table({"id": rows.ids, "community": ids[own]})
+
+
+def _once(parts: list[np.ndarray]) -> np.ndarray:
+    """All numbers, each once, ascending. `np.unique` takes five times as long."""
+    found = np.sort(np.concatenate(parts))
+    return found[np.diff(found, prepend=-1) != 0]
 
 
 def _sides(rows: Bicliques) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -126,14 +139,15 @@ class _Rows:
         def of_group(k: int) -> np.ndarray:
             indptr, members = _sides(self.group(k))[side]
             own = communities[self.starts[k] : self.starts[k + 1]]
-            return np.unique(np.repeat(own * width, np.diff(indptr)) + members)
+            each, seen = np.empty(len(members) + 1, np.int64), np.full(width, -1)
+            return each[: _MEMBERS_OF_SETS(indptr, members, np.argsort(own), own, width, seen, each)]
 
         found, new = np.empty(0, np.int64), list[np.ndarray]()
         for some in in_order(of_group, range(len(self._places)), count_cores()):
             new.append(some)
             if sum(map(len, new)) > max(len(found), _KEPT_MEMBERS):
-                found, new = np.unique(np.concatenate([found, *new])), []
-        found = np.unique(np.concatenate([found, *new]))
+                found, new = _once([found, *new]), []
+        found = _once([found, *new])
         return np.searchsorted(found, np.arange(n + 1) * width).astype(OFFSET), (found % width).astype(VERTEX)
 
 
@@ -144,27 +158,27 @@ def _forests(edges: Iterable[tuple[np.ndarray, np.ndarray]], rows: _Rows, steps:
     graph = from_sorted_pairs(left, right, len(rows.hashes[0]))
     graphs = graph, transpose(*graph, len(rows.hashes[1]))
     side = int(np.argmin([np.diff(indptr) @ counts for (indptr, _), counts in zip(graphs, rows.counts, strict=True)]))
-    n, n_other, least = len(rows.ids), len(rows.hashes[1 - side]) + 1, (rows.least[side], rows.least[1 - side])
-    numbers, shift = np.argsort(rows.sums[side]), 64 - max(n.bit_length(), 1)
-    sums = rows.sums[side][numbers]
-    if (twice := sums[1:] == sums[:-1]).any():
-        raise IncompleteError(f"another row has the members of {rows.ids[numbers[1:][twice][0]]}; verify the run")
-    starts = np.searchsorted(sums >> np.uint64(shift), np.arange((1 << 64 - shift) + 1, dtype=np.uint64))
+    n, least, sums = len(rows.ids), (rows.least[side], rows.least[1 - side]), rows.sums[side]
+    table = np.full(2 << n.bit_length(), -1, np.int32)
+    if (twice := _NUMBER_ROWS(sums, table)) >= 0:
+        raise IncompleteError(f"another row has the members of {rows.ids[twice]}; verify the run")
     levels = np.searchsorted(steps, np.arange(steps[-1] + 1), side="right").astype(np.int8) - np.int8(1)
-    up, joining = np.tile(np.arange(n, dtype=np.int32), len(steps)), Lock()
-    fixed = least, levels, graphs[side], rows.hashes[side], (sums, numbers, starts), shift, up
+    up = np.tile(np.arange(n, dtype=np.int32), len(steps))
+    indptr, (indices, others) = graphs[side][0], compact_columns(graphs[side][1], len(rows.hashes[1 - side]))
+    n_words = -(-len(others) // 64)
+    is_asked = 2 * n_words <= _ROOM_FOR_BITS * np.diff(indptr)
+    at_bits = np.where(is_asked, (np.cumsum(is_asked) - 1) * n_words, -1)
+    begin, bits = np.repeat(at_bits, np.diff(indptr)), np.zeros(np.count_nonzero(is_asked) * n_words, np.uint64)
+    begin, known = begin[begin >= 0], indices[begin >= 0]
+    np.bitwise_or.at(bits, begin + (known >> 6), np.uint64(1) << (known & 63).astype(np.uint64))
+    fixed = least, levels, (indptr, indices, at_bits, bits), rows.hashes[side], sums, table, up
 
     def walk(group: int) -> None:
-        sides, first, row = _sides(rows.group(group)), int(rows.starts[group]), 0
+        sides, first = _sides(rows.group(group)), int(rows.starts[group])
         own = *sides[side], np.diff(sides[1 - side][0])
-        scratch = np.zeros(n_other, np.int32), np.zeros(n_other, np.uint64), np.empty(n_other, np.int32)
-        joins = np.empty(_JOINS + 3 * n_other, np.int32)
-        while row < len(own[2]):
-            row = find_joins(own, first, row, *fixed, scratch, joins)
-            if row < 0:
-                raise IncompleteError(f"a biclique that overlaps {rows.ids[-1 - row]} is missing; verify the run")
-            with joining:
-                join(joins, n, up)
+        scratch = (np.zeros(len(others) + 1, dtype) for dtype in (np.int32, np.uint64, np.int32, np.uint64))
+        if (lacks := _JOIN_ROWS(own, first, *fixed, (*scratch, np.empty(least[0], np.int64)))) >= 0:
+            raise IncompleteError(f"a biclique that overlaps {rows.ids[lacks]} is missing; verify the run")
 
     list(in_order(walk, range(len(rows.starts) - 1), count_cores()))
     forests = up.reshape(len(steps), n)

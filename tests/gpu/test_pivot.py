@@ -1,4 +1,4 @@
-"""The numbers of p x q bicliques on a real device: known graphs, and random ones against the CPU engine."""
+"""Numbers of p x q bicliques and of cliques on a real device: known graphs, and random ones against the CPU engine."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ import pytest
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.memory import GpuSizes
 from bicliques.kernels.cpu.engine import CpuEngine
+from bicliques.pipeline.results.cliques import cliques_of
 from bicliques.pipeline.results.pq import check_leaves
 from bicliques.schemas.leaves import Leaves
 from tests.support.known import NOT_HERE, dense_edges, known_graph
+from tests.support.one_kind import KNOWN as KNOWN_CLIQUES
+from tests.support.one_kind import cover_of, right_side, table
 from tests.support.oracles import random_edges, whole_graph_of
 from tests.support.pivot import KNOWN, MORE, counted, every_size, of_size, slices
 
@@ -49,3 +52,17 @@ def test_random_graphs_and_turns_with_the_cpu_engine(side):
         found = sum((one.total for one in done), Leaves.none())
         assert every_size(found) == expected, case
         check_leaves(found, graph, None)
+
+
+@pytest.mark.parametrize("name", KNOWN_CLIQUES)
+def test_known_numbers_of_cliques(name):
+    edges = right_side(name)
+    assert edges is not None, NOT_HERE
+    cover, (n_edges, largest, numbers, _) = cover_of(edges), KNOWN_CLIQUES[name]
+    found = counted(BitMatrixEngine(), cover, "cliques")
+    counts = cliques_of(found, cover)
+    assert (counts[2], counts.largest, tuple(counts[k] for k in (3, 4, 5, 8))) == (n_edges, largest, numbers)
+    if name == "hyper_email_eu":
+        engines = BitMatrixEngine(sizes=TIGHT), CpuEngine()
+        in_turns = slices(engines, cover, "cliques", seconds=0.002, pieces=5)
+        assert table(sum((one.total for one in in_turns), Leaves.none())) == table(found)

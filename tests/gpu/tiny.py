@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
@@ -11,6 +12,7 @@ from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.schemas.search import Limits, Search
 from tests.support.near import near_graph
+from tests.support.one_kind import cover_of, edges_of, table
 from tests.support.oracles import graph_of, random_edges, run, whole_graph_of
 from tests.support.pivot import counted, every_size
 
@@ -42,12 +44,13 @@ def main() -> None:
             if found.count != expected.count:
                 raise SystemExit(f"{missing}: {found.count} near-bicliques, expected {expected.count}")
     graph = whole_graph_of(random_edges(rng, 30, 30, 0.5))
-    expected = counted(CpuEngine(), graph)
-    for seconds in (None, 0.002):
-        if every_size(counted(BitMatrixEngine(sizes=SIZES._replace(row_cap=6)), graph, seconds=seconds)) != every_size(
-            expected
-        ):
-            raise SystemExit("wrong numbers of p x q")
+    cover = cover_of(edges_of(nx.gnp_random_graph(40, 0.5, seed=4)))
+    for own, pq, numbers in ((graph, "all", every_size), (cover, "cliques", table)):
+        expected = numbers(counted(CpuEngine(), own, pq))
+        for seconds in (None, 0.002):
+            engine = BitMatrixEngine(sizes=SIZES._replace(row_cap=6))
+            if numbers(counted(engine, own, pq, seconds=seconds)) != expected:
+                raise SystemExit(f"wrong numbers of {pq}")
 
 
 if __name__ == "__main__":

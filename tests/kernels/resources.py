@@ -28,6 +28,7 @@ VARIANTS = {kernel: (kernel, ()) for kernel in KERNELS}
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
 VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
 VARIANTS["sieve, plain"] = ("sieve", (("PLAIN", 1),))
+VARIANTS["pivot, one side"] = ("pivot", (("ONE_SIDE", 1),))
 VARIANTS["sieve, bounded"] = ("sieve", (("BOUNDED", 1),))
 #: Those that are compiled in a second. They are measured whatever the budget says of itself.
 QUICK = ("hub_bits", "pack", "row_hashes")

@@ -16,20 +16,16 @@ from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.results.cliques import cliques, cliques_of
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.errors import IncompleteError
-from bicliques.schemas.leaves import Leaves, mixes
+from bicliques.schemas.leaves import mixes
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.support.known import NOT_HERE
-from tests.support.one_kind import by_definition, cover_of, edges_of, motifs_of, random_graphs, right_side
+from tests.support.one_kind import KNOWN, by_definition, cover_of, edges_of, motifs_of, random_graphs, right_side, table
 from tests.support.pivot import counted
 
 
-def table(found: Leaves) -> list[int]:
-    return [cliques(found, (k, k)) for k in range(1, 14)]
-
-
 def expected_table(expected: Counter[int]) -> list[int]:
-    return [expected[k] for k in range(1, 14)]
+    return [expected[k] for k in range(1, 30)]
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2))])
@@ -141,23 +137,6 @@ def test_tables_of_few_places_are_emptied_in_time(monkeypatch):
         found = counted(CpuEngine(), cover, "cliques", seconds=seconds)
         cliques_of(found, cover)
         assert table(found) == table(expected)
-
-
-#: Edges, largest clique, 3-, 4-, 5- and 8-cliques, and for some 4-vertex motifs, of the right side of known graphs.
-KNOWN = {
-    "hyper_email_enron": (1_800, 18, (9_895, 34_887, 88_794, 310_236), (322_419, 121_626, 10_769, 309_746, 84_507)),
-    "hyper_contact_high_school": (5_818, 23, (34_220, 134_700, 410_028, 3_409_767), None),
-    "hyper_contact_primary_school": (8_317, 25, (103_760, 693_906, 2_985_971, 41_040_333), None),
-    "hyper_email_eu": (
-        29_299,
-        35,
-        (395_205, 3_393_670, 21_753_132, 1_700_598_425),
-        (105_501_420, 60_745_280, 3_225_489, 66_613_228, 13_821_882),
-    ),
-    "hyper_ndc_classes": (6_222, 33, (40_541, 262_601, 1_437_622, 74_008_625), None),
-    "dblp4_paper_author": (40_269, 20, (57_501, 80_575, 128_487, 383_619), None),
-    "hyper_ndc_substances": (88_268, 55, (1_829_056, 29_355_818, 374_810_508, 240_529_927_523), None),
-}
 
 
 @pytest.mark.golden

@@ -30,6 +30,7 @@ from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.emulation.device import EmulatedDevice
 from tests.kernels.resources import compile_shipped, is_shipped_of_now
+from tests.support.one_kind import cover_of
 from tests.support.oracles import graph_of, random_edges
 
 PLAIN = Variant("bitmatrix", (("PLAIN", 1), ("ROW_CAP", 64)))
@@ -110,6 +111,8 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
             marked = Search("list", min_left=least, marked=True)
             one = replace(graph, marks=np.array([int(graph.root_indices[0]) << 32]))  # the first edge of the first root
             BitMatrixEngine(device, GpuSizes().halved(9)).mine(one, FEW, marked, Limits(), nowhere)
+    cover, cliques = cover_of(random_edges(np.random.default_rng(9), 20, 20, 0.6)), Search("count", pq="cliques")
+    BitMatrixEngine(device, GpuSizes().halved(9)).mine(cover, FEW, cliques, Limits(), nowhere)
     lists = Lists(np.zeros(1, np.int32), np.array([0, 1], np.int32), np.ones(1, np.int32))
     hasher = RowHasher(device, (None, None), (np.ones(1, np.uint64),) * 2, "left")
     with pytest.raises(MemoryError):

@@ -9,7 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from bicliques.kernels.graph.prepare import prepare
+from bicliques.pipeline.results.cliques import cliques
 from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.options import BuildOptions
 from tests.support.known import dense_edges, known_graph
 
@@ -24,6 +26,28 @@ FORMS = {
     "diamonds": nx.Graph([(0, 1), (1, 2), (2, 0), (2, 3), (1, 3)]),
     "4-cliques": nx.complete_graph(4),
 }
+
+
+#: Edges, largest clique, 3-, 4-, 5- and 8-cliques, and for some 4-vertex motifs, of the right side of known graphs.
+KNOWN = {
+    "hyper_email_enron": (1_800, 18, (9_895, 34_887, 88_794, 310_236), (322_419, 121_626, 10_769, 309_746, 84_507)),
+    "hyper_contact_high_school": (5_818, 23, (34_220, 134_700, 410_028, 3_409_767), None),
+    "hyper_contact_primary_school": (8_317, 25, (103_760, 693_906, 2_985_971, 41_040_333), None),
+    "hyper_email_eu": (
+        29_299,
+        35,
+        (395_205, 3_393_670, 21_753_132, 1_700_598_425),
+        (105_501_420, 60_745_280, 3_225_489, 66_613_228, 13_821_882),
+    ),
+    "hyper_ndc_classes": (6_222, 33, (40_541, 262_601, 1_437_622, 74_008_625), None),
+    "dblp4_paper_author": (40_269, 20, (57_501, 80_575, 128_487, 383_619), None),
+    "hyper_ndc_substances": (88_268, 55, (1_829_056, 29_355_818, 374_810_508, 240_529_927_523), None),
+}
+
+
+def table(found: Leaves) -> list[int]:
+    """The numbers of cliques of 1, 2 and more vertices."""
+    return [cliques(found, (k, k)) for k in range(1, 30)]
 
 
 def by_definition(graph: nx.Graph) -> Counter[int]:

@@ -2,7 +2,7 @@
 //
 // Input, items and launch are those of near.cu, and so is the memory of a warp. Nothing is emitted: the result is the table
 // params.leaves, in which each kind of leaf has a slot, with how many there are (schemas/leaves.py).
-// kernels/reference/pivot.py has the tree and its proof; docs/kernels.md says how warps go about it.
+// ONE_SIDE: count of all cliques. kernels/reference/pivot.py has the tree and its proof; docs/kernels.md says how warps go about it.
 #include "common/types.cuh"
 #include "common/warp.cuh"
 #include "bitmatrix/launch.cuh"
@@ -46,7 +46,7 @@ __device__ __noinline__ void search_pivot(Worker& w, const Near& n) {
             continue;
         }
         if (pivot == NEW) {
-            i32 words0 = words_of(f->side[0].n), words1 = words_of(f->side[1].n);
+            i32 words0 = words_of(f->side[0].n), words1 = words_of(f->side[FACING(0)].n);
             work += 1 + ((words0 + words1 + 2 * words0 * words1) >> 3);
             w.tests += 1;
             if (!choose_pivot(n, f)) {
@@ -55,7 +55,7 @@ __device__ __noinline__ void search_pivot(Worker& w, const Near& n) {
                 continue;
             }
         }
-        i32 r = next_other(n, f), side = 1 - f->pivot_side;
+        i32 r = next_other(n, f), side = FACING(f->pivot_side);
         if (r == NOBODY) {
             free_pivot(n, f);
             continue;

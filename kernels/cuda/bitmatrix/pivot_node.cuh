@@ -30,8 +30,8 @@ __device__ inline i32 list_candidates(const Near& n, const PivotFrame* f, i32 si
 // What the rows of the candidates of a side have of the candidates of the other side, packed. The rows were listed.
 __device__ inline void pack_candidate_rows(const Near& n, const PivotFrame* f, i32 side, i32 count, u32* out) {
     const i32* listed = inner_of(n, side);
-    const u32* set = n.bits + candidates_at(f, 1 - side);
-    i32 n_words = words_of(f->side[1 - side].n);
+    const u32* set = n.bits + candidates_at(f, FACING(side));
+    i32 n_words = words_of(f->side[FACING(side)].n);
     ROLLED for (i32 i = lane_id(); i < count; i += 32) {
         u32 packed = 0;
         u32* to = out + i;
@@ -57,12 +57,12 @@ __device__ __noinline__ void write_problem(const Near& n, const PivotFrame* f, i
     __syncwarp();
     ROLLED for (i32 side = 0; side < 2; side++) out += list_candidates(n, f, side, false, (i32*)out);
     pack_candidate_rows(n, f, 0, n0, out);
-    pack_candidate_rows(n, f, 1, n1, out + (i64)n0 * words_of(n1));
+    if (!ONE_SIDE) pack_candidate_rows(n, f, 1, n1, out + (i64)n0 * words_of(n1));
     __syncwarp();
 }
 
 __device__ __forceinline__ i64 words_of_problem(i32 n0, i32 n1) {
-    return n0 + n1 + (i64)n0 * words_of(n1) + (i64)n1 * words_of(n0);
+    return n0 + n1 + (i64)n0 * words_of(ONE_SIDE ? n0 : n1) + (i64)n1 * words_of(n0);
 }
 
 // Let a frame stand on the problem at `at` in `bits`, all of whose vertices are candidates.
@@ -94,11 +94,11 @@ __device__ __forceinline__ bool has_room_for_problem(const Near& n, i32 n0, i32 
 // fewest. False if no candidates are left, so the node is a leaf.
 __device__ __noinline__ bool choose_pivot(const Near& n, PivotFrame* f) {
     i32 fewest = MISSES_MOST, best = 0, best_side = 0, left[2] = {0, 0}, n_free = f->side[0].free + f->side[1].free;
-    ROLLED for (i32 side = 0; side < 2; side++) {
+    ROLLED for (i32 side = 0; side < SIDES; side++) {
         const PivotSide own = f->side[side];
         u32* set = n.bits + candidates_at(f, side);
-        const u32* facing = n.bits + candidates_at(f, 1 - side);
-        i32 n_words = words_of(own.n), n_facing = words_of(f->side[1 - side].n), freed = 0, stay = 0;
+        const u32* facing = n.bits + candidates_at(f, FACING(side));
+        i32 n_words = words_of(own.n), n_facing = words_of(f->side[FACING(side)].n), freed = 0, stay = 0;
         ROLLED for (i32 w = 0; w < n_words; w++) {
             u32 word = set[w];
             if (word == 0) continue;
@@ -116,6 +116,7 @@ __device__ __noinline__ bool choose_pivot(const Near& n, PivotFrame* f) {
                 if ((joined >> lane_id()) & 1)
                     free_list_end(n)[-1 - (n_free + __popc(joined & lanes_below()))] = (i32)n.bits[own.names + r];
                 if (lane_id() == 0) set[w] = word & ~joined;
+                if (ONE_SIDE) __syncwarp();
                 n_free += __popc(joined);
                 freed += __popc(joined);
             }
@@ -138,7 +139,7 @@ __device__ __noinline__ bool choose_pivot(const Near& n, PivotFrame* f) {
     best_side = from(best_side, owner);
     // A problem of its own, if its rows are half as long.
     i32 words = words_of(f->side[0].n) + words_of(f->side[1].n);
-    if (words >= 3 && 2 * (words_of(left[0]) + words_of(left[1])) <= words && has_room_for_problem(n, left[0], left[1], f->top)) {
+    if (words > SIDES && 2 * (words_of(left[0]) + words_of(left[1])) <= words && has_room_for_problem(n, left[0], left[1], f->top)) {
         write_problem(n, f, left[0], left[1], n.bits + f->top);
         const u32* set = n.bits + candidates_at(f, best_side);
         i32 before = 0;
@@ -152,9 +153,9 @@ __device__ __noinline__ bool choose_pivot(const Near& n, PivotFrame* f) {
         f->pivot_side = best_side;
     }
     const PivotSide own = f->side[best_side];
-    const u32* facing = n.bits + candidates_at(f, 1 - best_side);
+    const u32* facing = n.bits + candidates_at(f, FACING(best_side));
     u32* others = n.bits + others_at(f);
-    ROLLED for (i32 w = lane_id(); w < words_of(f->side[1 - best_side].n); w += 32)
+    ROLLED for (i32 w = lane_id(); w < words_of(f->side[FACING(best_side)].n); w += 32)
         others[w] = facing[w] & ~n.bits[own.rows + w * own.n + best];
     __syncwarp();
     return true;
@@ -162,7 +163,7 @@ __device__ __noinline__ bool choose_pivot(const Near& n, PivotFrame* f) {
 
 // Take the next candidate to which the pivot is not joined out of the node. Returns its row, or NOBODY when there is none.
 __device__ inline i32 next_other(const Near& n, const PivotFrame* f) {
-    i32 side = 1 - f->pivot_side, n_words = words_of(f->side[side].n);
+    i32 side = FACING(f->pivot_side), n_words = words_of(f->side[side].n);
     u32* others = n.bits + others_at(f);
     ROLLED for (i32 first = 0; first < n_words; first += 32) {
         u32 word = first + lane_id() < n_words ? others[first + lane_id()] : 0, lanes = warp_ballot(word != 0);
@@ -192,14 +193,14 @@ __device__ inline void free_pivot(const Near& n, PivotFrame* f) {
     __syncwarp();
 }
 
-// Make the frame behind `f` its child, in which row r of the side that the pivot is not on is held.
+// Make the frame behind `f` its child, in which row r of the side that faces the pivot is held.
 __device__ inline void hold(const Near& n, const PivotFrame* f, PivotFrame* child, i32 r) {
-    i32 side = 1 - f->pivot_side, sets = f->top, n_held = f->side[0].held + f->side[1].held;
+    i32 side = FACING(f->pivot_side), sets = f->top, n_held = f->side[0].held + f->side[1].held;
     const PivotSide own = f->side[side];
-    i32 n_facing = words_of(f->side[1 - side].n), facing = candidates_at(f, 1 - side), to = sets + facing - f->sets;
+    i32 n_facing = words_of(f->side[FACING(side)].n), facing = candidates_at(f, FACING(side)), to = sets + facing - f->sets;
     ROLLED for (i32 w = lane_id(); w < n_facing; w += 32) n.bits[to + w] = n.bits[facing + w] & n.bits[own.rows + w * own.n + r];
     i32 same = candidates_at(f, side);
-    ROLLED for (i32 w = lane_id(); w < words_of(own.n); w += 32) n.bits[sets + same - f->sets + w] = n.bits[same + w];
+    ROLLED for (i32 w = lane_id(); !ONE_SIDE && w < words_of(own.n); w += 32) n.bits[sets + same - f->sets + w] = n.bits[same + w];
     if (lane_id() == 0) {
         *child = *f;
         child->side[side].held += 1;
@@ -227,7 +228,7 @@ __device__ __noinline__ i32 describe_pivot(const Near& n, const PivotFrame* f, b
     i32 n0 = count_candidates(n, f, 0), n1 = count_candidates(n, f, 1);
     i32 n_held = f->side[0].held + f->side[1].held, n_free = f->side[0].free + f->side[1].free;
     // Without base vertices the item would be taken for one with all common neighbours.
-    if (f->side[1].held + f->side[1].free + n1 == 0) return IS_EMPTY;
+    if (!ONE_SIDE && f->side[1].held + f->side[1].free + n1 == 0) return IS_EMPTY;
     i64 lists = (i64)n_held + n_free, words = words_of_problem(n0, n1), at = NOBODY;
     if (copy && lists + words <= PIVOT_COPY_MOST) at = reserve_spare(lists + words);
     copy = at != NOBODY;
@@ -268,7 +269,7 @@ __device__ __noinline__ void leave_pivots(const Near& n, i32 depth) {
 __device__ __noinline__ void give_pivot(const Near& n, i32 depth) {
     ROLLED for (i32 level = 0; level < depth; level++) {
         PivotFrame* f = pivot_frame(n, level);
-        if (f->pivot == GONE || (i64)count_candidates(n, f, 0) * count_candidates(n, f, 1) < GIVE_MIN) continue;
+        if (f->pivot == GONE || (i64)count_candidates(n, f, 0) * count_candidates(n, f, FACING(0)) < GIVE_MIN) continue;
         Item item;
         if (describe_pivot(n, f, true, &item) != DESCRIBED) return;  // no room now, so it stays here
         i64 slot = reserve_given(1);

@@ -33,7 +33,7 @@ __device__ inline i32 roots_among(const i32* list, i32 n) {
     return warp_sum(count);
 }
 
-// Append the listed vertices of a side to the candidates, base vertices only if they are joined to `extra`, if there is one.
+// Append the listed vertices of a side to the candidates, those that face `extra`, if there is one, only if joined to it.
 __device__ inline void take_candidates(const Near& n, PivotOpening* o, i32 side, const i32* list, i32 count, i32 extra) {
     const u32* row = extra == NOBODY ? 0 : bit_row(extra);
     i32* out = inner_of(n, side);
@@ -42,17 +42,26 @@ __device__ inline void take_candidates(const Near& n, PivotOpening* o, i32 side,
         i32 x = chunk + lane_id() < count ? list[chunk + lane_id()] : NOBODY;
         bool takes = x != NOBODY && (x >= params.n_roots) == (side == 1);
         if (side) x -= (i32)params.n_roots;
-        if (takes && side && extra != NOBODY) takes = is_neighbour(row, extra, x);
+        if (takes && (side || ONE_SIDE) && extra != NOBODY) takes = is_neighbour(row, extra, x);
         total = keep(out, total, takes, x);
     }
     o->n[side] = total;
     __syncwarp();
 }
 
-// Append the roots from o.first on that have a neighbour among the base candidates.
+// Append the roots from o.first on that have a neighbour among the base candidates, or are the same as one.
 __device__ inline void meet_later_roots(const Near& n, PivotOpening* o) {
     u32* marks = marks_of(n, 0);
     i32 total = o->n[0];
+    if (ONE_SIDE) {
+        ROLLED for (i32 chunk = 0; chunk < o->n[1]; chunk += 32) {
+            i32 v = chunk + lane_id() < o->n[1] ? inner_of(n, 1)[chunk + lane_id()] : NOBODY;
+            total = keep(inner_of(n, 0), total, v >= o->first, v);
+        }
+        o->n[0] = total;
+        __syncwarp();
+        return;
+    }
     each_neighbour(inner_of(n, 1), o->n[1], o->first, LATER, [&](i32 i, i32 v) {
         bool is_new = v != NOBODY && atomicAdd(&marks[v], 1u) == 0;
         total = keep(inner_of(n, 0), total, is_new, v);
@@ -100,6 +109,16 @@ __device__ __noinline__ void fill_problem(const Near& n, const PivotOpening& o) 
     }
     stand_on_problem(n, f, n0, n1, 0);
     u32* rows0 = n.bits + f->side[0].rows;
+    if (ONE_SIDE) {
+        ROLLED for (i32 i = lane_id(); i < n0; i += 32) rows0[(i64)(i >> 5) * n0 + i] = 1u << (i & 31);
+        __syncwarp();
+        each_neighbour(inner_of(n, 0), n0, o.first, LATER, [&](i32 i, i32 v) {
+            i32 j = v == NOBODY ? NOBODY : (i32)marks[v] - 1;
+            if (j != NOBODY) atomicOr(&rows0[(i64)(j >> 5) * n0 + i], 1u << (j & 31));
+        });
+        __syncwarp();
+        return;
+    }
     u32* rows1 = n.bits + f->side[1].rows;
     each_neighbour(inner_of(n, 1), n1, o.first, LATER, [&](i32 i, i32 v) {
         i32 j = v == NOBODY ? NOBODY : (i32)marks[v] - 1;
@@ -135,10 +154,11 @@ __device__ __noinline__ i32 open_whole(Worker& w, const Near& n, const Item& ite
         o.n[1] = write_common(held_list(n), n_path, inner_of(n, 1), 0x7fffffff);
     __syncwarp();
     if (listed == 0) o.first = extra == NOBODY ? item.begin : extra + 1;
-    if (listed != 0 && !alone) take_candidates(n, &o, 0, listed + begin, item.n_cand - begin, NOBODY);
+    if (listed != 0 && !alone) take_candidates(n, &o, 0, listed + begin, item.n_cand - begin, ONE_SIDE ? extra : NOBODY);
     if (listed == 0 && !alone) meet_later_roots(n, &o);
+    if (ONE_SIDE) o.n[1] = 0;
     i32 became = OPENED;
-    if (o.n[0] == 0 || o.n[1] == 0) {
+    if (o.n[0] == 0 || (!ONE_SIDE && o.n[1] == 0)) {
         add_leaf(w, o.held[0], o.n[0], o.held[1], o.n[1]);
         became = SETTLED;
     } else if (!has_room_for_problem(n, o.n[0], o.n[1], 0)) {

@@ -7,6 +7,10 @@
 // What is left of a node, whatever was explored below it, is a node again: its held vertices, with its free vertices and the
 // candidates that are left as candidates. So an item is a path and candidates, and nothing else. A free vertex among the
 // candidates becomes free again at once, because it is joined to all others.
+//
+// ONE_SIDE: cliques of a graph of one kind of vertices are counted (kernels/reference/cliques.py). Roots and base vertices are
+// the same then, and have the same neighbours. A problem has side 0 alone, which is its own other side, and a row has the bit of
+// its own vertex.
 #pragma once
 #include "common/biclique.cuh"
 #include "common/hash.cuh"
@@ -19,6 +23,13 @@
 // Values of PivotFrame.pivot, beside the row of the pivot
 #define NEW (-1)   // none was chosen yet
 #define GONE (-2)  // what is left belongs to another item
+
+#ifndef ONE_SIDE
+#define ONE_SIDE 0
+#endif
+#define SIDES (2 - ONE_SIDE)
+// The side that is joined to a side.
+#define FACING(side) (ONE_SIDE ? 0 : 1 - (side))
 
 struct PivotSide {
     i32 n;      // vertices of the problem
@@ -66,10 +77,11 @@ __device__ __forceinline__ i32* free_list_end(const Near& n) { return n.vertices
 __device__ __forceinline__ i64 most_held(i32 side) { return side ? params.max_base : params.max_root; }
 
 // Count a leaf. A slot gets both parts of its key by compare-and-swap. If another leaf gets the second part of a slot, this one
-// goes on to the next slot. So no slot has parts of two leaves, and no part is 0, because all bicliques have both sides.
+// goes on to the next slot. So no slot has parts of two leaves. No part is 0, because all hold a root, and the second part has 1
+// added to it.
 __device__ __noinline__ void add_leaf(Worker& w, i32 held0, i32 free0, i32 held1, i32 free1) {
     w.visits += 1;
-    if (held1 + free1 == 0) return;
+    if (!ONE_SIDE && held1 + free1 == 0) return;
     u64 root = (u64)held0 << 32 | (u64)free0, base = (u64)held1 << 32 | (u64)free1;
     u64 mixed = mix64(mix64(root) + mix64(base)), mask = (u64)params.n_leaves - 1;
     w.count += 1;
@@ -81,8 +93,8 @@ __device__ __noinline__ void add_leaf(Worker& w, i32 held0, i32 free0, i32 held1
         if (found == 0) found = atomicCAS(&slot->root, 0ull, root);
         if (found != 0 && found != root) continue;
         found = *(volatile u64*)&slot->base;
-        if (found == 0) found = atomicCAS(&slot->base, 0ull, base);
-        if (found != 0 && found != base) continue;
+        if (found == 0) found = atomicCAS(&slot->base, 0ull, base + 1);
+        if (found != 0 && found != base + 1) continue;
         atomicAdd(&slot->count, 1ull);
         return;
     }

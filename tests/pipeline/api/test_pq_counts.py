@@ -76,6 +76,7 @@ def test_the_command_prints_the_table(source, capsys):
     ("options", "why"),
     [
         (("--pq", "2"), "--pq must be two numbers from 1 to 999999999, as 4x4, or the word all, not '2'"),
+        (("--pq", "cliques"), "--pq counts bicliques, and the command cliques, or bicliques.clique_counts, cliques"),
         (("--pq", "all", "--min-left", "2"), "leave thresholds, filters and given members out"),
         (("--pq", "all", "--max-results", "2"), "leave --max-results out"),
         (("--pq", "all", "--per-vertex", "V"), "--per-vertex counts bicliques of one size: give it as --pq 2x2"),

@@ -18,7 +18,7 @@ CALLS = {
     "mine": (["mine", "X", "--output", "OUT"], "bicliques.pipeline.api.runs.mine", {"output", "dry_run"}),
     "dry_run": (["mine", "X", "--dry-run"], "bicliques.pipeline.api.dry_running.dry_run", {"output", "dry_run"}),
     "count": (["count", "X"], "bicliques.pipeline.api.counting.count", {"pq_per_vertex"}),
-    "cliques": (["cliques", "X"], "bicliques.pipeline.api.counting.count", set()),
+    "cliques": (["cliques", "X"], "bicliques.pipeline.api.counting.count_of_any", set()),
     "resume": (["resume", "OUT"], "bicliques.pipeline.api.runs.resume", set()),
     "demo": (["demo"], "bicliques.pipeline.api.runs.mine", {"output"}),
 }

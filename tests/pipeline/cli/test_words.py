@@ -132,6 +132,7 @@ def test_a_list_of_nothing_says_so(source, tmp_path, capsys):
         (["mine", "X", "--min_left", "3"], "--min_left 3 (did you mean --min-left?); see: bicliques mine --help"),
         (["count", "X", "--fingerprnt"], "--fingerprnt (did you mean --fingerprint?); see: bicliques count --help"),
         (["count", "X", "--nothing-like-it"], "--nothing-like-it; see: bicliques count --help"),
+        (["count", "X", "--dry-run"], "--dry-run (an option of mine); see: bicliques count --help"),
         (["--versoin"], "--versoin (did you mean --version?); see: bicliques --help"),
     ],
 )

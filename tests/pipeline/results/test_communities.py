@@ -13,7 +13,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.results import communities
-from bicliques.pipeline.results.communities import find_communities, find_joins
+from bicliques.pipeline.results.communities import find_communities
 from bicliques.pipeline.results.parts import Parts
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError, UnknownIdError
@@ -103,23 +103,28 @@ def test_at_1x1_communities_are_the_connected_components():
     assert sorted(found.to_pairs()) == [((0, 1), (0, 1)), ((2,), (2,)), ((3,), (3, 4))]
 
 
-def test_rows_that_are_read_again_and_threads_change_nothing(monkeypatch):
+def test_rows_that_are_read_again_bits_and_threads_change_nothing(monkeypatch):
     edges = random_edges(np.random.default_rng(5), 30, 30, 0.4)
     pairs = sorted(cliques(edges))
     expected = found_in(edges, pairs, (30, 30), (3, 3))
     assert 1 < len(expected[2]) < len(expected[3])
-    calls = []
-    monkeypatch.setattr(communities, "find_joins", lambda *given: calls.append(1) or find_joins(*given))
-    for kept, room, cores in ((40, 1, 5), (0, 1 << 17, 1), (2000, 40, 3)):
+    for kept, room, cores in ((40, 4, 5), (0, 0, 1), (2000, 0.2, 3)):  # some vertices have 10 neighbours or more
         monkeypatch.setattr(communities, "_KEPT_MEMBERS", kept)
-        monkeypatch.setattr(communities, "_JOINS", room)
+        monkeypatch.setattr(communities, "_ROOM_FOR_BITS", room)
         monkeypatch.setattr(communities, "count_cores", lambda cores=cores: cores)
-        calls.clear()
         found = found_in(edges, pairs, (30, 30), (3, 3))
         assert found[:2] == expected[:2]
         assert found[2].to_pairs() == expected[2].to_pairs()
         assert found[3].equals(expected[3])
-        assert (len(calls) > len(pairs) // 5 + 1) == (room < 100)  # with little room, a row group takes several calls
+
+
+def test_threads_join_the_same_rows(monkeypatch):
+    edges = random_edges(np.random.default_rng(5), 60, 60, 0.4)
+    pairs = sorted(cliques(edges))
+    expected = found_in(edges, pairs, (60, 60), (4, 4))
+    monkeypatch.setattr(communities, "count_cores", lambda: 8)
+    for _ in range(20):
+        assert found_in(edges, pairs, (60, 60), (4, 4))[:2] == expected[:2]
 
 
 def test_either_side_gives_the_same_communities():
