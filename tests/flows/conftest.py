@@ -28,6 +28,7 @@ def one_authority(folder: Path) -> Path:
 HOME = tempfile.mkdtemp(prefix="prefect-home-", dir=folder_in_memory())
 os.environ["PREFECT_HOME"] = HOME  # before the test modules import Prefect
 os.environ["PREFECT_API_SSL_CERT_FILE"] = str(one_authority(Path(HOME)))
+os.environ["PREFECT_LOGGING_HANDLERS_CONSOLE_LEVEL"] = "ERROR"  # the server has all lines; drawing them takes time
 os.environ["PREFECT_LOGGING_TO_API_BATCH_INTERVAL"] = "0.2"  # 2 s by default, and tests wait for what is logged
 # 5 by default; a server that could not write to SQLite so often in a row drops the events that it has in hand
 os.environ["PREFECT_SERVER_SERVICES_EVENT_PERSISTER_MAX_FLUSH_RETRIES"] = "1000"
