@@ -172,10 +172,10 @@ published (as far as we know), with 80 planted groups; record_shape_x4 has four 
 ## Closed item sets on one core
 
 LCM 5 of Takeaki Uno lists the closed item sets of transactions, with at least so many transactions and items. They are
-the maximal bicliques of transactions and items. Both programs only count (LCM writes no sets), in turns on one core that
-other programs used, too. Seconds are those of the processor, medians of {patterns_repeats}: of LCM those of the whole
-program, of ours from the sorted edge list on. Behind @ are the fewest members on the left and on the right. one_hot is a
-seeded table (`python -m benchmarks.one_hot`).
+the maximal bicliques of transactions and items. Both programs only count (LCM writes no sets), in turns on one core,
+which other programs used, too. Seconds are those of the processor, medians of {patterns_repeats}: of LCM those of the
+whole program, of ours from the sorted edge list on. Behind @ are the fewest members on the left and on the right.
+one_hot is a seeded table (`python -m benchmarks.one_hot`).
 
 Measured on: {patterns_on}.
 
