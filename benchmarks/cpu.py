@@ -245,7 +245,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     }
     if rival:
         result["options"] |= {"rival_arguments": rival.arguments, "rival_pattern": rival.pattern.pattern}
-    compile_engine("cpu")
+    for least in (1, 2):  # which dense graphs need, too
+        compile_engine("cpu", Search(min_left=least))
     count(Edges(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1))  # compiles the preparing, too
     for graph, bounds in graphs:
         edges = read(graph.path, reading, words.ingest_on)

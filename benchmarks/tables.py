@@ -17,7 +17,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchmarks import commands, counts
+from benchmarks import commands, counts, cpu
 from benchmarks.command import new_parser, run
 from benchmarks.cumbe import breakdown
 from benchmarks.facts import FOLDER, ROOT
@@ -169,11 +169,23 @@ published (as far as we know), with 80 planted groups; record_shape_x4 has four 
 
 {counts}
 
+## Closed item sets on one core
+
+LCM 5 of Takeaki Uno lists the closed item sets of transactions, with at least so many transactions and items. They are
+the maximal bicliques of transactions and items. Both programs only count (LCM writes no sets), in turns on one core,
+which other programs used, too. Seconds are those of the processor, medians of {patterns_repeats}: of LCM those of the
+whole program, of ours from the sorted edge list on. Behind @ are the fewest members on the left and on the right.
+one_hot is a seeded table (`python -m benchmarks.one_hot`).
+
+Measured on: {patterns_on}.
+
+{patterns}
+
 ## Measure it yourself
 
 `python -m benchmarks.cpu` counts the graphs that ship, or the files that you name, with the CPU engine, and in turns
 with another program: `python -m benchmarks.cpu mine.csv --rival AdaMBE=bin/MBE_ALL`. It knows how to call AdaMBE,
-ParAdaMBE, ooMBEA, MBET, GMBE and cuMBE, and what their output looks like. (The first four were tried with their
+ParAdaMBE, ooMBEA, MBET, LCM, GMBE and cuMBE, and what their output looks like. (The first five were tried with their
 authors' code; for the last two it was taken from their sources.) `--help` says how to name any other program.
 `python -m benchmarks.gpu` does the same as this page on your device. Numbers go to a new file in the current folder.
 """
@@ -189,12 +201,15 @@ def page() -> str:
     recorded = json.loads((FOLDER / "h200.json").read_text())
     known = json.loads((FOLDER / "rivals.json").read_text())
     whole = json.loads(commands.RESULT.read_text())
+    patterns = json.loads((FOLDER / "lcm.json").read_text())
+    on = patterns["machine"]
     tables = {
         "against_rivals": against_rivals(recorded, known["graphs"]),
         "other_engines": other_engines(recorded, known["graphs"]),
         "ablation": breakdown(recorded["ablation"]),
         "rates": rates(recorded),
         "counts": counts.table(json.loads(counts.RESULT.read_text())),
+        "patterns": [cpu.table(patterns)],
     }
     words = {name: "\n".join(lines) for name, lines in tables.items()}
     words |= {f"{section}_runs": origin(recorded, section) for section in recorded if section != "runs"}
@@ -205,6 +220,8 @@ def page() -> str:
     return PROSE.format(
         what=textwrap.fill(known["what"], 120),
         repeats=repeats,
+        patterns_repeats=patterns["options"]["repeats"],
+        patterns_on=f"{on['cpu']}, load {on['load_before']:.0f}, commit {patterns['commit']}, {patterns['date']:.10}",
         commands_repeats=min(result["options"]["repeats"] for result in whole.values()),
         **words,
     )
