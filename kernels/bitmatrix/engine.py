@@ -269,7 +269,11 @@ class _Run(SliceRun[GpuSizes]):
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
             plain, sifts = self.is_plain and not search.marked, self.engine.sifts_much
-            return Form(plain, self.is_measured, sieving=False, sifting=sifts, marked=search.marked)
+            # marked edges are those of base vertices, not of classes of twins
+            merging = not search.marked and not sifts and self.graph.is_dense
+            return Form(
+                plain, self.is_measured, sieving=False, sifting=sifts, marked=search.marked, merging=merging
+            )
         looks = search.sizes or search.has_filters or search.marked
         plain = search.mode == "count" and not looks and self.limits.rows is None
         return Form(plain, measured=not plain, sieving=True, marked=search.marked)
