@@ -185,6 +185,11 @@ __device__ inline i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32*
     return DONE;
 }
 
+// The same, apart from the code of its caller. Where hubs are emitted, this is faster (docs/lab/kernels.md).
+__device__ __noinline__ i32 push_apart(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
+    return push_hub(w, f, v, at, base, n, depth);
+}
+
 // Whether an earlier root vertex contains all base vertices of a small child of a range. Such a child is dead. A walk
 // of its wedges would find that, too, but there are many more wedges than neighbours of one base vertex.
 __device__ inline bool is_dead(const HubFrame& f, i32 v, const i32* base, i32 n) {
@@ -234,7 +239,7 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     i32 n_bits = find_bits(w, base, n);
     i32 ended = n_bits == 0 ? DONE : solve(w, n_bits, true, begun, &too_large);
     if (is_hub && (n_bits == 0 || too_large)) {
-        ended = push_hub(w, f, v, at, base, n, depth);
+        ended = PLAIN ? push_hub(w, f, v, at, base, n, depth) : push_apart(w, f, v, at, base, n, depth);
         *begun = ended == DONE;  // STOPPED only if the hub itself could not be emitted
     } else if (too_large) {
         set_aside(f, at, at + 1, false);

@@ -11,7 +11,6 @@
 #endif
 #include "common/types.cuh"
 #include "common/warp.cuh"
-#include "bitmatrix/hub.cuh"
 #include "bitmatrix/launch.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
