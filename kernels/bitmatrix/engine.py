@@ -154,6 +154,12 @@ class BitMatrixEngine:
         assert self._graph is not None
         return sifts_much(self._needs(Form(False, True, sieving=False)), self._graph.graph.n_roots, self._sizes)
 
+    @property
+    def merges(self) -> bool:
+        """Whether a launch without thresholds merges twins inside nodes."""
+        assert self._graph is not None
+        return not self.sifts_much and self._graph.is_dense
+
     def _needs(self, form: Form) -> Needs:
         assert self._graph is not None
         return Needs.of(self._graph, form)
@@ -272,7 +278,9 @@ class _Run(SliceRun[GpuSizes]):
             return Form(plain=False, measured=True, sieving=True, bounded=True)
         if not search.has_thresholds:
             plain, sifts = self.is_plain and not search.marked, self.engine.sifts_much
-            return Form(plain, self.is_measured, sieving=False, sifting=sifts, marked=search.marked)
+            # marked edges are those of base vertices, not of classes of twins
+            merging = not search.marked and self.engine.merges
+            return Form(plain, self.is_measured, sieving=False, sifting=sifts, marked=search.marked, merging=merging)
         looks = search.sizes or search.has_filters or search.marked
         plain = search.mode == "count" and not looks and self.limits.rows is None
         return Form(plain, measured=not plain, sieving=True, marked=search.marked)

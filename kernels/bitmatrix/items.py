@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from bicliques.kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, SPLIT, WORD
+from bicliques.kernels.bitmatrix.layout import HUB, ITEM, PATH, ROOT, SPLIT
 from bicliques.kernels.compiled.jit import compiled, entry
 from bicliques.kernels.compiled.searching import first_at_least
 from bicliques.kernels.gpu.records import NOBODY, WORD_BITS
@@ -190,7 +190,7 @@ def subtrees_of(graph: MiningGraph, items: np.ndarray, pool: np.ndarray) -> Subt
     kind, listed = items["kind"].copy(), items["cand_at"] != NOBODY
     first_level = (kind == HUB) & (items["bound"] != NOBODY)
     below = ~first_level
-    nodes = [_listed(graph, items.compress((kind == k) & below & listed), k, pool) for k in (PATH, SPLIT, WORD, HUB)]
+    nodes = [_listed(items.compress((kind == k) & below & listed), k, pool) for k in (PATH, SPLIT, HUB)]
     nodes += [_ranged(items.compress((kind == k) & below & ~listed), k, pool) for k in (PATH, HUB)]
     nodes.append(_first_level(graph, items.compress(first_level)))
     nodes.append(Subtrees.of_roots(items["bound"][kind == ROOT]))
@@ -221,12 +221,10 @@ def _paths(items: np.ndarray, kind: int, pool: np.ndarray) -> tuple[np.ndarray, 
     return gather(pool, items[at], items[n])
 
 
-def _listed(graph: MiningGraph, items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
+def _listed(items: np.ndarray, kind: int, pool: np.ndarray) -> Subtrees:
     """Nodes of items of one kind whose candidates are in the pool. Nearly all left-over items are of these."""
     begin, end, fresh = (items[name] for name in ("begin", "end", "fresh"))
     paths = _paths(items, kind, pool)
-    if kind == WORD:
-        paths = closures_of(graph, *paths)
     candidates = gather(pool, items["cand_at"] + begin, items["n_cand"] - begin)
     return Subtrees.of_lists(*paths, *candidates, end - begin, fresh.astype(np.bool_))
 

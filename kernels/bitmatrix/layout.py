@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 #: Values of `Item.kind`.
-ROOT, HUB, WORD, PATH, SPLIT = range(5)
+ROOT, HUB, PATH, SPLIT = range(4)
 #: Value of `Params.ready`: the item was given away and no warp has taken it.
 GIVEN = 1
 

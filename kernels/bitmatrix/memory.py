@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -201,6 +202,8 @@ class Form(NamedTuple):
         Vertices of the graph, if pairs may be missing, or p x q are counted. Otherwise 0.
     marked : bool
         Whether only bicliques with a marked edge are wanted.
+    merging : bool
+        Whether twins inside nodes are merged. See `HubGraph.is_dense`.
     pivots : bool
         Whether p x q, or cliques, are counted.
     one : bool
@@ -214,6 +217,7 @@ class Form(NamedTuple):
     sifting: bool = False
     near: int = 0
     marked: bool = False
+    merging: bool = False
     pivots: bool = False
     one: bool = False
 
@@ -255,6 +259,7 @@ def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict
         "NARROW": sizes.narrow,
         "LEAST_JOINED": sizes.least_joined,
         "MARKED": int(form.marked),
+        "MERGING": int(form.merging),
         "SCRATCH_BYTES": scratch(row_cap, list_cap).itemsize,
     }
 
@@ -301,6 +306,10 @@ class Launch:
         return replace(self, n_blocks=n_blocks, n_warps=n_blocks * (self.n_warps // self.n_blocks))
 
 
+#: The least density of a graph whose twins are merged (docs/lab/kernels.md).
+_DENSE = 0.2
+
+
 class HubGraph(DeviceGraph):
     """A graph on the device with the bit rows of its hubs, if they fit into `hub_bytes`.
 
@@ -324,6 +333,15 @@ class HubGraph(DeviceGraph):
             self.params["n_marked"] = graph.roots_to_search
         if n_words := _bit_words(graph, hub_bytes):
             self._make_hub_bits(device, n_words)
+
+    @functools.cached_property
+    def is_dense(self) -> bool:
+        """Whether nodes may have many twins, as far as degrees tell.
+
+        It is the density between the ends of random edges, if edges were drawn at random with the degrees of the graph.
+        """
+        ends = [np.diff(indptr).astype(np.float64) for indptr in (self.graph.root_indptr, self.graph.base_indptr)]
+        return bool(np.prod([each @ each for each in ends]) >= _DENSE * ends[0].sum() ** 3)
 
     def _make_hub_bits(self, device: Device, n_words: int) -> None:
         bits = device.zeros(n_words, np.uint32)

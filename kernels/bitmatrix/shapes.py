@@ -108,12 +108,13 @@ def shipped() -> list[Variant]:
         (False, True, True),
     ]
     forms = [*(Form(*mode) for mode in modes), Form(False, True, sieving=True, bounded=True)]
+    forms += [form._replace(merging=True) for form in forms if not form.sieving]
     forms += [Form(False, sieving, sieving, marked=True) for sieving in (False, True)]
     large = [shape(level, Needs(1 << 30, 1 << 30), sizes) for level in (1, 2)]
     usual = [(each, form) for each in shapes for form in forms]
     near = Form(False, True, sieving=True, near=1)
     usual += [(shapes[0], near._replace(**own)) for own in ({}, {"pivots": True}, {"pivots": True, "one": True})]
-    usual += [(shapes[-1], form._replace(sifting=True)) for form in forms if not form.sieving]
+    usual += [(shapes[-1], form._replace(sifting=True)) for form in forms if not form.sieving and not form.merging]
     hubs = [(each, form) for each in large for form in forms if form.sieving and not (form.bounded or form.marked)]
     searches = [Variant.of(form.kernel, defines_of(*each, form, sizes)) for each, form in usual + hubs]
     return [*searches, Variant.of(HUB_BITS, HUB_BITS_DEFINES)]

@@ -30,8 +30,8 @@ _OPTIMISED = {"cumbe": "-O1", "pack": "-O1"}
 #: Macros that kernels use as numbers and nothing else. Here they are variables, so that one library serves for all of
 #: their values: to compile one takes as long as several tests that run it.
 _NUMBERS = (
-    *("BOUNDED", "EARLY_STOP", "GIVE_MIN", "LEAST_JOINED", "LEAST_SIFTED", "MARKED", "MEASURED", "MIN_BLOCKS"),
-    *("NARROW", "PLAIN", "POLL", "ROOTS_PER_WEDGE", "STEAL_LEVELS", "TIMED", "WINDOW_WORDS"),
+    *("BOUNDED", "EARLY_STOP", "GIVE_MIN", "LEAST_JOINED", "LEAST_SIFTED", "MARKED", "MEASURED", "MERGING"),
+    *("MIN_BLOCKS", "NARROW", "PLAIN", "POLL", "ROOTS_PER_WEDGE", "STEAL_LEVELS", "TIMED", "WINDOW_WORDS"),
 )
 #: Held while a kernel runs, because its shared memory and its parameters are static variables.
 _running = threading.Lock()

@@ -26,6 +26,7 @@ ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())
 #: The kernels that launchers compile: name in the budget -> the kernel, and the macros that differ from its defaults.
 VARIANTS = {kernel: (kernel, ()) for kernel in KERNELS}
 VARIANTS["bitmatrix, plain"] = ("bitmatrix", (("PLAIN", 1),))
+VARIANTS["bitmatrix, merging"] = ("bitmatrix", (("MERGING", 1),))
 VARIANTS["bitmatrix, not measured"] = ("bitmatrix", (("MEASURED", 0),))
 VARIANTS["sieve, plain"] = ("sieve", (("PLAIN", 1),))
 VARIANTS["pivot, one side"] = ("pivot", (("ONE_SIDE", 1),))

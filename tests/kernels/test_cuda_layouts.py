@@ -82,7 +82,6 @@ CONSTANTS = {
     "bitmatrix/types.cuh": {
         "ROOT": bitmatrix.ROOT,
         "HUB": bitmatrix.HUB,
-        "WORD": bitmatrix.WORD,
         "PATH": bitmatrix.PATH,
         "BASE_CAP": records.WORD_BITS,
         "HUB_DEPTH": HUB_DEPTH,

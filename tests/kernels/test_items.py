@@ -5,7 +5,7 @@ import pytest
 
 from bicliques.kernels.bitmatrix import items as module
 from bicliques.kernels.bitmatrix.items import compacted, items_of, joined, subtrees_of
-from bicliques.kernels.bitmatrix.layout import HUB, ITEM, WORD
+from bicliques.kernels.bitmatrix.layout import HUB, ITEM, PATH
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.graph import MiningGraph
@@ -52,7 +52,7 @@ def test_parts_of_a_node_that_were_given_away_together_become_one_node():
     graph = graph_of(intervals(100), BuildOptions(root_side="right"))
     pool = np.concatenate([graph.root_indices[:40], np.arange(60, 100, dtype=np.int32)])
     items = np.zeros(7, ITEM)
-    items["kind"], items["bound"], items["closure_at"], items["n_base"], items["n_cand"] = WORD, -1, -1, 3, 40
+    items["kind"], items["bound"], items["closure_at"], items["n_base"], items["n_cand"] = PATH, -1, -1, 3, 40
     items["cand_at"], items["base_at"] = 40, [0, 0, 0, 0, 8, 8, 8]
     items["begin"], items["end"] = [0, 5, 9, 20, 20, 22, 23], [5, 9, 12, 21, 22, 23, 40]
     items["fresh"] = [1, 0, 0, 0, 0, 0, 1]

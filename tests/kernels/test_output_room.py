@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
-from bicliques.kernels.bitmatrix.layout import ITEM, PATH, QUEUE, WORD
+from bicliques.kernels.bitmatrix.layout import ITEM, PATH, QUEUE
 from bicliques.kernels.bitmatrix.memory import Launch
 from bicliques.schemas.emit import nowhere
 from bicliques.schemas.search import Limits, Search
@@ -41,7 +41,7 @@ def test_a_launch_ends_while_there_is_room_for_open_work():
     left = np.concatenate(device.items)
     assert found.stats.launches > 5
     assert np.count_nonzero(left["kind"] == PATH) > 50
-    assert not np.any((left["kind"] == WORD) & (left["n_cand"] == 0))
+    assert not np.any((left["kind"] == PATH) & (left["n_cand"] == 0))
 
 
 @pytest.mark.parametrize(("records", "chunk"), [(1 << 10, 64), (1 << 13, 128), (1 << 20, 256)])

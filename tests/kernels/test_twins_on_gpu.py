@@ -1,4 +1,4 @@
-"""Twins inside hubs of the GPU engine: base vertices that no candidate tells apart are one bit of a word problem."""
+"""Twins inside nodes of the GPU engine: base vertices that no candidate tells apart are one bit of a word problem."""
 
 from collections import Counter
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
+from bicliques.kernels.bitmatrix.memory import HubGraph
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.schemas.emit import nowhere
@@ -69,6 +70,37 @@ def test_what_merged_hubs_leave_over_is_continued_by_any_engine(sizes, seed):
     assert (found.count, found.fingerprint) == (expected.count, expected.fingerprint)
 
 
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("mode", ["count", "fingerprint", "list"])
+@pytest.mark.parametrize("narrow", [16, 0], ids=["narrow", "wide"])
+def test_base_vertices_of_word_problems_are_joined(narrow, mode, seed):
+    """No node is a hub here. Nodes with more base vertices than a lattice has are solved by their classes."""
+    edges = random_edges(np.random.default_rng(seed), 45, 14, 0.6)
+    graph, search = graph_of(edges, BuildOptions(root_side="right")), Search(mode)
+    sizes = GIVING._replace(narrow=narrow, values=1 << 13, records=1 << 8)
+    found = run(BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes), graph, search)
+    rows = all_pairs(edges)
+    assert found.count == len(rows)
+    assert mode == "count" or found.fingerprint == run(ReferenceEngine(), graph, Search("fingerprint")).fingerprint
+    assert mode != "list" or sorted(found.rows) == sorted(rows)
+
+
+@pytest.mark.parametrize(("search", "joins"), [(Search("count"), True), (Search("count", marked=True), False)])
+def test_lattices_of_classes_take_fewer_visits(search, joins):
+    edges = random_edges(np.random.default_rng(1), 45, 14, 0.6)
+    graph = marked_graph(edges, edges, "right", (1, 1))
+    engine = BitMatrixEngine(DEVICE, MERGING)
+    found = engine.mine(graph, everything(graph), search, Limits(), nowhere)
+    assert found.count == len(all_pairs(edges))
+    assert (found.stats.counters["tests"] < found.count / 4) == joins
+
+
+def test_twins_of_a_sparse_graph_are_not_merged():
+    """Its kernel has nothing of all this, which would cost it some percent."""
+    dense, sparse = tall(3)[0], graph_of(random_edges(np.random.default_rng(1), 400, 400, 0.02))
+    assert [HubGraph(DEVICE, graph, 1 << 20).is_dense for graph in (dense, sparse)] == [True, False]
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_classes_are_weighed_for_sizes_and_filters(seed):
     graph, edges = tall(seed)
@@ -79,16 +111,21 @@ def test_classes_are_weighed_for_sizes_and_filters(seed):
     assert dict(zip(keys, found.sizes.count.tolist(), strict=True)) == sizes
 
 
-@pytest.mark.parametrize("limits", [Limits(), Limits(rows=7)], ids=["whole", "rows"])
-def test_hubs_that_are_listed_are_not_merged(limits):
-    """The members of a class would be missing from the rows."""
-    graph, edges = tall(3)
-    sizes = MERGING._replace(values=1 << 18)
-    found = run(BitMatrixEngine(DEVICE, sizes), graph, Search("list"), limits, np.random.default_rng(1))
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(
+    ("sizes", "limits"),
+    [(MERGING, Limits()), (MERGING, Limits(rows=500)), (GIVING, Limits()), (POOR, Limits())],
+    ids=["merging", "limited", "giving", "poor"],
+)
+def test_the_rows_of_merged_hubs_have_all_members_of_each_class(sizes, limits, seed):
+    """Some of them when the output is full, and nodes that wait to be emitted are left over then."""
+    graph, edges = tall(seed)
+    engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes._replace(values=1 << 15, records=1 << 9))
+    found = run(engine, graph, Search("list"), limits, np.random.default_rng(1))
     assert sorted(found.rows) == sorted(all_pairs(edges))
 
 
-def test_a_row_limit_is_kept_where_hubs_would_be_merged():
+def test_a_row_limit_is_kept_where_hubs_are_merged():
     graph, search = tall(3)[0], Search("fingerprint")
     expected = run(CpuEngine(), graph, search)
     found = run(BitMatrixEngine(DEVICE, MERGING), graph, search, Limits(rows=7), np.random.default_rng(1))

@@ -38,7 +38,7 @@ __device__ inline i32 run_root(Worker& w, const Item& item, bool* begun, bool* t
     i32 n = (i32)(params.root_indptr[item.bound + 1] - at);
     write_list(params.root_indices + at, n, w.s->base);
     __syncwarp();
-    set_kin({item.bound, item.bound, 0, 0, 0, 0, 0, 0, false, 0, 0, 0, 0, 0});
+    set_kin({item.bound, item.bound, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
     return solve(w, n, item.fresh, begun, too_large);
 }
 
@@ -96,16 +96,14 @@ __device__ __noinline__ i32 run_path(Worker& w, const Item& item, bool* begun, b
     const i32* cand = item.cand_at == NOBODY ? 0 : params.pool + item.cand_at;
     bool has_copy = item.closure_at != NOBODY && copy_fits(params.pool + item.closure_at, item.n_cand);
     const i32* copy = has_copy ? params.pool + item.closure_at : 0;
-    set_kin({NOBODY, NOBODY, cand, item.n_cand, item.begin, item.end, path, item.n_base, false, copy, 0, 0, 0, 0});
+    set_kin({NOBODY, NOBODY, cand, item.n_cand, item.begin, item.end, path, item.n_base, copy, 0, 0, 0, 0});
     if (has_copy) return solve(w, 0, item.fresh, begun, too_large);
     i32* base = w.s->list;
     i32 n = write_common(path, item.n_base, base, LIST_CAP);
     *too_large = n == NOBODY;
     if (*too_large) return DONE;
     bool ranged = cand == 0, is_hub = n > BASE_CAP;
-    i32 n_bits = ranged ? 0 : is_hub ? merge_twins(w, base, n) : n;
-    if (!is_hub) write_list(base, n, w.s->base);
-    __syncwarp();
+    i32 n_bits = ranged ? 0 : find_bits(w, base, n);
     i32 ended = n_bits == 0 ? DONE : solve(w, n_bits, item.fresh, begun, too_large);
     if (n_bits != 0 && !(is_hub && *too_large)) return ended;
     *too_large = false;
@@ -132,8 +130,6 @@ __device__ __noinline__ void run_item(Worker& w, const Item& item) {
     w.visits = 0;
     if (item.kind == ROOT)
         ended = run_root(w, item, &begun, &too_large);
-    else if (item.kind == WORD)
-        ended = run_node(w, item, &begun, &too_large);
     else if (item.kind == HUB)
         ended = run_hub(w, item, &begun, &too_large);
     else

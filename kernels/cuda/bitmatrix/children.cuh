@@ -6,6 +6,7 @@
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
+#include "bitmatrix/emit.cuh"
 #include "bitmatrix/lattice.cuh"
 #include "bitmatrix/types.cuh"
 #include "bitmatrix/worker.cuh"
@@ -142,6 +143,97 @@ __device__ inline i32 map_rows(Worker& w, const Problem& problem, i32 depth, u64
             s->raw_mask[at] = set;
         }
         n += __popc(kept);
+    }
+    return n;
+}
+
+#ifndef JOIN_LEAST
+#define JOIN_LEAST 3   // fewest candidates of a node whose base vertices are joined to classes
+#endif
+#ifndef JOIN_MOST
+#define JOIN_MOST 32   // and most of them, at most 32
+#endif
+
+// Join the base vertices of the child that was opened last to classes of those that the same candidates have, as twins.cuh
+// does. Returns how many classes there are, and in *bits that of this lane; more than LATTICE if there are too many.
+__device__ inline i32 join_bits(const Scratch* s, const Problem& problem, i32 depth, u64 base, u64* bits) {
+    i32 n_words = problem.n_words, n = count_rows(cand_of(s, depth, n_words), n_words);
+    if (n < JOIN_LEAST || n > JOIN_MOST) return LATTICE + 1;
+    u64* row = (u64*)warp_shared().words;  // of each candidate
+    i32 placed = 0;
+    __syncwarp();
+    ROLLED for (i32 first = 0; first < n_words; first += 32) {
+        i32 word = first + lane_id();
+        u32 cand = word < n_words ? cand_of(s, depth, n_words)[word] : 0;
+        i32 at = placed + sum_below(__popc(cand));
+        placed = from(at + __popc(cand), 31);
+        ROLLED for (; cand; cand &= cand - 1, at++) row[at] = s->mask[word * 32 + __ffs(cand) - 1];
+    }
+    __syncwarp();
+    u64 mine = lane_id() < n ? row[lane_id()] : 0, own = 0;
+    u32 its = 0;  // the candidates that the class of this lane has
+    i32 k = 0;
+    ROLLED for (u64 rest = base; rest; rest &= rest - 1) {
+        i32 b = __ffsll((i64)rest) - 1;
+        u32 has = warp_ballot((mine >> b) & 1), same = warp_ballot(lane_id() < k && its == has);
+        i32 at = same != 0 ? __ffs(same) - 1 : k++;
+        if (k > LATTICE) return k;
+        if (lane_id() == at) {
+            its = has;
+            own |= 1ull << b;
+        }
+    }
+    *bits = own;
+    return k;
+}
+
+// The classes, `its` of them, that a row with this mask has. An excluded row has a class if it has all of it.
+__device__ __forceinline__ u32 set_of_classes(u64 mask, const u64* its, i32 k) {
+    u32 set = 0;
+#pragma unroll
+    for (i32 t = 0; t < LATTICE; t++) set |= (u32)(t < k && (mask & its[t]) == its[t]) << t;
+    return set;
+}
+
+// As map_rows, with the k classes of join_bits as base vertices. In a wide problem each lane takes a word.
+__device__ inline i32 map_classes(Worker& w, const Problem& problem, i32 depth, i32 k, u64 bits) {
+    Scratch* s = w.s;
+    i32 n_words = problem.n_words, n = 0;
+    u64 its[LATTICE];
+#pragma unroll
+    for (i32 t = 0; t < LATTICE; t++) its[t] = from(bits, t);
+    clear_maps();
+    ROLLED for (i32 word = 0; n_words <= NARROW && word < n_words; word++) {
+        u32 cand = cand_of(s, depth, n_words)[word], mapped = cand | s->excluded[word];
+        u32 kept = PLAIN ? 0 : cand | closed_of(s, depth, n_words)[word];
+        if ((mapped | kept) == 0) continue;
+        i32 r = word * 32 + lane_id();
+        u32 set = set_of_classes(r < problem.n_rows ? s->mask[r] : 0, its, k);
+        if ((mapped >> lane_id()) & 1) enter_set((cand >> lane_id()) & 1 ? CANDIDATES : EXCLUDED, set);
+        if ((kept >> lane_id()) & 1) {
+            i32 at = n + __popc(kept & lanes_below());
+            s->raw_row[at] = s->row[r];
+            s->raw_mask[at] = set;
+        }
+        n += __popc(kept);
+    }
+    ROLLED for (i32 first = 0; n_words > NARROW && first < n_words; first += 32) {
+        i32 word = first + lane_id();
+        u32 cand = word < n_words ? cand_of(s, depth, n_words)[word] : 0;
+        u32 mapped = word < n_words ? cand | s->excluded[word] : 0;
+        ROLLED for (; mapped; mapped &= mapped - 1) {
+            i32 b = __ffs(mapped) - 1;
+            enter_set((cand >> b) & 1 ? CANDIDATES : EXCLUDED, set_of_classes(s->mask[word * 32 + b], its, k));
+        }
+        if (PLAIN) continue;
+        u32 kept = word < n_words ? cand | closed_of(s, depth, n_words)[word] : 0;
+        i32 at = n + sum_below(__popc(kept));
+        n = from(at + __popc(kept), 31);
+        ROLLED for (; kept; kept &= kept - 1, at++) {
+            i32 r = word * 32 + __ffs(kept) - 1;
+            s->raw_row[at] = s->row[r];
+            s->raw_mask[at] = set_of_classes(s->mask[r], its, k);
+        }
     }
     return n;
 }

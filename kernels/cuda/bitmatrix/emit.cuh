@@ -33,13 +33,6 @@ __device__ inline i32 count_rows(const u32* bits, i32 n_words) {
     return warp_sum(n);
 }
 
-// Write the base vertices of a mask to `out`. Returns their number.
-__device__ inline i32 write_base(const Worker& w, u64 base, i32* out) {
-    ROLLED for (i32 b = lane_id(); b < BASE_CAP; b += 32)
-        if ((base >> b) & 1) out[__popcll(base & low_bits(b))] = w.s->base[b];
-    return __popcll(base);
-}
-
 // Write the root vertices of a bit row to `out`. Returns their number.
 __device__ inline i32 write_rows(const Worker& w, const Problem& problem, const u32* bits, i32* out) {
     i32 n = 0;
@@ -62,10 +55,50 @@ __device__ inline void sum_closure(const Worker& w, const Problem& problem) {
     __syncwarp();
 }
 
-// What each bit of a mask adds to the sums of a biclique. A sieve has no classes of twins here.
+#ifndef LARGE_CLASS
+#define LARGE_CLASS 8  // base vertices of a class that lanes write together
+#endif
+
+// What a bit of a mask adds to the sums of a biclique.
 __device__ __forceinline__ SideSums sums_of_bit(const Scratch* s, i32 b) {
-    if (!SIEVING) return s->bit[b];
+    if (MERGING) return s->bit[b];
     return {MEASURED ? params.base_weight[s->base[b]] : 0, params.base_hash[s->base[b]]};
+}
+
+// Whether members of classes are to be written.
+__device__ __forceinline__ bool has_classes(const Scratch* s, const Problem& problem) {
+    return MERGING && !PLAIN && problem.member != s->base;
+}
+
+// Where the members of class b begin in Problem.member.
+__device__ __forceinline__ i32 first_of_class(const Scratch* s, i32 b) { return b == 0 ? 0 : s->bin[b - 1]; }
+
+// How many base vertices the bits of a mask stand for, if they are to be written. Thread-level.
+__device__ inline i32 length_of(const Scratch* s, const Problem& problem, u64 base) {
+    if (!has_classes(s, problem)) return __popcll(base);
+    i32 n = 0;
+    ROLLED for (; base; base &= base - 1) {
+        i32 b = __ffsll((i64)base) - 1;
+        n += first_of_class(s, b + 1) - first_of_class(s, b);
+    }
+    return n;
+}
+
+// Write the base vertices of the bits of a mask, which all lanes share, to the `out` of each lane with `own`. Returns the new
+// `out`.
+__device__ inline i32* write_members(const Scratch* s, const Problem& problem, u64 base, bool own, i32* out) {
+    bool classes = has_classes(s, problem);
+    ROLLED for (; base; base &= base - 1) {
+        i32 b = __ffsll((i64)base) - 1, first = classes ? first_of_class(s, b) : b;
+        i32 n = classes ? first_of_class(s, b + 1) - first : 1;
+        // Lanes write a large class together, for one lane after the other. Of a small one each writes its own copy.
+        ROLLED for (i32 i = 0; n < LARGE_CLASS && i < n; i++)
+            if (own) out[i] = problem.member[first + i];
+        ROLLED for (u32 rest = n < LARGE_CLASS ? 0 : warp_ballot(own); rest; rest &= rest - 1)
+            write_list(problem.member + first, n, (i32*)from((i64)out, __ffs(rest) - 1));
+        if (own) out += n;
+    }
+    return out;
 }
 
 // Sums over the first n bits.

@@ -5,6 +5,7 @@
 #include "common/warp.cuh"
 #include "bitmatrix/emit.cuh"
 #include "bitmatrix/levels.cuh"
+#include "bitmatrix/lists.cuh"
 #include "bitmatrix/marks.cuh"
 #include "bitmatrix/output.cuh"
 #include "bitmatrix/types.cuh"
@@ -13,7 +14,9 @@
 // A lane's values while the sets of a node are emitted: those of base vertex `lane` of the node, and of raw row `lane`.
 // Other lanes get them by shuffles.
 struct AtHand {
+    u64 bits;  // of the problem, which are one base vertex of the node
     i32 base, base_weight;
+    i32 length;  // of the base vertices that `base` stands for
     i32 row, row_weight;
     u64 base_hash, row_hash;
     u32 row_set;
@@ -29,21 +32,30 @@ struct OneSet {
     OneBiclique is;
 };
 
-// Load the values of a node with n raw rows.
-__device__ inline AtHand at_hand(const Worker& w, const Problem& problem, u64 base, i32 n) {
-    AtHand mine = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+// Load the values of a node with k base vertices, or classes of them (`bits`, of lane after lane), and n raw rows.
+__device__ inline AtHand at_hand(const Worker& w, const Problem& problem, u64 base, i32 k, u64 bits, i32 n) {
+    AtHand mine = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    bool joined = MERGING && k < __popcll(base);
+    i32 bit = 0;
     if (MARKED) mine.marked = set_of_bits(base, problem.marked);
     u64 whole = base;
     // These loads are done once per node. Without them every lane would load the same values again for each of its
     // sets.
-    i32 k = __popcll(base), bit = 0;
-    ROLLED for (i32 t = 0; t < k; t++, base &= base - 1)
+    ROLLED for (i32 t = 0; !joined && t < k; t++, base &= base - 1)
         // All lanes strip one bit per round, and lane t stops at the t-th. k is at most LATTICE, so there is a lane
         // for each.
         if (t == lane_id()) bit = __ffsll((i64)base) - 1;
     if (lane_id() < k) {
         mine.base = w.s->base[bit];
-        SideSums sums = sums_of_bit(w.s, bit);
+        if (MERGING) mine.bits = joined ? bits : 1ull << bit;
+        if (MERGING) mine.length = length_of(w.s, problem, mine.bits);
+        SideSums sums = {0, 0};
+        if (!joined) sums = sums_of_bit(w.s, bit);
+        ROLLED for (u64 rest = joined ? bits : 0; rest; rest &= rest - 1) {
+            SideSums its = sums_of_bit(w.s, __ffsll((i64)rest) - 1);
+            sums.members += its.members;
+            sums.hash += its.hash;
+        }
         mine.base_weight = (i32)sums.members;
         mine.base_hash = sums.hash;
     }
@@ -82,18 +94,18 @@ __device__ inline u32 set_of_rank(u32 found, i32 below, i32 rank) {
 }
 
 // Sums over those of the base vertices that are in this lane's set, and over those of the n raw rows that contain it.
-__device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u64 base, u32 set, i32 n, const AtHand& mine) {
-    i32 k = __popcll(base);
+__device__ inline OneSet sum_up(const Worker& w, const Problem& problem, u64 base, i32 k, u32 set, i32 n, const AtHand& mine) {
     u32 marked = mine.marked;
     // The sums over the problem's closure are the start, because it is part of every closure below.
-    OneSet one = {set, 0, {set != 0, __popc(set), problem.n_full, {0, 0}, warp_shared().full}};
+    OneSet one = {set, 0, {set != 0, MERGING ? 0 : __popc(set), problem.n_full, {0, 0}, warp_shared().full}};
     // The loops run over vertices, not over members, so all lanes ask the same lane in each round. The shuffles stand
     // before the tests of the lane's own set, because these differ from lane to lane. What a lane without a set sums
     // up is not used.
     ROLLED for (i32 t = 0; t < k; t++) {
-        i32 weight = MEASURED ? from(mine.base_weight, t) : 0;
+        i32 weight = MEASURED ? from(mine.base_weight, t) : 0, length = MERGING ? from(mine.length, t) : 0;
         u64 hash = from(mine.base_hash, t);
         if ((set >> t) & 1) {
+            one.is.n_base += length;
             one.is.base.members += weight;
             one.is.base.hash += hash;
         }
@@ -124,8 +136,10 @@ __device__ inline void write_sets(
     // Lengths of bicliques differ from lane to lane, so each lane moves its own `out`. All lanes stay in the loops for
     // the shuffles, also those that write nothing in this round of emit_batch.
     ROLLED for (i32 t = 0; t < k; t++) {
-        i32 u = from(mine.base, t);
-        if (own && (one.set >> t) & 1) *out++ = u;
+        bool has = own && (one.set >> t) & 1;
+        if (MERGING) out = write_members(s, problem, from(mine.bits, t), has, out);
+        i32 u = MERGING ? 0 : from(mine.base, t);
+        if (!MERGING && has) *out++ = u;
     }
     ROLLED for (i32 i = 0; i < problem.n_full; i++)
         if (own) *out++ = s->full[i];
@@ -136,24 +150,30 @@ __device__ inline void write_sets(
     }
 }
 
-// The mask of the problem's base vertices that a set of the node's base vertices stands for.
-__device__ __forceinline__ u64 spread(u64 base, u32 set) {
-    // Bit t of the set belongs to the t-th lowest bit of `base`, as in find_places.
-    u64 mask = 0;
-    ROLLED for (; base; base &= base - 1, set >>= 1)
-        if (set & 1) mask |= base & (~base + 1);
-    return mask;
+// Write a set that could not be emitted down. Those of the n raw rows that contain it are in its closure.
+__device__ inline void leave_set(const Worker& w, const Problem& problem, u32 set, i32 n) {
+    auto contains = [&](i32 r) { return r < n && ((u32)w.s->raw_mask[r] & set) == set; };
+    i32 closed = 0;
+    ROLLED for (i32 r = lane_id(); r < n; r += 32) closed += contains(r);
+    leave_node(w, problem, warp_sum(closed), [&](i32* out) {
+        i32 found = 0;
+        ROLLED for (i32 chunk = 0; chunk < n; chunk += 32) {
+            bool own = contains(chunk + lane_id());
+            found = keep(out, found, own, own ? w.s->raw_row[chunk + lane_id()] : 0);
+        }
+    });
 }
 
-// Emit the sets of a map below the node `base`. The first n raw rows are those that may be in closures. False when the
+// Emit the sets of a map below the node `base`, which has k base vertices, or classes of them (`bits`, of lane after lane). The
+// first n raw rows are those that may be in closures. False when the
 // output is full; the other sets are written down then.
-__device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 base, u32 found, i32 n) {
+__device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 base, i32 k, u64 bits, u32 found, i32 n) {
     // Lane l holds the sets from 32 l on, and some lanes hold many while others hold none. So the sets are numbered
     // through, and each lane takes every 32nd, whoever holds it. `total` is the same in all lanes.
-    i32 own = __popc(found), below = sum_below(own), total = warp_sum(own), k = __popcll(base);
+    i32 own = __popc(found), below = sum_below(own), total = warp_sum(own);
     bool room = true;
     if (total == 0) return room;  // two of five nodes have no sets, and need no loads
-    AtHand mine = at_hand(w, problem, base, n);
+    AtHand mine = at_hand(w, problem, base, k, bits, n);
     ROLLED for (i32 chunk = 0; chunk < total; chunk += 32) {
         i32 rank = chunk + lane_id();
         u32 set = set_of_rank(found, below, rank);
@@ -161,11 +181,11 @@ __device__ __noinline__ bool emit_sets(Worker& w, const Problem& problem, u64 ba
         // If the output was already full, all sets of this chunk are stuck.
         u32 stuck = warp_ballot(set != 0);
         if (room) {
-            OneSet one = sum_up(w, problem, base, set, n, mine);
+            OneSet one = sum_up(w, problem, base, k, set, n, mine);
             stuck = emit_batch(w, one.is, [&](bool own, i32* out) { write_sets(w.s, problem, one, k, n, mine, own, out); });
         }
         // To write a node down takes all lanes, so they do it for one stuck lane after the other.
-        ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_node(w, spread(base, from(set, __ffs(rest) - 1)));
+        ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_set(w, problem, from(set, __ffs(rest) - 1), n);
         room = room && stuck == 0;
     }
     return room;

@@ -97,7 +97,6 @@ __device__ __forceinline__ Kin kin_of(const HubFrame& f, i32 self, i32 self_at) 
     kin.end = kin.n_cand;
     kin.closure = f.closure;
     kin.n_closure = f.n_closure;
-    kin.alive = false;
     kin.copy = kin.twins = kin.number = 0;
     kin.n_twins = 0;
     kin.several = 0;
@@ -112,7 +111,7 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, bool fresh, bool* begun
     *begun = true;
     *too_large = false;
     i32 opened = OPEN;
-    if (!SIEVING && kin.copy != 0)
+    if (kin.copy != 0)
         take_level(w, &problem);
     else
         opened = open_problem(w, n_bits, kin, &problem);
@@ -127,24 +126,19 @@ __device__ __noinline__ i32 solve(Worker& w, i32 n_bits, bool fresh, bool* begun
     if (PLAIN) {
         w.count += fresh;
     } else {
-        if (!SIEVING && kin.copy == 0) sum_bits(w, n_bits, kin);
+        if (MERGING && kin.copy == 0) note_bits(w, kin, &problem);
         sum_closure(w, problem);  // every biclique below has this closure, too
-        if (fresh && !emit(w, w.s->base, n_bits, w.s->full, problem.n_full, sums_of_bits(w, n_bits), warp_shared().full)) {
+        bool merged = MERGING && kin.n_twins != 0;
+        const i32* base = merged ? kin.twins : w.s->base;
+        i32 n_base = merged ? kin.n_twins : n_bits;
+        if (fresh && !emit(w, base, n_base, w.s->full, problem.n_full, sums_of_bits(w, n_bits), warp_shared().full)) {
             *begun = false;
             return STOPPED;
         }
     }
     if (problem.n_cand == 0) return DONE;
-    if (opened == LATTICE_OPEN) return solve_lattice(w, problem, low_bits(n_bits), problem.n_cand) ? DONE : STOPPED;
+    if (opened == LATTICE_OPEN) return solve_lattice(w, problem, low_bits(n_bits), n_bits, 0, problem.n_cand) ? DONE : STOPPED;
     return search(w, problem);
-}
-
-// Emit a node whose base vertices are listed. It has no candidates.
-__device__ inline i32 run_node(Worker& w, const Item& item, bool* begun, bool* too_large) {
-    write_list(params.pool + item.base_at, item.n_base, w.s->base);
-    __syncwarp();
-    set_kin({NOBODY, NOBODY, 0, 0, 0, 0, 0, 0, true, 0, 0, 0, 0, 0});
-    return solve(w, item.n_base, item.fresh, begun, too_large);
 }
 
 // Set the next candidate of a frame. Frames are in scratch memory, which all lanes read. The first __syncwarp waits for
@@ -163,7 +157,7 @@ __device__ inline void set_rest_aside(Worker& w, i32 depth, const HubFrame& f, i
 
 // Test a child that is a hub, emit it and push its frame. Its base vertices are at `base`, on top of the list. STOPPED:
 // the output is full, and the child is still to be done.
-__device__ __noinline__ i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
+__device__ inline i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
     i32* closure = base + n;  // the closure goes behind the base vertices
     i32 room = (i32)(w.s->list + LIST_CAP - closure);
     i32 n_closure = close(base, n, f, v, at, closure, room);
@@ -189,6 +183,11 @@ __device__ __noinline__ i32 push_hub(Worker& w, const HubFrame& f, i32 v, i32 at
     if (lane_id() == 0) w.s->frame[*depth] = child;
     __syncwarp();
     return DONE;
+}
+
+// The same, apart from the code of its caller. Where hubs are emitted, this is faster (docs/lab/kernels.md).
+__device__ __noinline__ i32 push_apart(Worker& w, const HubFrame& f, i32 v, i32 at, i32* base, i32 n, i32* depth) {
+    return push_hub(w, f, v, at, base, n, depth);
 }
 
 // Whether an earlier root vertex contains all base vertices of a small child of a range. Such a child is dead. A walk
@@ -236,12 +235,11 @@ __device__ inline i32 visit_child(Worker& w, i32* depth, bool* begun) {
     // Only in a range do earlier candidates have smaller ranks, which is_dead relies on.
     bool is_hub = n > BASE_CAP, too_large = false;
     if (!is_hub && f.cand == 0 && is_dead(f, v, base, n)) return DONE;
-    set_kin(kin_of(f, v, at));
-    i32 n_bits = is_hub ? merge_twins(w, base, n) : write_list(base, n, w.s->base);
-    __syncwarp();
+    if (MERGING || !is_hub) set_kin(kin_of(f, v, at));
+    i32 n_bits = find_bits(w, base, n);
     i32 ended = n_bits == 0 ? DONE : solve(w, n_bits, true, begun, &too_large);
     if (is_hub && (n_bits == 0 || too_large)) {
-        ended = push_hub(w, f, v, at, base, n, depth);
+        ended = PLAIN ? push_hub(w, f, v, at, base, n, depth) : push_apart(w, f, v, at, base, n, depth);
         *begun = ended == DONE;  // STOPPED only if the hub itself could not be emitted
     } else if (too_large) {
         set_aside(f, at, at + 1, false);

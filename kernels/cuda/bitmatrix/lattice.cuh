@@ -102,7 +102,7 @@ __device__ inline bool map_raw_rows(Worker& w, i32 n_raw, u64 full, const Kin& k
         u64 mask = raw_mask(s, r, n_raw, &v);
         bool candidate = ranked ? v > kin.bound : r >= kin.begin && r < n_listed;
         bool is_full = mask == full;
-        dead |= is_full && !kin.alive && !candidate && v != kin.self && (r < n_listed || r >= problem->n_known);
+        dead |= is_full && !candidate && v != kin.self && (r < n_listed || r >= problem->n_known);
         u32 closers = warp_ballot(is_full);
         if (is_full) s->full[n_full + __popc(closers & lanes_below())] = v;
         n_full += __popc(closers);
@@ -151,14 +151,14 @@ __device__ inline i32 count_large(const Worker& w, u64 base, u32 found, bool uni
     return n;
 }
 
-// Find and emit everything below a node whose maps are made. n is the number of its raw rows. False when the output is
-// full; sets that could not be emitted are written down then.
-__device__ inline bool solve_lattice(Worker& w, const Problem& problem, u64 base, i32 n) {
-    i32 k = __popcll(base);
+// Find and emit everything below a node whose maps are made. It has k base vertices, or classes of them (`bits`, of lane
+// after lane). n is the number of its raw rows. False when the output is full; sets that could not be emitted are written
+// down then.
+__device__ inline bool solve_lattice(Worker& w, const Problem& problem, u64 base, i32 k, u64 bits, i32 n) {
     u32 found = k <= 5 ? solve_maps<5>(k, problem.all) : solve_maps<LATTICE>(k, problem.all);
     if (PLAIN) {
         w.found += SIEVING ? count_large(w, base, found, problem.unit) : __popc(found);
         return true;
     }
-    return emit_sets(w, problem, base, found, n);
+    return emit_sets(w, problem, base, k, bits, found, n);
 }

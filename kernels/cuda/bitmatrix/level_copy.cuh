@@ -2,8 +2,8 @@
 // rows of a problem again takes a walk over all wedges of its base vertices, which is longer than most searches that are
 // given away. Warp-level.
 //
-// A copy lies in the pool: LevelCopy, the base vertices of the problem and their sums, the closure of the level, and the rows
-// as masks of the problem's base vertices, first the lower halves of all and then the upper halves. Candidates come first, in the order
+// A copy lies in the pool: LevelCopy, the base vertices of the problem, what is known of its classes, the closure of the level,
+// and the rows as masks of the problem's base vertices, first the lower halves of all and then the upper halves. Candidates come first, in the order
 // of the item's list, then excluded rows. The host does not look at copies: for it the item is as if there were none.
 #pragma once
 #include "common/types.cuh"
@@ -17,10 +17,11 @@
 
 struct LevelCopy {
     i32 n_bits, n_full, n_excluded;
+    i32 n_members;  // of classes of twins, where bicliques are listed
     u32 low, high;  // the base side of the level, as a mask
 };
 #define LEVEL_HEAD ((i32)(sizeof(LevelCopy) / sizeof(i32)))
-#define BIT_INTS ((i32)(PLAIN ? 0 : sizeof(SideSums) / sizeof(i32)))  // of each bit
+#define BIT_INTS ((i32)(MERGING && !PLAIN ? sizeof(SideSums) / sizeof(i32) : 0))  // of each bit
 
 // What this lane's row of word c of a level has of the level's base side, if it is an excluded row, and nothing otherwise.
 __device__ __forceinline__ u64 excluded_part(const Scratch* s, const Problem& problem, i32 depth, i32 c) {
@@ -35,10 +36,12 @@ __device__ __noinline__ void attach_level(const Worker& w, const Problem& proble
     const u32* cand = cand_of(s, depth, problem.n_words);
     const u32* closed = closed_of(s, depth, problem.n_words);
     u64 base = s->level_base[depth];
-    LevelCopy head = {problem.n_bits, problem.n_full + count_rows(closed, problem.n_words), 0, (u32)base, (u32)(base >> 32)};
+    LevelCopy head = {problem.n_bits, problem.n_full + count_rows(closed, problem.n_words), 0, 0, (u32)base, (u32)(base >> 32)};
+    if (has_classes(s, problem)) head.n_members = first_of_class(s, problem.n_bits);
     ROLLED for (i32 c = 0; c < problem.n_words; c++) head.n_excluded += __popc(warp_ballot(excluded_part(s, problem, depth, c) != 0));
     i32 n_rows = item->n_cand + head.n_excluded;
-    i32 size = LEVEL_HEAD + head.n_bits * (1 + BIT_INTS) + head.n_full + 2 * n_rows;
+    i32 n_ends = head.n_members != 0 ? head.n_bits : 0;
+    i32 size = LEVEL_HEAD + head.n_bits * (1 + BIT_INTS) + n_ends + head.n_members + head.n_full + 2 * n_rows;
     i64 at = reserve_spare(size);
     if (at == NOBODY) return;
     item->closure_at = at;
@@ -48,6 +51,8 @@ __device__ __noinline__ void attach_level(const Worker& w, const Problem& proble
     out += LEVEL_HEAD;
     out += write_list(s->base, problem.n_bits, out);
     out += write_list((const i32*)s->bit, BIT_INTS * problem.n_bits, out);
+    out += write_list(s->bin, n_ends, out);
+    out += write_list(problem.member, head.n_members, out);
     write_rows(w, problem, closed, out + write_list(s->full, problem.n_full, out));
     out += head.n_full;
     i32 n = 0;
@@ -81,6 +86,9 @@ __device__ __noinline__ void take_level(Worker& w, Problem* problem) {
     in += LEVEL_HEAD;
     in += write_list(in, head.n_bits, s->base);
     in += write_list(in, BIT_INTS * head.n_bits, (i32*)s->bit);
+    in += write_list(in, head.n_members != 0 ? head.n_bits : 0, s->bin);
+    problem->member = head.n_members != 0 ? in : s->base;
+    in += head.n_members;
     in += write_list(in, head.n_full, s->full);
     problem->n_bits = head.n_bits;
     problem->n_full = head.n_full;

@@ -191,14 +191,16 @@ __device__ __noinline__ void leave_levels(Worker& w, const Problem& problem, i32
     __syncwarp();
 }
 
-// Write down a node that could not be emitted, as an item without candidates.
-__device__ inline void leave_node(Worker& w, u64 base) {
-    i64 at = reserve_pool(__popcll(base));
+// Write down a node that could not be emitted, by its path and without candidates. The n rows of its closure that are not in
+// that of the problem are written by write(out). The slice is void if the pool is full.
+template <class Write>
+__device__ inline void leave_node(const Worker& w, const Problem& problem, i32 n, const Write& write) {
+    i64 at = reserve_pool(problem.n_full + n);
     if (at == NOBODY) {
         if (lane_id() == 0) overflow();
         return;
     }
-    write_base(w, base, params.pool + at);
-    Item item = {WORD, NOBODY, at, NOBODY, at, __popcll(base), 0, 0, 0, 0, 1};  // the last field: fresh
-    leave_over(item);
+    i32* out = params.pool + at;
+    write(out + write_list(w.s->full, problem.n_full, out));
+    leave_over(path_item(at, problem.n_full + n, at, 0, 0, 0, 1));
 }

@@ -44,7 +44,7 @@ __device__ __forceinline__ void each_row(const Scratch* s, const Problem& proble
 
 // Sums over this lane's node, whose base side is `base`. A lane without a node has base 0.
 __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& problem, u64 base) {
-    OneBiclique one = {base != 0, __popcll(base), problem.n_full, {0, 0}, warp_shared().full};
+    OneBiclique one = {base != 0, length_of(w.s, problem, base), problem.n_full, {0, 0}, warp_shared().full};
     u64 marked = problem.marked;
     ROLLED for (u64 rest = base; rest; rest &= rest - 1) {
         SideSums bit = sums_of_bit(w.s, __ffsll((i64)rest) - 1);
@@ -63,7 +63,13 @@ __device__ inline OneBiclique sum_pending(const Worker& w, const Problem& proble
 
 // Write the pending nodes: each lane with `own` writes its node to its `out`.
 __device__ inline void write_pending(const Worker& w, const Problem& problem, u64 base, bool own, i32* out) {
-    ROLLED for (u64 rest = own ? base : 0; rest; rest &= rest - 1) *out++ = w.s->base[__ffsll((i64)rest) - 1];
+    // All lanes look at the same class at a time.
+    bool classes = has_classes(w.s, problem);
+    ROLLED for (u64 rest = classes ? reduce_or(own ? base : 0) : 0; rest; rest &= rest - 1) {
+        u64 bit = rest & (~rest + 1);
+        out = write_members(w.s, problem, bit, own && (base & bit) != 0, out);
+    }
+    ROLLED for (u64 rest = !classes && own ? base : 0; rest; rest &= rest - 1) *out++ = w.s->base[__ffsll((i64)rest) - 1];
     ROLLED for (i32 i = 0; own && i < problem.n_full; i++) *out++ = w.s->full[i];
     each_row(w.s, problem, own, [&](i32 v) { *out++ = v; });
 }
@@ -77,9 +83,11 @@ __device__ __noinline__ bool emit_pending(Worker& w, const Problem& problem) {
         write_pending(w, problem, base, own, out);
     });
     w.n_pending = 0;
-    // `stuck` is the same in all lanes. The warp writes these nodes down one by one, and `base` comes from the lane of
-    // the node.
-    ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) leave_node(w, from(base, __ffs(rest) - 1));
+    // `stuck` is the same in all lanes. The warp writes these nodes down one by one.
+    ROLLED for (u32 rest = stuck; rest; rest &= rest - 1) {
+        const u32* closed = w.s->pending_closed + (__ffs(rest) - 1) * problem.n_words;
+        leave_node(w, problem, count_rows(closed, problem.n_words), [&](i32* out) { write_rows(w, problem, closed, out); });
+    }
     __syncwarp();
     return stuck == 0;
 }

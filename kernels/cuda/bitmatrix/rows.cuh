@@ -43,7 +43,7 @@ __device__ inline bool sort_out(Worker& w, i32 n_raw, u64 full, const Kin& kin, 
         bool candidate = ranked ? v > kin.bound : r >= kin.begin && r < n_listed;
         bool is_full = mask == full;
         bool kept = candidate || v == kin.self || (r >= n_listed && r < problem->n_known);
-        dead |= is_full && !kept && !kin.alive;
+        dead |= is_full && !kept;
         u32 closers = warp_ballot(is_full);
         if (is_full) s->full[n_full + __popc(closers & lanes_below())] = v;
         n_full += __popc(closers);

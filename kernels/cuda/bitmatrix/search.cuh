@@ -91,8 +91,13 @@ __device__ inline i32 search_levels(Worker& w, const Problem& problem) {
             add_pending(w, problem, base, closed_of(s, depth + 1, n_words));
         if (!more || !is_promising(w, problem, depth + 1)) continue;
         // A lattice finds everything below the child at once. With a row limit it could find more than may be emitted.
-        if (__popcll(base) <= LATTICE && !params.limited) {
-            if (solve_lattice(w, problem, base, map_level(w, problem, depth + 1, base))) continue;
+        i32 k = params.limited ? LATTICE + 1 : __popcll(base);
+        u64 bits = 0;
+        if (MERGING && k > LATTICE && !params.limited) k = join_bits(s, problem, depth + 1, base, &bits);
+        if (k <= LATTICE) {
+            bool joined = MERGING && k < __popcll(base);
+            i32 n_raw = joined ? map_classes(w, problem, depth + 1, k, bits) : map_level(w, problem, depth + 1, base);
+            if (solve_lattice(w, problem, base, k, bits, n_raw)) continue;
             // The output is full. solve_lattice has written down the sets that were not emitted, and the open levels
             // are written down here.
             leave_levels(w, problem, depth);

@@ -2,7 +2,7 @@
 //
 // It is the engine of bitmatrix.cu with a sieve (sieve.cuh) instead of hubs. Input, output and launch are the same,
 // but that a warp has a SieveScratch. Items are first-level subtrees of any size (ROOT), nodes by their paths (PATH),
-// children of a large node (SPLIT), and nodes that are only to be emitted (WORD without candidates).
+// and children of a large node (SPLIT).
 //
 // Method: docs/kernels.md, section "Thresholds". A problem is opened and reduced (sieve_open.cuh), and its children
 // are reduced in turn, until they are word problems (search.cuh).
@@ -11,7 +11,6 @@
 #endif
 #include "common/types.cuh"
 #include "common/warp.cuh"
-#include "bitmatrix/hub.cuh"
 #include "bitmatrix/launch.cuh"
 #include "bitmatrix/lists.cuh"
 #include "bitmatrix/queue.cuh"
@@ -49,10 +48,8 @@ __device__ inline i32 run_one(Worker& w, const Item& item) {
     w.hub_depth = NOBODY;
     if (item.kind == ROOT)
         ended = run_root(w, item, &begun, &too_large);
-    else if (item.kind == PATH)
-        ended = run_path(w, item, &begun, &too_large);
     else
-        ended = run_node(w, item, &begun, &too_large);
+        ended = run_path(w, item, &begun, &too_large);
     if (too_large) set_oversize(item);
     if (ended == STOPPED && !begun) leave_over(item);
     return ended;

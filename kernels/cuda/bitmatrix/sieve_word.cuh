@@ -72,7 +72,7 @@ __device__ __noinline__ i32 search_word(Worker& w, const SieveFrame& f) {
     if (__popcll(problem.whole) <= LATTICE && !params.limited && problem.end == problem.n_cand) {
         __syncwarp();
         if (!PLAIN) sum_closure(w, problem);
-        return solve_lattice(w, problem, problem.whole, map_frame(w, f, problem.whole)) ? DONE : STOPPED;
+        return solve_lattice(w, problem, problem.whole, __popcll(problem.whole), 0, map_frame(w, f, problem.whole)) ? DONE : STOPPED;
     }
     u64 joined = 0;
     ROLLED for (i32 i = f.next + lane_id(); i < f.n_rows; i += 32) {

@@ -4,7 +4,8 @@
 // Why this is exact: kernels/reference/tree.py, R7. The base side of every node below is a union of classes. A candidate has
 // all of a class or nothing of it, so one of the class, its representative, tells which rows the candidates have. An
 // excluded row has a class only if it has all of it: problem.cuh takes the others out of the row. A class of a count is
-// one vertex like any other. Fingerprints and sizes need its sums, which are in Scratch.bit.
+// one vertex like any other. Fingerprints and sizes need its sums, which are in Scratch.bit, and rows its members, which are in
+// Problem.member.
 #pragma once
 #include "common/types.cuh"
 #include "common/warp.cuh"
@@ -18,13 +19,8 @@
 #endif
 
 // Whether hubs are merged. This is of use in a graph of few columns and many rows, most of whose roots are hubs. In others a
-// hub may have thousands of excluded rows, and most of these have no bit row. A class would need its members where
-// bicliques are listed, and where a node is left over because the row limit is reached. Marked edges are those of base
-// vertices, not of classes.
-__device__ __forceinline__ bool merges() {
-    bool few_columns = params.hub_bits != 0 && 2 * params.first_hub <= params.n_roots;
-    return !SIEVING && !MARKED && few_columns && !params.list && !params.limited;
-}
+// hub may have thousands of excluded rows, and most of these have no bit row.
+__device__ __forceinline__ bool has_few_columns() { return params.hub_bits != 0 && 2 * params.first_hub <= params.n_roots; }
 
 // Which of the n candidates from `first` on have base vertex u: a bit for each. All lanes have the same candidates.
 __device__ inline u64 candidates_of(const Kin& kin, i32 first, i32 n, i32 u) {
@@ -49,24 +45,6 @@ __device__ inline u64 candidates_of(const Kin& kin, i32 first, i32 n, i32 u) {
     return set;
 }
 
-// Keep what each bit of a new problem adds to the sums of a biclique.
-__device__ inline void sum_bits(const Worker& w, i32 n_bits, const Kin& kin) {
-    Scratch* s = w.s;
-    ROLLED for (i32 b = lane_id(); b < n_bits; b += 32) {
-        i32 u = s->base[b];
-        s->bit[b] = {0, 0};
-        if (kin.n_twins == 0) s->bit[b] = {MEASURED ? params.base_weight[u] : 0, params.base_hash[u]};
-    }
-    __syncwarp();
-    ROLLED for (i32 i = lane_id(); i < kin.n_twins; i += 32) {
-        SideSums* sums = &s->bit[kin.number[i]];
-        i32 u = kin.twins[i];
-        if (MEASURED) atomicAdd((u64*)&sums->members, (u64)params.base_weight[u]);
-        atomicAdd(&sums->hash, params.base_hash[u]);
-    }
-    __syncwarp();
-}
-
 // Merge the n base vertices of a node at `base`, behind which the stack of hubs is free. Its Kin is set. Writes a
 // representative of each class to s->base, and behind the base vertices the number of the class of each. Returns how many
 // classes there are, or 0 when they are no word problem.
@@ -76,7 +54,8 @@ __device__ __noinline__ i32 merge_twins(Worker& w, const i32* base, i32 n) {
     bool ranked = kin.bound != NOBODY;
     i32 first = ranked ? kin.bound + 1 : kin.begin;
     i32 n_cand = (ranked ? (i32)params.n_roots : kin.n_cand) - first;
-    if (!merges() || n_cand > 64 || base + 2 * n > s->list + LIST_CAP) return 0;
+    i32 room = (params.list ? 3 : 2) * n;  // for the base vertices, their numbers, and the members of class after class
+    if (!has_few_columns() || n_cand > 64 || base + room > s->list + LIST_CAP) return 0;
     i32* number = s->list + (base - s->list) + n;
     // Lane l has the candidates of classes l and l + 32.
     u64 own[2] = {0, 0}, several = 0;
@@ -156,4 +135,12 @@ __device__ __noinline__ void drop_parts(Worker& w, i32 n_raw, i32 n_known) {
         if (partly) w.s->raw_mask[r] = mask;
     }
     __syncwarp();
+}
+
+// Write the bits of a node's word problem to s->base: its n base vertices, or representatives of their classes. Its Kin is
+// set. Returns how many there are, or 0 when the node is a hub.
+__device__ __forceinline__ i32 find_bits(Worker& w, const i32* base, i32 n) {
+    i32 n_bits = n <= BASE_CAP ? write_list(base, n, w.s->base) : MERGING ? merge_twins(w, base, n) : 0;
+    __syncwarp();
+    return n_bits;
 }

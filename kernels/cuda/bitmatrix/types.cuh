@@ -45,6 +45,9 @@
 #ifndef NEAR
 #define NEAR 0  // 1: pairs may be missing, and behind the members of a biclique is how many
 #endif
+#ifndef MERGING
+#define MERGING 0  // 1: twins inside nodes are merged: twins.cuh, children.cuh. SIEVING and MARKED are 0 then.
+#endif
 #ifndef MARKED
 #define MARKED 0  // 1: only bicliques with a marked edge are wanted: marks.cuh. PLAIN is 0 then.
 #endif
@@ -74,10 +77,9 @@
 // Item.kind says how an item describes its work
 #define ROOT 0   // first-level subtree of `bound`, with at most BASE_CAP base vertices
 #define HUB 1    // a hub: L, R, and candidates by range or list
-#define WORD 2   // a node without candidates, with listed L, that is only to be emitted
-#define PATH 3   // any node, by its path; it may turn out to be dead. With a range of ranks as candidates it is alive,
+#define PATH 2   // any node, by its path; it may turn out to be dead. With a range of ranks as candidates it is alive,
                  // and its whole closure is in the path
-#define SPLIT 4  // children of a node of a sieve, whose bit rows have no room together: by the closure of the node, as a
+#define SPLIT 3  // children of a node of a sieve, whose bit rows have no room together: by the closure of the node, as a
                  // path, and its candidates. Each child is opened anew.
 
 // How a warp's search ended
@@ -87,7 +89,7 @@
 struct Item {
     i32 kind;
     i32 bound;       // ROOT, HUB by range: the root whose subtree this is; PATH with a copy: sieve_frames.cuh; else NOBODY
-    i64 base_at;     // L (HUB, WORD) or path (PATH, SPLIT) in the pool; NOBODY: neighbours of `bound`
+    i64 base_at;     // L (HUB) or path (PATH, SPLIT) in the pool; NOBODY: neighbours of `bound`
     i64 closure_at;  // in the pool: R (HUB below the first level), or a copy of the rows (PATH: level_copy.cuh)
     i64 cand_at;     // candidates in the pool; NOBODY: all ranks from `begin` on
     i32 n_base;

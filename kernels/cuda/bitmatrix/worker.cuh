@@ -57,7 +57,7 @@ struct Scratch {
     };
     u32 hi[HASH_CAP];
     i32 slot[ROW_CAP];           // slots in the order in which they were taken
-    i32 bin[N_BINS];
+    i32 bin[N_BINS];             // candidates by size; of an open problem: where the members of each class end
     // hubs
     HubFrame frame[HUB_DEPTH];
     i32 list[LIST_CAP];
@@ -83,7 +83,6 @@ struct Kin {
     i32 end;
     const i32* closure;  // closure of the parent
     i32 n_closure;
-    bool alive;          // whether the node is known not to be dead
     const i32* copy;     // a copy of the node's rows, whose candidates are the listed ones: level_copy.cuh; NULL: none
     i32 n_twins;         // with bits that are classes of twins: how many base vertices there are; otherwise 0. twins.cuh
     const i32* twins;    // these base vertices
@@ -141,6 +140,8 @@ struct Problem {
     bool all;     // of a lattice: whether all candidates are to be explored
     u64 covered;  // while it is opened: base vertices that an excluded row has
     u64 whole;    // the base vertices of its first level; these are all of its bits if its rows were found by a walk
+    // where hubs are merged, and bicliques listed
+    const i32* member;  // base vertices of class after class; Scratch.base: each bit is one base vertex
     // with thresholds only
     i32 least;    // fewest base vertices that a result can have
     bool unit;    // whether every base vertex stands for itself only
