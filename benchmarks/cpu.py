@@ -4,6 +4,7 @@ r"""The CPU engine on one core, and another program in turns with it on the same
     python -m benchmarks.cpu --rival AdaMBE=~/AdaMBE/bin/MBE_ALL --core 1
     python -m benchmarks.cpu mine.csv other.mtx --rival ooMBEA=~/AdaMBE/bin/mbbp
     python -m benchmarks.cpu mine.csv --count 16261
+    python -m benchmarks.cpu fimi_chess@800x1 fimi_mushroom@1x1 --rival LCM=~/lcm53/lcm
     python -m benchmarks.cpu --rival NEW=PROGRAM --arguments '{edges}' --pattern '(?P<count>\d+) in (?P<seconds>.*) s'
     python -m benchmarks.cpu --table cpu-20261123-120000.json
 
@@ -16,7 +17,10 @@ Our time has two parts. Preparing goes from the sorted edge list to the reduced,
 includes the allocation of its memory, but not compiling. The time of the other program is by its own clock, and what
 that clock covers is up to that program.
 
-A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data.
+If that program has no clock, processor seconds are counted: of all that it does with its file, and of ours.
+
+A graph is a file in any format that `bicliques formats` lists, or the name of one that ships or lies in --data. Behind
+it @LEFTxRIGHT may say how many members a biclique has at least on the left and on the right.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ import re
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -51,7 +55,7 @@ from benchmarks.command import (
 )
 from benchmarks.facts import FOLDER, Graph, commit
 from benchmarks.rivals import KNOWN, Rival, add_rival, rival_of
-from benchmarks.runs import Edges, read
+from benchmarks.runs import NO_BOUNDS, Bounds, Edges, read
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.engines import compile_engine
 from bicliques.kernels.graph.prepare import prepare
@@ -72,17 +76,20 @@ PUBLISHED = (
 )
 
 
-def count(edges: Edges) -> tuple[int, float, float]:
+def count(
+    edges: Edges, bounds: Bounds = NO_BOUNDS, clock: Callable[[], float] = time.perf_counter
+) -> tuple[int, float, float]:
     """The count of our engine, the seconds of preparing, and the seconds of searching."""
-    began = time.perf_counter()
-    graph, _ = prepare(*edges, BuildOptions())
-    ready = time.perf_counter()
+    began = clock()
+    graph, _ = prepare(*edges, BuildOptions(), *bounds)
+    ready = clock()
     roots = Subtrees.of_roots(np.arange(graph.n_roots))
-    found = CpuEngine().mine(graph, roots, Search("count"), Limits(), nowhere)
-    return found.count, ready - began, time.perf_counter() - ready
+    search = Search("count", min_left=bounds.left, min_right=bounds.right)
+    found = CpuEngine().mine(graph, roots, search, Limits(), nowhere)
+    return found.count, ready - began, clock() - ready
 
 
-def compare(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> dict[str, Any]:
+def compare(graph: Graph, edges: Edges, bounds: Bounds, repeats: int, rival: Rival | None) -> dict[str, Any]:
     """Sizes and times of one graph. Each time is the median of `repeats` runs, in seconds.
 
     Raises
@@ -93,9 +100,10 @@ def compare(graph: Graph, edges: Edges, repeats: int, rival: Rival | None) -> di
     times: dict[str, list[float]] = {what: [] for what in ("prepare", "search", *(["rival"] if rival else []))}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        command = rival.prepare(edges, folder) if rival else []
+        command = rival.prepare(edges, folder, bounds) if rival else []
+        clock = time.perf_counter if rival is None or rival.has_clock else time.process_time
         for _ in range(repeats):
-            ours, *seconds = count(edges)
+            ours, *seconds = count(edges, bounds, clock)
             if graph.known not in (None, ours):
                 raise ResourceError(
                     f"this program counts {ours:,} maximal bicliques in {graph.name}, not {graph.known:,}"
@@ -181,23 +189,31 @@ def parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _graphs(words: argparse.Namespace) -> list[Graph]:
-    """The graphs to measure.
+def _graphs(words: argparse.Namespace) -> list[tuple[Graph, Bounds]]:
+    """The graphs to measure, and the fewest members.
 
     Raises
     ------
     InputError
         If a graph is not there, two graphs have the same name, or --count is given for several.
     """
+    parted = [re.fullmatch(r"(.+)@(\d+x\d+)", word) for word in words.graphs]
+    bounds = [Bounds.of(found[2]) if found else NO_BOUNDS for found in parted] or [NO_BOUNDS]
+    words.graphs = [found[1] if found else word for word, found in zip(words.graphs, parted, strict=True)]
     graphs = chosen(words, PUBLISHED)
+    bounds *= len(graphs) // len(bounds)
+    graphs = [
+        graph if least == NO_BOUNDS else graph._replace(name=f"{graph.name}@{least}", known=None)
+        for graph, least in zip(graphs, bounds, strict=True)
+    ]
     names = [graph.name for graph in graphs]
     if twice := {name for name in names if names.count(name) > 1}:
         raise InputError(f"two graphs are called {min(twice)}; rename a file, or measure them one after the other")
     if words.count is None:
-        return graphs
+        return list(zip(graphs, bounds, strict=True))
     if len(graphs) != 1:
         raise InputError(f"--count is that of one graph, and {len(graphs)} are to be measured; name one")
-    return [graphs[0]._replace(known=words.count)]
+    return [(graphs[0]._replace(known=words.count), bounds[0])]
 
 
 def _pin(core: int | None) -> None:
@@ -231,10 +247,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         result["options"] |= {"rival_arguments": rival.arguments, "rival_pattern": rival.pattern.pattern}
     compile_engine("cpu")
     count(Edges(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1))  # compiles the preparing, too
-    for graph in graphs:
-        entry = result["graphs"][graph.name] = compare(
-            graph, read(graph.path, reading, words.ingest_on), words.repeats, rival
-        )
+    for graph, bounds in graphs:
+        edges = read(graph.path, reading, words.ingest_on)
+        entry = result["graphs"][graph.name] = compare(graph, edges, bounds, words.repeats, rival)
         times = ", ".join(f"{what.removesuffix('_s')} {entry[what]:.3g} s" for what in entry if what in _TIMES)
         print(f"{graph.name}: {entry['bicliques']:,} maximal bicliques, {times}", flush=True)
         write(output, result)

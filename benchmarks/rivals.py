@@ -2,10 +2,10 @@
 
 A program is called in a folder of its own, which has a file of the graph with ids from 0. {adjacency} is a file with a
 line of right ids per left vertex, {edges} one with a line per edge, and {csr} one in the format of cuMBE. {threads} is
-the number of cores that may be used, at least two. The seconds are by the program's own clock.
+the number of cores that may be used, at least two, {min_left} and {min_right} are the fewest members of a side. The
+seconds are by the program's own clock. If it has none, they are the processor seconds of the whole program.
 
-AdaMBE, ParAdaMBE, ooMBEA and MBET were run like this on graphs that ship. The entries of GMBE and cuMBE are taken from
-their sources.
+AdaMBE, ParAdaMBE, ooMBEA, MBET and LCM were run like this. The entries of GMBE and cuMBE are taken from their sources.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, getrusage
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.runs import Edges
+from benchmarks.runs import NO_BOUNDS, Bounds, Edges
 from bicliques.schemas.errors import InputError, ResourceError
 
 #: Number of lines of output that an error shows.
@@ -64,6 +65,11 @@ KNOWN = {
         r"maximal bicliques: (?P<count>\d+)[\s\S]*?runtime \(s\): (?P<seconds>[\d.e+-]+)",
         "GitHub NTUDDSNLab/cuMBE, bin/mbe; a GPU",
     ),
+    "LCM": Known(
+        "Cf -l {min_right} {adjacency} {min_left}",
+        r"(?m)^(?P<count>\d+)(?P<seconds>)$",
+        "LCM 5.3 by Takeaki Uno, lcm; closed item sets; it has no clock",
+    ),
 }
 
 
@@ -93,7 +99,7 @@ class Rival:
     arguments : str
         Its arguments, with {adjacency}, {edges} or {csr} for the file of the graph.
     pattern : Pattern
-        Finds the groups ``seconds`` and ``count`` in its output.
+        Finds the groups ``seconds`` and ``count`` in its output. The former is empty if it has no clock.
     limit_s : float
         Seconds after which a run is given up.
     """
@@ -104,7 +110,12 @@ class Rival:
     pattern: re.Pattern[str]
     limit_s: float
 
-    def prepare(self, edges: Edges, folder: Path) -> list[str]:
+    @property
+    def has_clock(self) -> bool:
+        """Whether the program says how long it took."""
+        return "(?P<seconds>)" not in self.pattern.pattern
+
+    def prepare(self, edges: Edges, folder: Path, bounds: Bounds = NO_BOUNDS) -> list[str]:
         """Write the files that the program reads into `folder`. Returns the command that runs it."""
         for _, field, _, _ in string.Formatter().parse(self.arguments):
             if field in _FILES:
@@ -113,10 +124,11 @@ class Rival:
                     out.writelines(lines(edges))
         files = {field: f"graph{suffix}" for field, (suffix, _) in _FILES.items()}
         threads = str(max(2, len(os.sched_getaffinity(0))))
-        return [self.program, *(word.format(**files, threads=threads) for word in shlex.split(self.arguments))]
+        values = files | {"threads": threads, "min_left": str(bounds.left), "min_right": str(bounds.right)}
+        return [self.program, *(word.format(**values) for word in shlex.split(self.arguments))]
 
     def run(self, command: list[str], folder: Path) -> tuple[int, float]:
-        """Run the program. Returns its count, and the seconds by its own clock.
+        """Run the program. Returns its count, and the seconds by its own clock, or those of the processor.
 
         Raises
         ------
@@ -125,6 +137,7 @@ class Rival:
         ResourceError
             If the program fails, or its output has no count and seconds.
         """
+        before = getrusage(RUSAGE_CHILDREN)
         try:
             ended = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, errors="replace", check=False, timeout=self.limit_s
@@ -139,8 +152,10 @@ class Rival:
                 f"ended with {ended.returncode}" if ended.returncode else f"said nothing like '{self.pattern.pattern}'"
             )
             raise UnreadableError(f"{self.name} {what}; the end of its output:", _end(ended.stdout + ended.stderr))
+        after = getrusage(RUSAGE_CHILDREN)
+        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         try:
-            return int(found["count"]), float(found["seconds"])
+            return int(found["count"]), float(found["seconds"]) if self.has_clock else used
         except (TypeError, ValueError):
             said = f"{found['count']!r} as count and {found['seconds']!r} as seconds"
             raise ResourceError(f"{self.name} said {said}, by the pattern '{self.pattern.pattern}'") from None
@@ -212,7 +227,7 @@ def named(word: str, arguments: str | None, pattern: str | None, limit_s: float)
 
 
 def _check_arguments(arguments: str) -> None:
-    fields = {*_FILES, "threads"}
+    fields = {*_FILES, "threads", "min_left", "min_right"}
     try:
         words = shlex.split(arguments)
         used = {field for word in words for _, field, _, _ in string.Formatter().parse(word) if field is not None}

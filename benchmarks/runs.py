@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from bicliques.pipeline.api import steps
 from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.plan import Plan
+from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import CallOptions, IngestOptions, RunLimits, RunOptions
 
 
@@ -34,6 +36,33 @@ class Edges(NamedTuple):
     right: np.ndarray
     n_left: int
     n_right: int
+
+
+class Bounds(NamedTuple):
+    """Fewest members on the left and on the right."""
+
+    left: int
+    right: int
+
+    @classmethod
+    def of(cls, word: str) -> Bounds:
+        """The bounds of ``LEFTxRIGHT``.
+
+        Raises
+        ------
+        InputError
+            If `word` is something else.
+        """
+        found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", word)
+        if found is None:
+            raise InputError(f"a bound is LEFTxRIGHT, such as 10x10, not {word!r}")
+        return cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.left}x{self.right}"
+
+
+NO_BOUNDS = Bounds(1, 1)
 
 
 def read(source: Path, options: IngestOptions | None = None, ingest_on: IngestOn = "auto") -> Edges:

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import statistics
 import tempfile
 from collections.abc import Sequence
@@ -29,7 +28,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,39 +36,14 @@ from benchmarks.command import add_data, add_output, add_repeats, chosen, new_pa
 from benchmarks.facts import commit, machine, nvidia_smi
 from benchmarks.gpu import COMPARED, HARD
 from benchmarks.rivals import Rival, TooSlowError, add_rival, rival_of
-from benchmarks.runs import Edges, read
+from benchmarks.runs import Bounds, Edges, read
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.schemas.emit import nowhere
-from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
-
-
-class Bounds(NamedTuple):
-    """Fewest members on the left and on the right."""
-
-    left: int
-    right: int
-
-    @classmethod
-    def of(cls, word: str) -> Bounds:
-        """The bounds of ``LEFTxRIGHT``.
-
-        Raises
-        ------
-        InputError
-            If `word` is something else.
-        """
-        found = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", word)
-        if found is None:
-            raise InputError(f"a bound is LEFTxRIGHT, such as 10x10, not {word!r}")
-        return cls(int(found[1]), int(found[2]))
-
-    def __str__(self) -> str:
-        return f"{self.left}x{self.right}"
-
 
 #: Bounds for every graph, and more for graphs of which they leave too many bicliques.
 USUAL = tuple(map(Bounds.of, ("5x5", "10x10", "20x3", "3x20")))

@@ -114,6 +114,14 @@ class MiningGraph:
         return len(self.root_indices)
 
     @property
+    def is_dense(self) -> bool:
+        """Whether the mean root has a sixth of the base vertices, and more than 64.
+
+        Then most base vertices of a node are twins inside it, and so few classes are left that it pays to merge them.
+        """
+        return self.n_edges > self.n_roots * max(64, self.n_base / 6)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all arrays together."""
         return sum(getattr(self, name).nbytes for name in self._arrays)

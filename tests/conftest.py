@@ -1,7 +1,5 @@
 """Fixtures and options shared by the whole suite."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal
@@ -28,14 +26,15 @@ force_nothing()
 if (memory := folder_in_memory()) is not None:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(memory))  # below which pytest makes the folders of tests
 
-#: What most tests need machine code for. Each is a program, because compiling keeps one core busy.
+#: What many tests need machine code for. Each is a program, because compiling keeps one core busy.
 _COMPILE = (
+    "engines.compile_engine('cpu', Search(min_left=2))",
+    "engines.compile_engine('cpu', Search()); engines.compile_engine('cpu', Search('count', pq='all'))",
+    "engines.compile_engine('cpu', Search(missing_pairs=1, min_left=3, min_right=3)); "
     "first_use.before_building(BuildOptions(), True); first_use.before_proving()",
-    "first_use.before_mining('cpu', Search(), lambda progress: None)",
-    "first_use.before_mining('cpu', Search(min_left=2), lambda progress: None)",
 )
 _IMPORTS = (
-    "from bicliques.pipeline.slices import first_use; "
+    "from bicliques.kernels import engines; from bicliques.pipeline.slices import first_use; "
     "from bicliques.schemas.options import BuildOptions; from bicliques.schemas.search import Search"
 )
 
@@ -67,13 +66,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 def pytest_collection() -> Generator[None, object, object]:
     """What there is once all tests are there stays to the end, so that nobody looks through it for garbage.
 
-    These are all modules and thousands of tests. Looking through them takes a second, again and again.
+    These are all modules and thousands of tests. Looking through them takes a second, again and again. Later garbage is
+    looked for less often than usual: tests make little, and leave it soon.
     """
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20, 50)
         gc.enable()
 
 

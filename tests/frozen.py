@@ -6,8 +6,6 @@ writes an archive of each with the version that is imported. tests/data/frozen/R
 that are kept, and `tests/test_frozen.py` reads them.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -5,8 +5,6 @@
 writes it anew; run it after a change of the table. A test compares them.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

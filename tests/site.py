@@ -5,8 +5,6 @@
 says which do not, and is what `make docs` runs. Links to other sites are not followed.
 """
 
-from __future__ import annotations
-
 import sys
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How the suite is spread: over two targets of the Makefile, and over processes."""
 
-from __future__ import annotations
-
 import heapq
 from collections import defaultdict
 from collections.abc import Iterable

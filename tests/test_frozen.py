@@ -1,7 +1,5 @@
 """Runs and stores that earlier versions wrote are read, verified and resumed, with the counts that they have."""
 
-from __future__ import annotations
-
 import json
 import socket
 import tarfile

@@ -1,7 +1,5 @@
 """What was found wrong in nine existing programs, each as a test of this one."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Runs docs/tutorial.ipynb in a fresh folder, and stores what it shows: ``python -m tests.tutorial --write``."""
 
-from __future__ import annotations
-
 import argparse
 import json
 from hashlib import sha256

@@ -4,8 +4,8 @@ Only rows that can matter get bits. These are the candidates, and those excluded
 to contain a node with more than 64 base vertices. A child with at most 64 base vertices becomes a word
 problem, which is built from the graph itself. Candidates keep one order in the whole problem. So a row is
 excluded if its position is before that of the child. A hub whose bit rows would not fit is *wide*: each of
-its large children is put aside as a smaller problem of its own. With thresholds, only wide hubs come here: all
-others are problems of `kernels.cpu.sieve`.
+its large children is put aside as a smaller problem of its own. With thresholds, and in dense graphs, only wide hubs
+come here: all others are problems of `kernels.cpu.sieve`.
 """
 
 from __future__ import annotations

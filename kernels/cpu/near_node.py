@@ -341,13 +341,13 @@ def _list(near, to, n, c, w, row, side):
 
 @compiled
 def shrink(near, d):
-    """Give frame `d` a problem of its own if its rows become half as long. Its children are not listed yet."""
+    """Give frame `d` a problem of its own if its rows become half as long, or words. Its children are not listed."""
     p, f = near.state, near_frame(near.frame, d)
     bits, w0, w1, words = near.bits, f.w0, f.w1, f.w0 + f.w1
     t0, t1 = f.sets + 5 * words, f.sets + 5 * words + w0
     n0, n1 = _size(bits, t0, w0), _size(bits, t1, w1)
     v0, v1 = (n0 + 63) >> 6, (n1 + 63) >> 6
-    if words < 3 or 2 * (v0 + v1) > words:
+    if words < 3 or (2 * (v0 + v1) > words and v0 + v1 > 2):
         return
     names0, rows0 = f.list_top, f.bits_top
     names1, rows1 = names0 + n0 + f.n_x0, rows0 + (n0 + f.n_x0) * v1

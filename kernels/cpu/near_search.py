@@ -8,6 +8,7 @@ from bicliques.kernels.compiled.jit import compiled, entry
 from bicliques.kernels.cpu.constants import FINISHED, FULL, GROW, PAUSED
 from bicliques.kernels.cpu.near_node import add, branch_of, settle, shrink
 from bicliques.kernels.cpu.near_open import open_piece
+from bicliques.kernels.cpu.near_word import child_of_words
 from bicliques.kernels.cpu.near_workspace import SETS
 from bicliques.kernels.cpu.output import deliver
 from bicliques.kernels.cpu.pointers import graph_at, near_at, near_frame, output_at, pieces_at
@@ -82,8 +83,11 @@ def _search(g, near, out):
             y, side, at = ~y, 1, at + f.w0
         near.bits[at + (y >> 6)] &= ~(_ONE << np.uint64(y & 63))
         s.steps -= 1 + (rows >> 8)
-        add(near, p.depth, side, y)
-        found = settle(near, p.depth, f.x0, f.n_x0, f.x1, f.n_x1, f.branch, f.next, True)
+        if words == 2 and p.pairs < 0 and p.measure == 0:
+            found = child_of_words(near, p.depth, side, y)
+        else:
+            add(near, p.depth, side, y)
+            found = settle(near, p.depth, f.x0, f.n_x0, f.x1, f.n_x1, f.branch, f.next, True)
         f.next += 1
         if found > 0:
             if found == 1:

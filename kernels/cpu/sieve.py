@@ -1,5 +1,6 @@
 """Search of nodes that thresholds may still reduce. It is the upper part of the tree, where the root side is small.
 
+In a dense graph hubs come here without thresholds, too, because twins are merged here.
 The reductions R1 to R6 of `kernels.reference.tree` are made at every child. The rows of a frame are those of its parent
 that are left, restricted to its L. First come the excluded rows, then the candidates, by ascending overlap. So the rows
 that are excluded at a candidate are those before it, and its own candidates are those behind it. When L fits half the

@@ -145,7 +145,7 @@ class Hub(NamedTuple):
 
 
 class Sieve(NamedTuple):
-    """A problem that thresholds may reduce. The rows of each frame have a bit vector each, word by word."""
+    """A problem that thresholds may reduce, or with twins. The rows of a frame have a bit vector each, word by word."""
 
     state: State  # SIEVE_STATE
     frame: Address  # (SIEVE_FRAMES,) SIEVE_FRAME
@@ -235,8 +235,8 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
     Notes
     -----
     They take about ``60 n_roots + 28 n_base`` bytes, 60 bytes per row that 64 base vertices can touch, and what
-    `sizes` says, which is some 70 MB by default. With thresholds, classes of twins take 56 bytes more per base vertex,
-    and 16 more if rows are listed. A graph that cannot fill stacks and bit rows gets shorter ones, because the system
+    `sizes` says, which is some 70 MB by default. In a sieve, classes of twins take 56 bytes more per base vertex, and
+    16 more if rows are listed. A graph that cannot fill stacks and bit rows gets shorter ones, because the system
     clears all of them, which takes longer than to search it. Nothing depends on the number of bicliques.
     """
     n_roots, n_base = graph.n_roots, graph.n_base
@@ -278,7 +278,7 @@ def allocate(graph: MiningGraph, search: Search, sizes: Sizes) -> tuple[Word, Hu
         closed_at=np.empty(n_roots, i32),
         count=np.empty(n_roots, i32),
         sorter=np.empty(n_roots + 2 * RANKED, OFFSET),
-        bits=np.zeros(0 if search.prunes else min(sizes.hub_bits, n_roots * n_words), u64),
+        bits=np.zeros(0 if _sieves(graph, search) else min(sizes.hub_bits, n_roots * n_words), u64),
         list=np.empty(n_roots + min(sizes.hub_list, HUB_FRAMES * n_roots), i32),
         frame=np.zeros(HUB_FRAMES, HUB_FRAME),
         frame_bits=np.zeros(2 * n_words + min(sizes.hub_frame_bits, HUB_FRAMES * n_words), u64),
@@ -297,7 +297,7 @@ def allocate_output(graph: MiningGraph, search: Search, sizes: Sizes) -> Output:
     """The arrays of the output of one search."""
     n_base, n_roots, i32, u64 = graph.n_base, graph.n_roots, VERTEX, WORD
     rows, members = (sizes.rows, sizes.members) if search.mode == "list" else (0, 0)
-    classes = n_base if search.prunes and not search.marked and search.near is None else 0
+    classes = n_base if _sieves(graph, search) and not search.marked and search.near is None else 0
     out = Output(
         state=np.zeros(1, OUTPUT_STATE),
         left_indptr=np.zeros(rows + 1, OFFSET),
@@ -328,9 +328,17 @@ def allocate_output(graph: MiningGraph, search: Search, sizes: Sizes) -> Output:
     return out
 
 
+def _sieves(graph: MiningGraph, search: Search) -> bool:
+    """Whether hubs are problems of the sieve: with thresholds, or for its twins.
+
+    Marks keep it from merging those, and to list the members of classes takes longer than to search without them.
+    """
+    return search.prunes or (graph.is_dense and search.mode != "list" and not search.marked)
+
+
 def _sieve(graph: MiningGraph, search: Search, sizes: Sizes) -> Sieve:
-    """The sieve's arrays. They are empty if nothing prunes."""
-    n_roots, n_base = (graph.n_roots, graph.n_base) if search.prunes else (0, 0)
+    """The sieve's arrays. They are empty if it is not used."""
+    n_roots, n_base = (graph.n_roots, graph.n_base) if _sieves(graph, search) else (0, 0)
     n_words = -(-n_base // WORD_BITS)
     bits = min(sizes.hub_bits, SIEVE_FRAMES * n_words * (_MAX_PLANES + n_roots))
     rows = n_roots + min(sizes.hub_list, SIEVE_FRAMES * n_roots)
@@ -408,7 +416,7 @@ def _set_options(state: np.void, graph: MiningGraph, search: Search) -> None:
     state["prove"] = search.mode != "count"
     state["listing"] = search.mode == "list"
     state["sizing"] = search.sizes
-    state["sieving"] = search.prunes
+    state["sieving"] = _sieves(graph, search)
     state["marking"] = search.marked
     state["unit"] = len(graph.base_members) == graph.n_base
     state["unit_roots"] = len(graph.root_members) == graph.n_roots

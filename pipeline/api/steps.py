@@ -352,7 +352,8 @@ def _mine(
 ) -> MiningSession:
     preparing.check_room(run, workers)
     with startup.getting_ready():
-        first_use.before_mining(run.options.engine, run.options.search, on_progress)
+        search = run.options.search
+        first_use.before_mining(run.options.engine, search, on_progress, not search.prunes and run.graph.is_dense)
     _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on, reading)
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from bicliques.kernels.compiled.lists import count_members
 from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
-from bicliques.kernels.graph.remains import Changed, Lists, remains_of
+from bicliques.kernels.graph.remains import Changed, Lists, edges_apart, remains_of
 from bicliques.pipeline.compare.both_runs import Labels, fitting, notes
 from bicliques.pipeline.compare.difference import GONE_FILE, NEW_FILE, VERTEX_FILES
 from bicliques.pipeline.compare.diffing import write_table
@@ -76,7 +76,8 @@ class TwoGraphs:
 
     Notes
     -----
-    It takes 40 bytes per edge of both, and some 60 per vertex.
+    It takes 17 bytes per edge of both, and some 60 per vertex. To look for what the rows leave takes up to 32 bytes
+    more per edge of both that ends in a member of a row.
     """
 
     def __init__(self, runs: tuple[Run, Run], where: tuple[str, str], search: Search) -> None:
@@ -84,20 +85,14 @@ class TwoGraphs:
         old, new = fitting(list(runs), [labels_of(run) for run in runs], where, "read one of them")
         self.labels = old, new
         self.numbers: tuple[CommonNumbers, CommonNumbers] = numbered(old[0], new[0]), numbered(old[1], new[1])
-        words = [self._words(k) for k in (0, 1)]
+        self._edges = [read_edges(run.folder) for run in runs]
+        tables = [(*self._edges[k], self._common(k, 0), self._common(k, 1)) for k in (0, 1)]
         #: By graph: where in its edge table the edges are that only it has.
-        self.only = [np.flatnonzero(~_is_among(words[k], words[1 - k])) for k in (0, 1)]
-        self._own = [words[k][self.only[k]] for k in (0, 1)]
-        self._edges = words
+        self.only = edges_apart(tables[0], tables[1], count_cores())
         #: Of how many bicliques with an edge of its own what they leave was looked for, in both graphs.
         self.looked_at = 0
         #: By graph: the dense ids that every biclique has to contain. None: it lacks one, so it has no such biclique.
         self.given: list[Members | None] = [None, None]
-
-    def _words(self, k: int) -> np.ndarray:
-        """The edges as ascending words: the common number of the left vertex, then that of the right one."""
-        left, right = read_edges(self.runs[k].folder)
-        return self._common(k, 0)[left] << 32 | self._common(k, 1)[right]
 
     def _common(self, k: int, side: int) -> np.ndarray:
         """The common number of every dense id of a graph."""
@@ -106,7 +101,7 @@ class TwoGraphs:
 
     def mark(self, k: int) -> bool:
         """Mark the edges that only one of the graphs has in its run. Returns whether there are any."""
-        left, right = read_edges(self.runs[k].folder)
+        left, right = self._edges[k]
         self.runs[k].mark(left[self.only[k]], right[self.only[k]])
         return len(self.only[k]) > 0
 
@@ -185,22 +180,36 @@ class TwoGraphs:
     @cached_property
     def _changed(self) -> list[Changed]:
         """By graph: what came before it, and what became of that in it."""
-        own, all_edges = [self._lists(words) for words in self._own], [self._lists(words) for words in self._edges]
+        members = self._in_rows(0), self._in_rows(1)
+        own = [self._lists(k, (only, only)) for k, only in enumerate(self.only)]
+        around = [self._lists(k, self._at_members(k, members)) for k in (0, 1)]
         self._edges = []  # the lists take their place
-        return [Changed(all_edges[1 - k][1], *all_edges[k], *own[1 - k], *own[k]) for k in (0, 1)]
+        return [Changed(around[1 - k][1], *around[k], *own[1 - k], *own[k]) for k in (0, 1)]
 
-    def _lists(self, words: np.ndarray) -> tuple[Lists, Lists]:
+    def _in_rows(self, side: int) -> np.ndarray:
+        """Which vertices, by common number, are in a biclique with an edge that only its own graph has."""
+        found = np.zeros(len(self.numbers[side].labels), np.bool_)
+        for k, run in enumerate(self.runs):
+            if run.folder.manifest() is not None:
+                summary = Summary.read(run.folder)
+                found[self._common(k, side)[np.flatnonzero((summary.left, summary.right)[side])]] = True
+        return found
+
+    def _at_members(self, k: int, members: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """The edges of a graph with such a left vertex, and those with such a right one: no others are looked at."""
+        left, right = (np.flatnonzero(members[side][self._common(k, side)][self._edges[k][side]]) for side in (0, 1))
+        return left, right
+
+    def _lists(self, k: int, which: tuple[np.ndarray, np.ndarray]) -> tuple[Lists, Lists]:
+        """Adjacency lists of some edges by left vertex, and of some by right vertex, in common numbers."""
         n_left, n_right = (len(numbers.labels) for numbers in self.numbers)
-        left, right = (words >> 32).astype(VERTEX), (words & 0xFFFFFFFF).astype(VERTEX)
-        by_left = from_sorted_pairs(left, right, n_left, count_cores())
-        return by_left, transpose(*by_left, n_right, count_cores())
+        by_left, of_right = (from_sorted_pairs(*self._numbers_of(k, some), n_left) for some in which)
+        return by_left, transpose(*of_right, n_right, count_cores())
 
-
-def _is_among(words: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Which words of an ascending array are in another one."""
-    if len(others) == 0:
-        return np.zeros(len(words), np.bool_)
-    return others[np.minimum(np.searchsorted(others, words), len(others) - 1)] == words
+    def _numbers_of(self, k: int, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The common numbers of both ends of some edges, int32."""
+        left, right = (self._common(k, side)[self._edges[k][side][some]].astype(VERTEX) for side in (0, 1))
+        return left, right
 
 
 def write_changes(

@@ -14,6 +14,7 @@ from bicliques.pipeline.prepare.members import Members
 from bicliques.pipeline.proof.selection import places_of, rows_at
 from bicliques.pipeline.results.candidates import Dropped, Score, SizeScore, best_rows
 from bicliques.pipeline.results.cover import cover_rows, distinct_rows
+from bicliques.pipeline.results.edges import degrees_of
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.surprise import UNIT, Surprise
 from bicliques.pipeline.run.files import whole_file
@@ -45,7 +46,7 @@ def top_rows(
     """
     ranks = np.empty((0, 7), np.int64)
     if files:
-        score: Score = Surprise(run) if by == "surprise" else SizeScore(by)
+        score: Score = Surprise(run, degrees_of(run)) if by == "surprise" else SizeScore(by)
         drops: list[Dropped] = [] if members is None else [_lacking(members)]
         if ids is not None:
             drops.append(lambda rows, some: ~np.isin(rows.ids[some], ids))

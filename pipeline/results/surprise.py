@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bicliques.kernels.compiled.interest import add_weights
 from bicliques.pipeline.prepare.build import read_edges
-from bicliques.pipeline.results.edges import degrees_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
@@ -39,12 +39,10 @@ class Surprise:
     Parameters
     ----------
     run : Run
-        Degrees are those of its input, not of the graph that is left after reduction.
-
-    Raises
-    ------
-    IncompleteError
-        If the edge table is missing or damaged.
+        It has read its input.
+    degrees : (ndarray, ndarray), int64
+        How many neighbours each left and each right vertex has in the input, not in the graph that is left after
+        reduction. It may be 0 for a vertex that is in no row: fewer different degrees are faster.
 
     Notes
     -----
@@ -53,13 +51,10 @@ class Surprise:
     If pairs may be no edges, 16 bytes per edge more.
     """
 
-    def __init__(self, run: Run):
-        degrees = degrees_of(run)
-        # a vertex without edges is in no row, and has no weight
-        kinds = (np.unique(np.maximum(own, 1), return_inverse=True) for own in degrees)
-        (self._left, left_kinds), (self._right, right_kinds) = kinds
-        self._kinds = left_kinds.astype(VERTEX), right_kinds.astype(VERTEX)
-        self._edges = int(degrees[0].sum())
+    def __init__(self, run: Run, degrees: Sequence[np.ndarray]):
+        (self._left, left_kinds), (self._right, right_kinds) = map(_kinds, degrees)
+        self._kinds = left_kinds, right_kinds
+        self._edges = run.input["n_edges"]
         self._weights = _weights(self._left, self._right, self._edges)
         near = run.options.search.near
         self._missed = (0, 0) if near is None else (near.left, near.right)  # by a left and by a right member
@@ -109,6 +104,13 @@ class Surprise:
     def _cost(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
         cost: np.ndarray = self._costs[0][n_left] + self._costs[1][n_right]
         return cost
+
+
+def _kinds(degrees: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different degrees, ascending, and the number of each vertex's among them, int32."""
+    there = np.bincount(degrees, minlength=1) > 0
+    there[0] = False  # such a vertex is in no row, and gets the number of the least degree
+    return np.flatnonzero(there), np.maximum(np.cumsum(there, dtype=VERTEX) - 1, 0)[degrees]
 
 
 def surprise_of(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -74,12 +75,14 @@ def _convert_an_array() -> None:
     pa.array(np.zeros(1, np.int32)).to_numpy()
 
 
-def before_mining(engine: str, search: Search, on_progress: OnProgress) -> None:
+def before_mining(engine: str, search: Search, on_progress: OnProgress, is_dense: bool = False) -> None:
     """Load the code of the engine for a search. If it has to be compiled first, say so.
 
-    The code of a device's engine is loaded in the worker: `pipeline.slices.worker.warm_up`.
+    A graph that `is_dense` is searched by the code of thresholds. The code of a device's engine is loaded in the
+    worker: `pipeline.slices.worker.warm_up`.
     """
     kind = engines.kind(engine)
+    search = replace(search, min_left=2) if is_dense else search
     if kind.will_compile(search):
         note = f"compiling the {kind.name} engine, once in this environment: about ten seconds"
         on_progress(Progress("mine", note=note))

@@ -267,7 +267,7 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
         from bicliques.pipeline.slices import first_use  # which imports all readers; a worker with a GPU needs none
 
         search = opened.options.search
-        first_use.load_engine(kind.name, search.prunes, search.pq is not None)
+        first_use.load_engine(kind.name, search.prunes or opened.graph.is_dense, search.pq is not None)
         if opened.job.rows != "none":
             first_use.before_proving()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)

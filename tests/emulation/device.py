@@ -3,8 +3,6 @@
 Before and behind every buffer lie bytes that belong to nobody; a launch that has changed them is an error.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import fcntl

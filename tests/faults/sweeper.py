@@ -3,8 +3,6 @@
 It reads one JSON object per line, and answers with one: see `tests.support.forks`.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import io

@@ -5,8 +5,6 @@ nothing that lies elsewhere is changed or removed. Commands have 8 GiB of addres
 because a file says so.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import resource

@@ -1,7 +1,5 @@
 """A run in a store whose objects somebody has damaged or forged, and a cache with odd things in the place of files."""
 
-from __future__ import annotations
-
 import json
 import random
 import resource

@@ -1,7 +1,5 @@
 """Damage to a complete run. One `resume` repairs it, or says in a sentence why that is not possible."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

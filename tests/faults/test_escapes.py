@@ -1,7 +1,5 @@
 """Text of records, names and arguments moves no cursor of a terminal, and adds no line of its own."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shutil

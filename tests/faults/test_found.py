@@ -1,7 +1,5 @@
 """Files that a run finds and nobody named: somebody else may have written them, and they decide nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

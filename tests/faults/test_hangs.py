@@ -1,7 +1,5 @@
 """What never answers: a pipe, a device or a socket in the place of a file, or a silent store. Nothing waits for it."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Processes killed in the middle, a full disk, Ctrl-C: after resume the same answer, no row twice, no orphan."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re
@@ -100,7 +98,7 @@ def test_a_killed_worker_while_a_second_driver_is_refused(tmp_path: Path, expect
     assert re.search(rf"slice \d+ failed the first time: its worker \S+:{victim} died", error), "it is named"
 
 
-@pytest.mark.parametrize("missing", [0, 1])
+@pytest.mark.parametrize("missing", [pytest.param(0, marks=pytest.mark.exhaustive), 1])
 def test_a_killed_driver(missing: int, tmp_path: Path, expected: tuple[int, int]) -> None:
     out, options = tmp_path / "out", ["--workers", "2"]
     if missing:

@@ -1,7 +1,5 @@
 """Many workers of one Dask scheduler, which join and are ended at random while a run goes on."""
 
-from __future__ import annotations
-
 import random
 import signal
 from collections import Counter

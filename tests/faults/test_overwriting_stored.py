@@ -1,7 +1,5 @@
 """A run in a store that is cut off or killed while it takes the place of another one: any machine begins it again."""
 
-from __future__ import annotations
-
 import signal
 from contextlib import suppress
 from pathlib import Path

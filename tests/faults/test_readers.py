@@ -1,7 +1,5 @@
 """Whoever reads ``bicliques/*.parquet`` sees only rows that count, at every moment of a run, also if it is killed."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections import defaultdict

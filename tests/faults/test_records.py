@@ -1,7 +1,5 @@
 """Damage to the JSON records of a run: said in one sentence with a remedy, mended where that can be; no traceback."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

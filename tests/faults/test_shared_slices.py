@@ -1,7 +1,5 @@
 """Dask workers of two threads that share slices: killed while both threads mine, told to end, stopped and resumed."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

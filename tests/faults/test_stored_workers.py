@@ -1,7 +1,5 @@
 """Runs in a store with processes of `dask worker` that have caches of their own. Workers and drivers are killed."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -3,8 +3,6 @@
 The normal suite takes a spread of the calls. All of them, in some hours: ``BICLIQUES_ALL_FAULTS=1``.
 """
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json

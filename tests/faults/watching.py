@@ -1,7 +1,5 @@
 """Looks at the rows that a reader of ``bicliques/`` would see, before every call that changes a file."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -8,7 +8,7 @@ import bicliques as bq
 from bicliques.flows.verify import verify
 from bicliques.schemas.errors import IncompleteError
 from tests.flows.states import artifacts
-from tests.support.runs import OWN, answer, random_edges, write_edges
+from tests.support.runs import QUIET, answer, random_edges, write_edges
 
 pytestmark = pytest.mark.usefixtures("prefect_server")
 
@@ -17,7 +17,7 @@ EDGES = random_edges(14, 11, 0.4, 2)
 
 def mined(tmp_path: Path) -> Path:
     source = write_edges(tmp_path / "g.parquet", EDGES)
-    return bq.mine(source, tmp_path / "out", **OWN).files[0]
+    return bq.mine(source, tmp_path / "out", **QUIET).files[0]
 
 
 def test_a_good_run_is_verified(tmp_path):

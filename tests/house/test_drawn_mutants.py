@@ -21,8 +21,6 @@ from tests.mutants.map import Map, make_map
 
 CODE = '''"""A text with 1 < 2."""
 
-from __future__ import annotations
-
 LIMIT = 40
 
 

@@ -28,7 +28,7 @@ ORDERS = ("degree", "two-hop", "unilateral", "id")
 #: Name -> a large and a small shape: bounds of the number of left vertices, those of right vertices, and the density.
 #: Some shapes have hubs on the left side or on the right side, and some have none.
 SHAPES = {
-    "wide hubs": (((90, 260), (5, 20), 0.5), ((70, 110), (8, 11), 0.5)),
+    "wide hubs": (((500, 700), (24, 34), 0.13), ((500, 540), (16, 20), 0.14)),  # no dense graphs
     "dense hubs": (((200, 300), (5, 12), 0.8), ((120, 180), (8, 11), 0.8)),
     "many roots": (((5, 12), (80, 200), 0.4), ((8, 11), (80, 160), 0.4)),
     "words": (((20, 90), (20, 30), 0.2), ((24, 36), (24, 36), 0.3)),

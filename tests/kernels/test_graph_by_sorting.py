@@ -80,6 +80,7 @@ def test_rows_of_the_other_side_of_equal_hashes_are_left_to_the_host(monkeypatch
     assert told == [1, 2, 1, 2, 5, 3, 5, 3]
 
 
+@pytest.mark.values
 @pytest.mark.parametrize(
     ("n", "least", "twice"), [(4000, 1, False), (20_000, 15, False), (2000, 1, True), (150_000, 2, False)]
 )

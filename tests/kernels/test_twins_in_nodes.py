@@ -44,10 +44,11 @@ def tall(rng: np.random.Generator) -> np.ndarray:
 
 
 def tall_case(seed: int) -> tuple[MiningGraph, Search, np.random.Generator]:
-    """A graph, and thresholds that leave something of it."""
+    """A graph, and thresholds that leave something of it. Every third one has none."""
     rng = np.random.default_rng(seed)
     edges = tall(rng)
     a, b = int(rng.choice([1, 2, 5, 20, 60, 150])), int(rng.choice([1, 2, 3, 5]))
+    a, b = (1, 1) if seed % 3 == 0 else (a, b)
     if rng.random() < 0.3:
         edges = edges[:, ::-1][np.lexsort(edges.T)].copy()
         a, b = b, a
@@ -91,30 +92,35 @@ DEEP = [9, 23, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(10
 
 @pytest.mark.parametrize("seed", DEEP)
 @pytest.mark.parametrize("mode", ["list", "fingerprint", "count"])
-def test_classes_of_classes_have_all_their_members(mode, seed):
-    (graph, rows), (a, b) = deep(seed), ((2, 1), (5, 2), (2, 2), (3, 3))[seed % 4]
+@pytest.mark.parametrize("prunes", [True, False], ids=["thresholds", "all"])
+def test_classes_of_classes_have_all_their_members(prunes, mode, seed):
+    (graph, rows), (a, b) = deep(seed), ((2, 1), (5, 2), (2, 2), (3, 3))[seed % 4] if prunes else (1, 1)
     search = Search(mode, min_left=a, min_right=b)
     check(run(CpuEngine(), graph, search), search, large_enough(rows, a, b))
 
 
 @pytest.mark.parametrize("seed", DEEP)
 @pytest.mark.parametrize("limits", [Limits(seconds=0.0), Limits(rows=7)], ids=["short", "rows"])
-def test_classes_are_left_over_as_root_vertices(limits, seed):
+@pytest.mark.parametrize("least", [2, 1])
+def test_classes_are_left_over_as_root_vertices(least, limits, seed):
     """Other engines and workers continue what a slice leaves, with classes of their own or with none."""
     graph, rows = deep(seed)
-    search, rng = Search("list", min_left=2, min_right=2), np.random.default_rng(seed)
+    search = Search("list" if least > 1 else "fingerprint", min_left=least, min_right=least)
+    rng = np.random.default_rng(seed)
     tiny = Sizes(hub_bits=1 << 13, hub_list=256, rows=16, members=1 << 12)
     engines = [CpuEngine(), CpuEngine(sizes=tiny), ReferenceEngine()]
-    check(deal(engines, graph, search, limits, rng), search, large_enough(rows, 2, 2))
+    check(deal(engines, graph, search, limits, rng), search, large_enough(rows, least, least))
 
 
 @pytest.mark.parametrize("seed", DEEP)
 @pytest.mark.parametrize("most", [(None, 3), (300, None), (90, 40)], ids=str)
-def test_classes_are_weighed_for_filters_and_sizes(most, seed):
+@pytest.mark.parametrize("least", [2, 1])
+def test_classes_are_weighed_for_filters_and_sizes(least, most, seed):
     graph, rows = deep(seed)
-    search = Search("list", min_left=2, max_left=most[0], max_right=most[1], sizes=True)
+    mode = "list" if least > 1 else "fingerprint"
+    search = Search(mode, min_left=least, max_left=most[0], max_right=most[1], sizes=True)
     most_left, most_right = most[0] or graph.n_left, most[1] or graph.n_right
-    expected = {row for row in large_enough(rows, 2, 1) if len(row[0]) <= most_left and len(row[1]) <= most_right}
+    expected = {row for row in large_enough(rows, least, 1) if len(row[0]) <= most_left and len(row[1]) <= most_right}
     found = run(CpuEngine(), graph, search)
     check(found, search, expected)
     counted = run(CpuEngine(), graph, replace(search, mode="count"))
@@ -166,11 +172,12 @@ def test_twins_that_only_early_candidates_tell_apart_stay_two(mode):
     )
 
 
-def test_nodes_with_few_distinct_rows_get_classes():
+@pytest.mark.parametrize("least", [{}, {"min_left": 5, "min_right": 2}], ids=["all", "thresholds"])
+def test_nodes_with_few_distinct_rows_get_classes(least):
     """The frames that a search has used last tell how many classes there were up to each."""
     graph, _ = deep(23)
     engine = CpuEngine()
-    run(engine, graph, Search("fingerprint", min_left=5, min_right=2))
+    run(engine, graph, Search("fingerprint", **least))
     assert engine._memory[4].frame["n_classes"].max() > 0
 
 

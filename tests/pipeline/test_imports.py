@@ -1,7 +1,5 @@
 """What is imported when: nothing heavy for the command line's help, no GPU library for anything else."""
 
-from __future__ import annotations
-
 import ast
 import importlib.util
 import resource

@@ -1,7 +1,5 @@
 """Band graphs, whose maximal bicliques follow from a formula however large they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches of bicliques that are made up, for writers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -1,7 +1,5 @@
 """A bucket on an S3-compatible server of this machine (moto). It notes what it is asked, and fails where told to."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

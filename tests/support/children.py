@@ -1,7 +1,5 @@
 """Code that runs in a process of its own, so that its memory can be measured."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

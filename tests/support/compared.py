@@ -1,7 +1,5 @@
 """Runs that follow one another, and what changed between them, by sets of Python."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Dask schedulers and workers as people start them: by Dask's commands, each in a process of its own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Tests do not wait for a disk: what they write has to survive a killed process, and no loss of power."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

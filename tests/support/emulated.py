@@ -1,7 +1,5 @@
 """The GPU engines on a CPU that runs their kernels thread by thread, with little memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

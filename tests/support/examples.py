@@ -1,7 +1,5 @@
 """How many random examples a test takes."""
 
-from __future__ import annotations
-
 _few = False
 
 

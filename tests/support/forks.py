@@ -1,7 +1,5 @@
 """Commands that are carried out in forks of a process that has loaded everything; see `tests/faults/sweeper.py`."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Slices that workers of any process can be given instead of the real ones."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

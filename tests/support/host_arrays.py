@@ -1,7 +1,5 @@
 """`pipeline.ingest.gpu.arrays.Arrays` by NumPy and Arrow: what a device does, where there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Input files in a format that their names say, and the folder of a run that an error must leave alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -4,8 +4,6 @@ A file is ``NAME.parquet`` with columns u and v. Those that may be redistributed
 tests/data/graphs/; the others are read from ``$BICLIQUES_DATA`` (default: ``../shared/data``), when there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

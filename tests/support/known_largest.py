@@ -1,7 +1,5 @@
 """The largest bicliques of graphs in publications. The graphs do not ship with the project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """NumPy in the place of CuPy, where CuPy takes less than NumPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Near-bicliques by definition: every group of a small graph is looked at."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bicliques.kernels.graph.members import Restricted, restrict, with_given

@@ -1,7 +1,5 @@
 """What a notebook shows, and labels that would harm it if they were taken for code."""
 
-from __future__ import annotations
-
 from html.parser import HTMLParser
 from typing import Any
 

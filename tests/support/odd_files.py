@@ -1,7 +1,5 @@
 """Odd things in the place of files, as an attacker or a dying disk puts them there, and what a command says of them."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Graphs of one kind of vertices."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Independent enumerations, random graphs, and a driver that runs an engine slice by slice."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import combinations
 from math import comb

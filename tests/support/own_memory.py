@@ -1,7 +1,5 @@
 """The most memory that a process takes for itself, for tests that measure it in a process of its own."""
 
-from __future__ import annotations
-
 import ctypes
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The list of the page of a run, as a browser shows it and as it should be."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from bicliques.pipeline.results.report.listed import Listed

@@ -1,7 +1,5 @@
 """Counts of p x q bicliques in slices, what they should be, and the numbers of known graphs."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Workers that are made up: so many of them, in this process, or none."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter, deque
 from collections.abc import Callable

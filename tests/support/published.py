@@ -1,7 +1,5 @@
 """Runs that are published in tests, and whether what lies in a place is all of one, or says that it is not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

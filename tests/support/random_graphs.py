@@ -1,7 +1,5 @@
 """Random graphs in plain Python, whose integers have no size: a second implementation."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from math import gcd

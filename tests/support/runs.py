@@ -1,7 +1,5 @@
 """Small graphs and short cuts for tests that run the pipeline."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

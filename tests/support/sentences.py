@@ -1,7 +1,5 @@
 """What is wrong in each case of tests/data/sentences.txt: options, calls, files and settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 #: Of each call: options that are refused, alone or together.

@@ -1,7 +1,5 @@
 """Servers of this machine for what is read from others: files by HTTP, and a bucket that speaks as S3 does."""
 
-from __future__ import annotations
-
 import base64
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Requests that tests make by the thousand, answered from what moto keeps: its own way there takes far longer."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Runs that are kept in a bucket of a server of this machine, and machines that know nothing of them yet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

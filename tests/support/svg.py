@@ -1,7 +1,5 @@
 """Pictures as SVG, and where their squares and crosses are."""
 
-from __future__ import annotations
-
 import re
 from xml.etree.ElementTree import Element, fromstring
 

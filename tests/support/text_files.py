@@ -1,7 +1,5 @@
 """Edge lists as text, most of them right, and what a reader makes of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

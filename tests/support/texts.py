@@ -1,7 +1,5 @@
 """Files of edges as text: plain ones, which a device reads, and others, which it leaves to the host."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import strategies as st

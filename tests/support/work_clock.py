@@ -1,7 +1,5 @@
 """A clock that counts the work of the CPU engine, for tests of what ends after some time."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

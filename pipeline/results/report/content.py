@@ -133,7 +133,7 @@ def content_of(run: Run) -> Content:
         facts=(*((k, str(v)) for k, v in _facts(run, results, now)), *measured),
         not_measured=not_measured,
         sizes=sizes,
-        listed=chosen(run, results, summary) if summary and results.files else None,
+        listed=chosen(run, results, summary, list(degrees.values())) if summary and results.files else None,
         participants=_participants(run, summary, degrees) if summary and results.files else {},
         degrees={side: np.bincount(own) for side, own in degrees.items()},
         steps=tuple((results.manifest.seconds if results.complete else seconds_of(run)).items()),
@@ -172,10 +172,10 @@ def _participants(run: Run, summary: Summary, degrees: dict[str, np.ndarray]) ->
     found = {}
     sides = (("left", summary.left, run.labels[0]), ("right", summary.right, run.labels[1]))
     for side, total, known in sides:
-        n = min(_PARTICIPANTS, len(total))
-        best = np.argpartition(total, len(total) - n)[len(total) - n :]
+        members = np.flatnonzero(total)  # first, because many equal numbers make a partition slow
+        n = min(_PARTICIPANTS, len(members))
+        best = members[np.argpartition(total[members], len(members) - n)[len(members) - n :]] if n else members
         best = best[np.lexsort((best, -total[best]))]
-        best = best[total[best] > 0]
         labels = known.take(pa.array(best)).to_pylist()
         found[side] = tuple(
             Participant(str(label), int(total[i]), int(degrees[side][i])) for label, i in zip(labels, best, strict=True)

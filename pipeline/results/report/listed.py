@@ -322,8 +322,10 @@ _MOST_PARTS, _MOST_GROUPS, _MOST_READ = 64, 64, 16
 _EXAMPLES, _MOST_OF_A_CELL = 200, 200
 
 
-def chosen(run: Run, results: Results, summary: Summary) -> Listed:
+def chosen(run: Run, results: Results, summary: Summary, degrees: Sequence[np.ndarray]) -> Listed:
     """The largest bicliques by each measure, distinct ones behind them, and examples of all cells of the heat map.
+
+    `degrees` are those of both sides of the input.
 
     Raises
     ------
@@ -341,7 +343,9 @@ def chosen(run: Run, results: Results, summary: Summary) -> Listed:
         from bicliques.pipeline.results.surprise import Surprise  # only here, because it imports compiled code
 
         give_back_memory()
-        best, scored = best_rows(parts, Surprise(run), LARGEST, hold=False, threads=_MOST_THREADS), parts.n_rows
+        pairs = zip(degrees, (summary.left, summary.right), strict=True)
+        score = Surprise(run, [np.where(total > 0, own, 0) for own, total in pairs])
+        best, scored = best_rows(parts, score, LARGEST, hold=False, threads=_MOST_THREADS), parts.n_rows
         ranks = {"surprise": _not_too_long(best.ranks), **ranks}
     others = examples(Parts(run, results.files), cells_of(summary.sizes), [own[:TOP] for own in ranks.values()])
     places = list(dict.fromkeys([*(place for own in ranks.values() for place in places_of(own)), *others]))

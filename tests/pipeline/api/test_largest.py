@@ -143,11 +143,6 @@ def test_more_than_there_are(source, whole, tmp_path):
     assert (len(found), found.manifest.fingerprint) == (len(whole), whole.manifest.fingerprint)
 
 
-def test_none_at_all(source, tmp_path):
-    found = bq.largest(source, tmp_path / "out", top=3, min_left=39, **QUIET)
-    assert (found.complete, len(found)) == (True, 0)
-
-
 def test_the_command(source, tmp_path, capsys):
     out = tmp_path / "out"
     assert main(["largest", str(source), "-o", str(out), "--top", "3", "--by", "balance", "--workers", "0"]) == 0
@@ -203,7 +198,7 @@ def test_the_incumbent_of_a_run_that_was_stopped(source, whole, tmp_path, capsys
     assert f". By edges: {now.gap}." in page
     assert "The rows are written when the search is over." in page
     assert "are listed" not in re.sub(r"(?s)<script.*?</script>", "", page)
-    bq.resume(out, time_limit=None, **OWN)
+    bq.resume(out, time_limit=None, **QUIET)
     assert bq.status(out).gap is None
 
 

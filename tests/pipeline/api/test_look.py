@@ -180,7 +180,7 @@ def test_cards_and_the_page_say_what_the_input_was_read_as(capsys, source, tmp_p
 
 
 def test_a_run_of_an_earlier_version_has_no_reading_and_is_shown(source, tmp_path):
-    made = bq.mine(source, tmp_path / "out", **OWN)
+    made = bq.mine(source, tmp_path / "out", **QUIET)
     facts = {key: value for key, value in made.manifest.input.items() if key != "reading"}
     rewrite_record(made.path / "manifest.json", input=facts)
     card = cards.run_card(bq.open_run(made.path))

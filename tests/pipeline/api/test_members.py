@@ -219,7 +219,7 @@ def test_the_facts_say_what_was_asked_for(source, whole, tmp_path):
 def test_members_that_are_not_joined_give_none_and_say_which(words, tmp_path):
     u, v = next((u, v) for u in range(40) for v in range(30) if [u, v] not in EDGES.tolist())
     left, right = f"u{3 * u + 5}", f"thing {7 * v + 1}"
-    found = bq.mine(words, tmp_path / "out", containing_left=[left], containing_right=[right], **OWN)
+    found = bq.mine(words, tmp_path / "out", containing_left=[left], containing_right=[right], **QUIET)
     assert (found.complete, len(found), found.manifest.fingerprint) == (True, 0, 0)
     reason = f"left {left!r} and right {right!r} are not joined by an edge"
     assert found.manifest.graph["nothing"] == reason

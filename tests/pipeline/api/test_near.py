@@ -17,7 +17,7 @@ from bicliques.schemas.search import Search
 from tests.support.emulated import runnable
 from tests.support.near import missing_of, near_pairs
 from tests.support.oracles import random_edges
-from tests.support.runs import OWN, rewrite_record, write_edges
+from tests.support.runs import OWN, QUIET, rewrite_record, write_edges
 
 EDGES = random_edges(np.random.default_rng(42), 10, 10, 0.75)
 QUESTIONS = [
@@ -46,7 +46,7 @@ def mined(source):
 )
 def test_a_run_has_all_near_bicliques_and_what_they_miss(asked, engine, source, tmp_path):
     with runnable(engine):
-        results = bq.mine(source, tmp_path / "out", engine=engine, ids="dense", **asked, **OWN)
+        results = bq.mine(source, tmp_path / "out", engine=engine, ids="dense", **asked, **QUIET)
         counted = bq.count(source, fingerprint=True, sizes=True, engine=engine, **asked, **OWN)
     expected = near_pairs(EDGES, Search(**asked))
     pairs = [(tuple(left), tuple(right)) for left, right in results]
@@ -91,8 +91,8 @@ def test_given_members_that_miss_too_much_or_are_no_roots_are_told_of(tmp_path):
 
 @pytest.mark.parametrize("zero", [{"missing_pairs": 0}, {"missing_each": 0}, {"missing_left": 0, "missing_right": 0}])
 def test_no_missing_pairs_is_the_search_for_bicliques(zero, source, tmp_path):
-    plain = bq.mine(source, tmp_path / "out", **OWN)
-    again = bq.mine(source, tmp_path / "out", **zero, **OWN)  # the same run, which is left as it is
+    plain = bq.mine(source, tmp_path / "out", **QUIET)
+    again = bq.mine(source, tmp_path / "out", **zero, **QUIET)  # the same run, which is left as it is
     assert again.manifest == plain.manifest
     assert "missing" not in again.schema.names
     assert not again.has_holes
@@ -101,7 +101,7 @@ def test_no_missing_pairs_is_the_search_for_bicliques(zero, source, tmp_path):
 @pytest.mark.parametrize("zero", [{"missing_left": 2, "missing_right": 0}, {"missing_left": 0, "missing_right": 3}])
 def test_a_side_that_may_miss_nothing_means_that_no_pair_may_be_missing(zero, source, tmp_path):
     plain = bq.count(source, fingerprint=True, **OWN)
-    results = bq.mine(source, tmp_path / "out", **zero, **OWN)
+    results = bq.mine(source, tmp_path / "out", **zero, **QUIET)
     assert (results.has_holes, results.manifest.count) == (False, plain.count)
     assert results.manifest.fingerprint == plain.fingerprint
     with pytest.raises(InputError, match=r"give both missing_left and missing_right$"):
@@ -113,10 +113,10 @@ def test_a_side_that_may_miss_nothing_means_that_no_pair_may_be_missing(zero, so
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_rows(source, mined, tmp_path):
     asked = {"missing_pairs": 2, "min_left": 4, "min_right": 3}
-    results = bq.mine(source, tmp_path / "out", max_results=3, **asked, **OWN)
+    results = bq.mine(source, tmp_path / "out", max_results=3, **asked, **QUIET)
     for most in (4, 9, None):
         assert not results.complete
-        results = bq.resume(tmp_path / "out", max_results=most, **OWN)
+        results = bq.resume(tmp_path / "out", max_results=most, **QUIET)
     assert results.manifest.fingerprint == bq.open_run(mined).manifest.fingerprint
 
 

@@ -5,7 +5,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli.cards import run_card
 from tests.support.emulated import runnable
-from tests.support.runs import OWN, random_edges, write_edges
+from tests.support.runs import OWN, QUIET, random_edges, write_edges
 
 #: What is said of an empty result, by what was asked for.
 NONE = {
@@ -29,7 +29,7 @@ def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(tmp_path, eng
         ("with members", {"min_left": 20, "containing_right": ["thing 1"]}),
     ):
         out = tmp_path / name
-        found = bq.mine(words, out, engine=engine, **asked, **OWN)
+        found = bq.mine(words, out, engine=engine, **asked, **QUIET)
         assert (found.complete, len(found), found.manifest.fingerprint) == (True, 0, 0)
         assert bq.verify(out).count == 0
         assert f"bicliques: none: {NONE[name]}" in run_card(found)

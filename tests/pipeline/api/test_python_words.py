@@ -1,7 +1,5 @@
 """Sentences that Python says name keywords and calls, and leave labels and paths as they are."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import pickle

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 
 import bicliques as bq
@@ -90,14 +89,6 @@ def test_nothing_changes_the_answer(tmp_path, options):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     bq.mine(source, tmp_path / "out", **QUIET, **options)
     assert manifest_pair(tmp_path / "out") == answer(EDGES)
-
-
-def test_the_reference_engine_gives_the_same(tmp_path):
-    source = write_edges(tmp_path / "g.parquet", SMALL)
-    for engine in ("reference", "cpu"):
-        results = bq.mine(source, tmp_path / engine, engine=engine, **QUIET)
-        assert (len(results), results.manifest.fingerprint) == answer(SMALL)
-        assert results.manifest.options["engine"] == engine
 
 
 @pytest.mark.exhaustive
@@ -236,12 +227,6 @@ def test_a_run_that_only_counted_says_so_when_asked_for_rows(tmp_path):
     for ask in (results.to_pandas, results.top, lambda: bq.verify(tmp_path / "out")):
         with pytest.raises(InputError, match="holds no bicliques"):
             ask()
-
-
-def test_objects_are_sources_too(tmp_path):
-    table = pa.table({"left": EDGES[:, 0], "right": EDGES[:, 1]})
-    results = bq.mine(table, tmp_path / "out", **QUIET)
-    assert (len(results), results.manifest.fingerprint) == answer(EDGES, is_dense=True)
 
 
 @pytest.mark.parametrize("source", [None, 7, len, b"x.csv"], ids=str)

@@ -4,8 +4,6 @@
 ``python -m tests.pipeline.api.test_sentences --write`` writes the file anew, and a reader of the change sees both.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import os

@@ -1,7 +1,5 @@
 """Results say in Python how to mend a run with a call, and to a command with a command, whatever is damaged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

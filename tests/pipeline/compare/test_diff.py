@@ -1,7 +1,5 @@
 """What changed between two runs, against sets of Python."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What changed between two edge lists, against sets of Python, against two runs, and against another program."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

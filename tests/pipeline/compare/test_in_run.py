@@ -1,7 +1,5 @@
 """A run of a series is compared with the one before it, below ``changes/``, once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

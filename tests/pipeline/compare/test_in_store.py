@@ -1,7 +1,5 @@
 """Runs in a store are compared with the one before them there, and every machine knows what was found."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

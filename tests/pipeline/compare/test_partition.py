@@ -1,7 +1,5 @@
 """Which rows only one run has, where ids collide and where buckets are small."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What cannot be compared, files that are damaged, and a disk that is full: a sentence, and nothing is left."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

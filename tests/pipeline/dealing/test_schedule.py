@@ -1,7 +1,5 @@
 """The scheduler deals work to simulated workers, which may fail. It keeps limits, and a decision is cheap."""
 
-from __future__ import annotations
-
 import heapq
 import itertools
 import math

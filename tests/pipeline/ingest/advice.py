@@ -1,7 +1,5 @@
 """What the sentence of a refusal offers: options, Python and commands, to be followed literally."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Edge lists in text, as programs and people write them: a line per edge."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

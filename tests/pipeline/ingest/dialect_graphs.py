@@ -1,7 +1,5 @@
 """Small random graphs with labels of many kinds, the number of their maximal bicliques, and the cases made of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Graphs as people have them in memory, and as pandas stores them in Parquet: frames with and without an index."""
 
-from __future__ import annotations
-
 import io
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """What is not a line per edge: transactions, lists of neighbours, and tables with a column per right vertex."""
 
-from __future__ import annotations
-
 from random import Random
 
 from tests.pipeline.ingest.dialect_edges import TEXT, field, said_text, text_of

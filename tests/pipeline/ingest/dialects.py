@@ -4,8 +4,6 @@ python -m tests.pipeline.ingest.dialects --table --n 5000 --seed 1
 python -m tests.pipeline.ingest.dialects --show "cross table of counts" --seed 1
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import logging

@@ -1,7 +1,5 @@
 """What is found in the sentence of a refusal, so that following it can be tested."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

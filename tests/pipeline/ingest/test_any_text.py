@@ -1,7 +1,5 @@
 """Any text is read or refused in one sentence, whatever its name, its format and the options are."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A file may have gigabytes of blank lines. They are passed over in blocks, and none of them is parsed by itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

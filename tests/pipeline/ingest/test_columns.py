@@ -1,7 +1,5 @@
 """Which columns are read, the names of the sides, and which tables are refused or doubted."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import logging

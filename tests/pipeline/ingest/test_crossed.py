@@ -1,7 +1,5 @@
 """Tables with a column per right vertex: recognised as edges, read as tables, and made edges of in Python."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Reading on a device gives the files that reading on the host gives, byte for byte, or the same sentence."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small graphs in the dialects that people and programs write: what is read is what is meant, or it is refused."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

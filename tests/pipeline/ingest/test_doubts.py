@@ -1,7 +1,5 @@
 """What can be read but looks odd is read as it is, and doubted in a sentence of its own kind."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

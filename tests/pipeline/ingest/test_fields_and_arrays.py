@@ -1,7 +1,5 @@
 """A field of structs is refused with code that makes a column of it; arrays side by side are columns of edges."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The results of ingest, which are three tables and a summary, and the memory that it needs."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import itertools

@@ -1,7 +1,5 @@
 """Sources that cannot be opened or read give one sentence, and nothing is written."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

@@ -1,7 +1,5 @@
 """Inputs that were once misread, each after a public report or file: the right count, or advice that leads to it."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import subprocess

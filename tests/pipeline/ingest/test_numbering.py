@@ -1,7 +1,5 @@
 """Numbers of labels. A label has the same number in all blocks, and ranks are in sorted order."""
 
-from __future__ import annotations
-
 import sys
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`--where` chooses files by the Hive partitions that they lie in."""
 
-from __future__ import annotations
-
 import operator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Pairs, dicts of sets, arrays, one-hot frames, igraph and Dask give the edges that they mean, or one sentence."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections import UserDict

@@ -1,7 +1,5 @@
 """Bounds on the memory for lines, transactions, labels and dictionaries. Longer ones are refused."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 from pathlib import Path

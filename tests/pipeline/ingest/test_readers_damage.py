@@ -1,7 +1,5 @@
 """Damaged tables, in files and in memory, give a sentence or the right rows, and never end the process."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The same graph in every format gives the same edge table and the same labels."""
 
-from __future__ import annotations
-
 import bz2
 import csv
 import gzip

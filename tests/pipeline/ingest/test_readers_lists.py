@@ -1,7 +1,5 @@
 """Columns of lists give an edge per item, wherever they come from."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Parquet, Arrow and objects in memory: columns, types, bad rows, and what is refused."""
 
-from __future__ import annotations
-
 import decimal
 
 import networkx as nx

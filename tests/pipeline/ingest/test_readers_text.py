@@ -1,7 +1,5 @@
 """Text formats: layouts that must not matter, what a label is, and the fast pass against the slow one."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from tempfile import TemporaryDirectory

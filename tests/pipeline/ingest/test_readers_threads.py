@@ -1,7 +1,5 @@
 """Text that is parsed on threads: the same edges, counts and errors as on one thread, in the same order."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import threading

@@ -1,7 +1,5 @@
 """Sources on other machines give what files of this machine give, and no secret of theirs is written anywhere."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import logging

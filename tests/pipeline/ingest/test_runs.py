@@ -1,7 +1,5 @@
 """A run is no list of edges: where its files would be read as one, the sentence says what to name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Folders, patterns, lists of files and standard input give what one file with all of their lines gives."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

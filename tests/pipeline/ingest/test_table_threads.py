@@ -1,7 +1,5 @@
 """The edge table on threads: the same labels, edges and duplicates as on one thread."""
 
-from __future__ import annotations
-
 import itertools
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """`--min-weight` keeps the edges that have a row of that weight, in every format that has weights."""
 
-from __future__ import annotations
-
 import io
 from decimal import Decimal
 from pathlib import Path

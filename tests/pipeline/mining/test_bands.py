@@ -1,7 +1,5 @@
 """A run in bands: the scheduler never mixes them, and what a slice leaves over stays in its band."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The driver has fake workers here. Tests look at what it writes down, and at when it gives up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The manifest has joules, watts and bicliques per joule, or the reason why nothing could be measured."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

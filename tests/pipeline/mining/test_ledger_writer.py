@@ -1,7 +1,5 @@
 """A thread writes ledger entries to the disk. If an entry fails, its error is raised, and closing waits for all."""
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

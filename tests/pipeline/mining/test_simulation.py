@@ -1,7 +1,5 @@
 """The scheduler keeps up to 1,000 simulated workers busy, with work as uneven as that of recorded roots."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

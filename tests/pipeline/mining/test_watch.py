@@ -1,7 +1,5 @@
 """A user can watch a run: the log has facts, the dashboard answers, and late or lost workers are named."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

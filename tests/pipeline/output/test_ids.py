@@ -10,7 +10,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.schemas.errors import BicliqueError
-from tests.support.runs import OWN, QUIET, random_edges, rewrite_record
+from tests.support.runs import QUIET, random_edges, rewrite_record
 
 SOME = random_edges(18, 14, 0.4, 5)
 Members = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -122,7 +122,7 @@ def test_the_largest_and_their_ties_are_the_same_by_any_engine(tmp_path, how):
         out = tmp_path / str(number)
         mine = bq.largest if how else bq.mine
         options = {"top": 30} if how else {}
-        results = mine(source, output=out, root_side=side, engine=engine, **OWN, **options)
+        results = mine(source, output=out, root_side=side, engine=engine, **QUIET, **options)
         found.append(results.top(30)["id"].to_pylist())
         bq.verify(out, progress=False)
     assert len(found[0]) == 30

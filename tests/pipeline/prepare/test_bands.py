@@ -1,7 +1,5 @@
 """The bands of small graphs, searched one by one, hold exactly the largest of a full enumeration."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The graph is built where the input was read, and on the CPU, said so, where that fails."""
 
-from __future__ import annotations
-
 import sys
 import types
 from collections.abc import Callable

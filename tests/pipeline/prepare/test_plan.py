@@ -1,7 +1,5 @@
 """Build and plan: what is stored, in which order, and how good the weights are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Workers are processes of their own: they never run the script of the user who starts them."""
 
-from __future__ import annotations
-
 import multiprocessing
 import subprocess
 import sys

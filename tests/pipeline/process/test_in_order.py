@@ -1,7 +1,5 @@
 """Items that a thread takes before they are wanted: the same items and errors, in the same order."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

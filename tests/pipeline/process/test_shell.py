@@ -1,7 +1,5 @@
 """A command in a sentence can be pasted into a shell, whatever the name of a folder is."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

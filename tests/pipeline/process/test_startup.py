@@ -1,7 +1,5 @@
 """Before the work: what it takes is told apart, and Ctrl-C ends it in one sentence wherever it is."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

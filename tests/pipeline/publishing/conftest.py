@@ -1,7 +1,5 @@
 """Two runs, and the places that they are published to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

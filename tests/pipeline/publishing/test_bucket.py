@@ -1,7 +1,5 @@
 """What a bucket is asked for, and in which order; what it must not be told; and who can read it afterwards."""
 
-from __future__ import annotations
-
 import json
 import logging
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A store that fails: the place does not say that it is complete, and the same command finishes it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Memory of publishing is pieces of four files: it grows neither with the size of files nor with their number."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A run is published whole: to a folder, to a file system of fsspec, and to a bucket. Again, it costs nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import threading

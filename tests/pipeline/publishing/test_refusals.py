@@ -1,7 +1,5 @@
 """What is not published, and where nothing is published: one sentence, and nothing is changed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

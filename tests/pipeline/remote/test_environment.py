@@ -1,7 +1,5 @@
 """The variables of the environment mean the same for a run in a store, a publication, and a source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that go into a store in pieces, with requests that fail, and runs whose files all do."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The bucket of the tests answers by its short cuts as moto's own server does."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

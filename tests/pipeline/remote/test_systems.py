@@ -1,7 +1,5 @@
 """What Arrow says of a store becomes one sentence, with the seconds for which a server was silent."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 import pytest

@@ -15,6 +15,7 @@ import pytest
 from bicliques.pipeline.results import candidates, cover
 from bicliques.pipeline.results.candidates import Score, SizeScore, best_rows
 from bicliques.pipeline.results.cover import cover_rows, distinct_rows
+from bicliques.pipeline.results.edges import degrees_of
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.report.listed import common_members, repeated, shares_of
 from bicliques.pipeline.results.surprise import UNIT, Surprise
@@ -150,8 +151,10 @@ def _scores(parts: InMemory, folder: Path) -> dict[str, tuple[Score, Any]]:
     n_left, n_right = parts.n_vertices
     there = SimpleNamespace(edge_files=lambda: [folder / "edges" / "edges.parquet"])
     asked = SimpleNamespace(search=Search())
-    run = SimpleNamespace(folder=there, input={"n_left": n_left, "n_right": n_right}, options=asked)
-    found = {"surprise": (Surprise(run), lambda row: _surprise(row, parts.edges))}
+    run = SimpleNamespace(
+        folder=there, input={"n_left": n_left, "n_right": n_right, "n_edges": len(parts.edges)}, options=asked
+    )
+    found = {"surprise": (Surprise(run, degrees_of(run)), lambda row: _surprise(row, parts.edges))}
     for by in MEASURES:
         found[by] = SizeScore(by), lambda row, by=by: _measure(row, by)
     return found

@@ -307,7 +307,7 @@ def test_a_run_that_may_lack_bicliques_is_refused(options, why, tmp_path):
 
 def test_the_largest_alone_have_no_communities(tmp_path):
     source = write_edges(tmp_path / "g.parquet", random_edges(np.random.default_rng(5), 20, 20, 0.4))
-    bq.largest(source, tmp_path / "out", top=3, **OWN)
+    bq.largest(source, tmp_path / "out", top=3, **QUIET)
     with pytest.raises(InputError, match="has only the 3 largest; mine again for all of them"):
         bq.open_run(tmp_path / "out").communities(3, 3)
 

@@ -11,7 +11,7 @@ from bicliques.pipeline.proof.summary import LARGEST
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.search import MEASURES
-from tests.support.runs import OWN, random_edges, write_edges
+from tests.support.runs import QUIET, random_edges, write_edges
 
 _FEWER = 100
 
@@ -21,7 +21,7 @@ def runs(tmp_path_factory):
     """A run, and the same with the shorter summary."""
     folder = tmp_path_factory.mktemp("runs")
     source = write_edges(folder / "g.parquet", random_edges(200, 14, 0.8, 11), strings=True)
-    new = bq.mine(source, folder / "new", **OWN)
+    new = bq.mine(source, folder / "new", **QUIET)
     old = shutil.copytree(new.path, folder / "old") / "summary" / "largest.parquet"
     table = pq.read_table(old)
     by = table["by"].to_numpy(zero_copy_only=False)

@@ -15,6 +15,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.proof.verification import Adjacency
 from bicliques.pipeline.results import candidates
+from bicliques.pipeline.results.edges import degrees_of
 from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.page import _holes
@@ -23,7 +24,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
 from tests.support.notebook import HOSTILE
-from tests.support.runs import OWN, random_edges, write_edges
+from tests.support.runs import OWN, QUIET, random_edges, write_edges
 from tests.support.svg import SVG, parsed, squares
 
 EDGES = random_edges(14, 12, 0.72, 42)
@@ -110,7 +111,7 @@ def test_bounds_of_the_surprise_hold_where_no_member_has_other_neighbours(result
     assert alone.top(1, "surprise")["missing"].to_pylist() == [5]
     for one in (results, alone):
         run = Run.with_holes(one.path)
-        score, rows = Surprise(run), Parts(run, one.files).rows(0, 0)
+        score, rows = Surprise(run, degrees_of(run)), Parts(run, one.files).rows(0, 0)
         sizes = np.diff(rows.left_indptr), np.diff(rows.right_indptr)
         found = score.of(rows, np.arange(len(rows)))
         assert (found <= score.bounds(*sizes)).all()
@@ -120,8 +121,8 @@ def test_bounds_of_the_surprise_hold_where_no_member_has_other_neighbours(result
 def test_rows_without_holes_have_the_surprise_of_bicliques(tmp_path):
     sizes = {"min_left": 4, "min_right": 4}
     edges = np.concatenate([EDGES, np.argwhere(np.ones((5, 4), bool)) + 20])  # nothing else is joined to the last ones
-    near = bq.mine(edges, tmp_path / "near", missing_pairs=1, **sizes, **OWN)
-    plain = bq.mine(edges, tmp_path / "plain", **sizes, **OWN)
+    near = bq.mine(edges, tmp_path / "near", missing_pairs=1, **sizes, **QUIET)
+    plain = bq.mine(edges, tmp_path / "plain", **sizes, **QUIET)
     of_plain = dict(zip(*plain.top(999, "surprise").select(["id", "surprise"]).to_pydict().values(), strict=True))
     same = [row for row in near.top(9999, "surprise").to_pylist() if row["missing"] == 0]
     assert [row["surprise"] for row in same] == [of_plain[row["id"]] for row in same]

@@ -1,7 +1,5 @@
 """The graph of tests of runs in a store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

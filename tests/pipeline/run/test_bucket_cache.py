@@ -1,7 +1,5 @@
 """Places of the cache: who has which, and which go."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The word of a driver in a store is renewed, whatever happens to one request, and odd words lock nothing."""
 
-from __future__ import annotations
-
 import json
 import math
 import socket

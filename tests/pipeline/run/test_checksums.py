@@ -1,7 +1,5 @@
 """Checksums of files whose pieces are read on threads."""
 
-from __future__ import annotations
-
 import zlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Full disks, disks that become read-only and files that cannot be read give one sentence, which names the place."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The folder of a run. It is made whole or not at all, one driver holds it, and steps run alone or together."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Labels are found by value, and hashed on threads, as one at a time."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """The ledger of a run, as it is read again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The lock of a run. The locked file is the one in the folder, its text is whole, and its release hides no error."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import json

@@ -1,7 +1,5 @@
 """The files in the folder of a run: our names are known, files of users stay, and links are not followed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

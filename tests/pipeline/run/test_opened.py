@@ -1,7 +1,5 @@
 """A run, opened once: what is kept, what is read anew, and the sums over its slices."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

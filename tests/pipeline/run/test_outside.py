@@ -1,7 +1,5 @@
 """Nothing is written into the folders that a run fills: its readers would take it for theirs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

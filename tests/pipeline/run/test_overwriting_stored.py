@@ -1,7 +1,5 @@
 """Runs that begin anew in a store where another one is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

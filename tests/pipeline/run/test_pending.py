@@ -1,7 +1,5 @@
 """Parts wait in ``pending/`` for their ledger entry: whatever is in ``bicliques/`` counts, at every moment."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

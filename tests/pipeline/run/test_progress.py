@@ -1,7 +1,5 @@
 """Progress below the cell of a notebook: one output per call, which is rewritten, and none where none is wanted."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

@@ -1,7 +1,5 @@
 """Readers of a run in a store: what they bring, and that they leave alone what a driver of the machine works on."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from pathlib import Path

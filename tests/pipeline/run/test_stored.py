@@ -1,7 +1,5 @@
 """Runs in a store: drivers that meet there, machines that come and go, and what a store may do."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

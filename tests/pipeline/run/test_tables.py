@@ -1,7 +1,5 @@
 """Columns of integers, whose row groups are decoded on threads."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

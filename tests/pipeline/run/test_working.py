@@ -1,7 +1,5 @@
 """The working folder of a run in a store: what is brought into it, what is not, and what the store gets of it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

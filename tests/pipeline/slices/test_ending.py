@@ -1,7 +1,5 @@
 """A slice that is ended before its time has the rest of its work as left-over, wherever it was."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,5 @@
 """Slices take turns on an engine, which shrinks when memory is short. A CPU engine stands for a GPU engine."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A left-over reaches the next worker node by node, whether it is passed on whole, cut, or divided first."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

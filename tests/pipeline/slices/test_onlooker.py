@@ -1,7 +1,5 @@
 """What is known of every vertex adds up in any grouping, and is what sorting all bicliques says."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """NVML and RAPL give energy, also where a counter wraps. Where nothing can be read there is a reason."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import types

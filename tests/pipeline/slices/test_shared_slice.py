@@ -1,7 +1,5 @@
 """Threads of a worker share a slice. It has one result, one left-over and one entry, and nothing is lost or twice."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator

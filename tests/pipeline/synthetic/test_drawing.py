@@ -1,7 +1,5 @@
 """Random graphs against a second implementation in plain Python, whose integers have no size."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`bicliques.generate`: the same graph everywhere, the folder that it is in, and what the miner finds there."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
@@ -300,22 +298,12 @@ def test_a_missing_part_is_named(tmp_path: Path) -> None:
         ({"edges": 290, "plant": []}, "290 edges are too few for 300 left vertices"),
         ({"left_exponent": 1}, "left_exponent is 1"),
         ({"right_exponent": "two"}, "right_exponent is two"),
-        ({"noise": 1.5}, "noise is 1.5"),
-        ({"noise": "0.10", "plant": []}, "noise is 0.1, and there are no planted edges"),
         ({"seed": -1}, "seed is -1"),
-        ({"n_left": 2**31}, "n_left is 2,147,483,648"),
-        ({"edges": 0}, "edges is 0"),
-        ({"labels": "bytes"}, "labels is 'bytes'"),
         ({"n_left": 300.0}, "n_left is 300.0; it has to be a whole number"),
         ({"seed": True}, "seed is True; it has to be a whole number"),
-        ({"plant": "6"}, "plant: '6' is not of the form 60x40"),
-        ({"plant": ["6x4", "6x4x2"]}, "plant: '6x4x2' is not of the form 60x40"),
         ({"plant": (6, 4)}, "plant: 6 is not of the form 60x40, left by right vertices, and no pair of numbers"),
-        ({"plant": None}, "plant: None is not of the form"),
         ({"plant": [(9, 12.5)]}, "plant is 12.5; it has to be a whole number"),
         ({"threads": "2"}, "threads is '2'; it has to be a whole number"),
-        ({"threads": 0}, "threads is 0"),
-        ({"part_edges": 0}, "part_edges is 0"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_written(options: dict[str, Any], says: str, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Processes that read parts back: answers come back, dead ones are replaced, and none outlives its parent."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator

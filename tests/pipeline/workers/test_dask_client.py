@@ -1,7 +1,5 @@
 """A run connects to a scheduler: whom it refuses, and workers that die meanwhile."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

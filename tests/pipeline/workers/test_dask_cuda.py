@@ -1,7 +1,5 @@
 """Workers on GPUs, without a GPU: a LocalCluster stands for dask-cuda, and the CPU engine for that of a GPU."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Runs on Dask: with local workers, with a scheduler at an address, and with workers that are lost or missing."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import re

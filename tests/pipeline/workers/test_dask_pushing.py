@@ -1,7 +1,5 @@
 """Results of Dask tasks come with the news that the task has ended, and are fetched if they did not come."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Iterator
 from typing import Any

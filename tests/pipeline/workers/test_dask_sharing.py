@@ -1,7 +1,5 @@
 """Dask workers of several threads get one slice each, and each is told how many threads it has."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock

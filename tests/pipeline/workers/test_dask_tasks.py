@@ -1,7 +1,5 @@
 """Tasks that wait to be sent to Dask, without a cluster."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from types import SimpleNamespace

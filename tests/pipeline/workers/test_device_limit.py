@@ -1,7 +1,5 @@
 """A limit of device memory holds for one call, in this process and in those that it starts."""
 
-from __future__ import annotations
-
 import os
 import sys
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Workers that are told to end by SIGTERM hand their slices back before they do."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

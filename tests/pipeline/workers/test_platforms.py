@@ -1,7 +1,5 @@
 """A platform, what engines run on, is a record. Another platform needs no change of the pipeline."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Several GPUs of a machine that has none: the CPU engine stands for theirs, here and in processes."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Two workers share the work of one. `benchmarks/scaling.py` measures their speed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

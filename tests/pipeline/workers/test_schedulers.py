@@ -1,7 +1,5 @@
 """A scheduler that is given as a client or as a cluster: it is used, nothing of the user's is closed or lost."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Iterator

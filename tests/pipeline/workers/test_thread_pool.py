@@ -1,7 +1,5 @@
 """Threads of this process. On cores each thread has its own engine, and all threads share slices."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

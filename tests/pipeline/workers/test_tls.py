@@ -1,7 +1,5 @@
 """Only clients with the key reach workers that are set up as docs/multi-gpu.md says."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
