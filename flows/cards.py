@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from bicliques.flows.keys import Keys
+from bicliques.flows.names import Keys
 from bicliques.pipeline.cli import cards
 from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.proof.verification import Verification

@@ -9,18 +9,17 @@ from pathlib import Path
 
 from prefect.runtime import flow_run
 
-from bicliques.flows.logs import say
+from bicliques.flows.progress import say
+from bicliques.pipeline import __version__
 from bicliques.pipeline.api.same_run import digest_by_name, why_another
 from bicliques.pipeline.proof.verification import verify_run
 from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.remote.urls import place_of
-from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import url_of, without_days
-from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.opened import Run, driven
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
-from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.series.runs import entries_of, is_run, newest_beside
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, spoken
 from bicliques.schemas.options import RunOptions

@@ -14,8 +14,8 @@ from bicliques.kernels.bitmatrix.kind import KIND as BITMATRIX
 from bicliques.kernels.cpu.kind import KIND as CPU
 from bicliques.kernels.cumbe.kind import KIND as CUMBE
 from bicliques.kernels.reference.kind import KIND as REFERENCE
-from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.search import Limits, Search
 
 #: Let `choose` take the first engine of its list that can run.
@@ -108,7 +108,7 @@ def compile_engine(name: str, search: Search | None = None) -> None:
     """
     import numpy as np  # not before it is needed: this module is read for the names of the engines
 
-    from bicliques.schemas.emit import nowhere
+    from bicliques.schemas.bicliques import nowhere
     from bicliques.schemas.graph import MiningGraph
     from bicliques.schemas.hashes import hashes_of_ids
     from bicliques.schemas.work import Subtrees

@@ -25,8 +25,84 @@ from bicliques.kernels.compiled import jit
 from bicliques.kernels.compiled.sealed import sealed, unsealed
 from bicliques.kernels.cumbe import memory as cumbe
 from bicliques.kernels.gpu import pack, row_hashes
-from bicliques.kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
-from bicliques.kernels.gpu.source import Variant, compile_options, source_of
+from bicliques.kernels.gpu.machine_code import (
+    ARCHITECTURES,
+    CODE,
+    COMPILER,
+    LATER,
+    Variant,
+    compile_options,
+    file_name,
+    source_of,
+)
+
+
+class CompileError(Exception):
+    """NVRTC refused a kernel; the message is its log."""
+
+
+class Compiled(NamedTuple):
+    """What NVRTC made.
+
+    Parameters
+    ----------
+    code : bytes
+        Machine code (a cubin) for a real architecture such as ``sm_90``, else PTX.
+    log : str
+        Its warnings and reports.
+    """
+
+    code: bytes
+    log: str
+
+
+def version() -> tuple[int, int]:
+    """The version of CUDA that NVRTC comes from: major, minor."""
+    from cuda.bindings import nvrtc
+
+    _, major, minor = nvrtc.nvrtcVersion()
+    return major, minor
+
+
+def compiled(source: str, name: str, options: list[str]) -> Compiled:
+    """Compile a source.
+
+    Parameters
+    ----------
+    name : str
+        What the log calls the source.
+    options : list of str
+        See https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options.
+
+    Raises
+    ------
+    CompileError
+        It does not compile.
+    """
+    from cuda.bindings import nvrtc
+
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], [])
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = bytes(size + 1)  # of its own: NVRTC writes into it, and Python shares byte strings of length 1
+        nvrtc.nvrtcGetProgramLog(program, log)
+        text = log.decode(errors="replace").rstrip("\0 \n")
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(f"{name} with {' '.join(options)}: {status.name}\n{text}")
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        if size:
+            code = bytes(size)
+            nvrtc.nvrtcGetCUBIN(program, code)
+        else:
+            _, size = nvrtc.nvrtcGetPTXSize(program)
+            code = bytes(size + 1)
+            nvrtc.nvrtcGetPTX(program, code)
+            code = code.rstrip(b"\0")
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return Compiled(code, text)
+
 
 #: What there is code for: machine code, and last the PTX.
 TARGETS = (*ARCHITECTURES.values(), LATER)
@@ -58,8 +134,6 @@ def make(folder: Path, variant: Variant, target: str) -> Path:
     CompileError
         It does not compile, or NVRTC warns.
     """
-    from bicliques.kernels.gpu.nvrtc import CompileError, compiled
-
     options = [*compile_options(variant.defines), f"--gpu-architecture={target}"]
     code, log = compiled(source_of(variant.kernel), f"{variant.kernel}.cu", options)
     if log:
@@ -95,8 +169,6 @@ def build(
     ImportError
         NVRTC is not installed.
     """
-    from bicliques.kernels.gpu.nvrtc import version
-
     began = time.perf_counter()
     files = wanted(shipped() if variants is None else variants, targets)
     compiler = ".".join(map(str, version()))

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.compiled.lists import sort_list
-from bicliques.kernels.compiled.measures import value
-from bicliques.kernels.compiled.mixing import mixed
+from bicliques.kernels.compiled.lists import mixed, sort_list, value
 from bicliques.kernels.cpu.workspace import USUAL
 
 

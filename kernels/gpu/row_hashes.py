@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.machine_code import Variant
 from bicliques.kernels.gpu.records import ROW_HASH_PARAMS, ROW_HASH_WRONG, parameters
-from bicliques.kernels.gpu.source import Variant
 from bicliques.schemas.dtypes import COUNT
 from bicliques.schemas.errors import IncompleteError
 

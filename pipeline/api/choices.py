@@ -13,14 +13,13 @@ from bicliques.pipeline.api.table import record
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
-from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.leaves import CLIQUES
-from bicliques.schemas.members import as_labels
 from bicliques.schemas.option import as_option
 from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
+from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.regular_files import read_regular
-from bicliques.schemas.search import Mode, Search
+from bicliques.schemas.search import Mode, Search, as_labels
 from bicliques.schemas.values import as_path
 
 logger = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ import numpy as np
 from bicliques.kernels import engines
 from bicliques.pipeline.api import keywords, preparing, steps
 from bicliques.pipeline.api.choices import Asked, with_engine
-from bicliques.pipeline.api.complete import is_complete_as_it_is
 from bicliques.pipeline.api.diffing import Compared, Comparison
+from bicliques.pipeline.api.preparing import is_complete_as_it_is
 from bicliques.pipeline.api.runs import results_of
 from bicliques.pipeline.api.same_run import is_there_already
 from bicliques.pipeline.api.table import with_options

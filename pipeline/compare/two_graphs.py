@@ -20,11 +20,11 @@ import pyarrow as pa
 from bicliques.kernels.compiled.lists import count_members
 from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
 from bicliques.kernels.graph.remains import Changed, Lists, remains_of
+from bicliques.pipeline import __version__
 from bicliques.pipeline.compare.both_runs import Labels, fitting, notes
 from bicliques.pipeline.compare.difference import GONE_FILE, NEW_FILE, VERTEX_FILES
 from bicliques.pipeline.compare.diffing import write_table
-from bicliques.pipeline.compare.rows import CommonNumbers, numbered, vertex_table
-from bicliques.pipeline.compare.rows_file import write_rows
+from bicliques.pipeline.compare.rows import CommonNumbers, numbered, vertex_table, write_rows
 from bicliques.pipeline.prepare.build import read_edges
 from bicliques.pipeline.prepare.members import Members
 from bicliques.pipeline.process.cores import count_cores
@@ -35,7 +35,6 @@ from bicliques.pipeline.run.labels import hashes_of
 from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import open_part, read_table
-from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import ID, SCHEMA_VERSION, Bicliques, row_hashes
 from bicliques.schemas.difference import ComparedRun, Counted, Record
 from bicliques.schemas.dtypes import COUNT, VERTEX

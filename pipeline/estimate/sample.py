@@ -25,8 +25,7 @@ from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.schemas.bands import Reach
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import Emit, emit_to, nowhere
+from bicliques.schemas.bicliques import Bicliques, Emit, emit_to, nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Slice, Subtrees

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from bicliques.pipeline.prepare.weights import RootWeights
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts

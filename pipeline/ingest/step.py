@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bicliques.pipeline.ingest.doubts import Seen, read_as
+from bicliques.pipeline.ingest.from_run import all_or_nothing
 from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from bicliques.pipeline.ingest.readers import EdgeStream, open_source
 from bicliques.pipeline.ingest.readers.files import Files
 from bicliques.pipeline.ingest.sources.at_hand import at_hand
-from bicliques.pipeline.ingest.staging import all_or_nothing
 from bicliques.pipeline.ingest.table.normalise import EdgeTable, Labels
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS

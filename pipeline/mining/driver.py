@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Start
-from bicliques.pipeline.mining.energy import ProcessorEnergy
 from bicliques.pipeline.mining.incumbent import Incumbent
 from bicliques.pipeline.mining.watch import Watch
 from bicliques.pipeline.output.writers import WriteOn
@@ -32,9 +31,10 @@ from bicliques.pipeline.run.plan import BandOf
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
 from bicliques.pipeline.run.session import MiningSession, how_it_ended, remember
 from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots
+from bicliques.pipeline.slices.power import ProcessorEnergy
 from bicliques.pipeline.slices.shared_slice import mine_slice
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask, warm_up
-from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
+from bicliques.pipeline.workers.thread_pool import Pool, Result, WorkerLostError
 from bicliques.schemas.errors import BicliqueError, ResourceError
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Outcome, Part, SliceResult
 from bicliques.schemas.options import RunLimits

@@ -21,8 +21,7 @@ from bicliques.pipeline.prepare.bands import Bands, Bounded, make_bands, reach_o
 from bicliques.pipeline.prepare.members import restricted, why_nothing
 from bicliques.pipeline.prepare.on_gpu import build_on_gpu
 from bicliques.pipeline.process.cores import count_cores
-from bicliques.pipeline.run.checksums import checksums_of
-from bicliques.pipeline.run.files import create, disk_errors, settle
+from bicliques.pipeline.run.files import checksums_of, create, disk_errors, settle
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import LABEL_FILES
 from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE

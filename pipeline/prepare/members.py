@@ -17,8 +17,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import read_table
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import InputError
-from bicliques.schemas.members import Label, Labels, label_words
-from bicliques.schemas.search import Search, Side
+from bicliques.schemas.search import Label, Labels, Search, Side, label_words
 
 #: From so many labels on, an unknown label is compared only with those that share a part with it.
 MANY = 20_000

@@ -103,7 +103,7 @@ def _as_a_whole(
     """See `_on_device`."""
     import cupy
 
-    from bicliques.kernels.gpu.staging import Staging
+    from bicliques.kernels.gpu.buffers import Staging
     from bicliques.kernels.graph.sorting import prepare_on
 
     staging = Staging(cupy)
@@ -133,7 +133,7 @@ def _in_pieces(
     """The graph, with at most so many edges on the GPU at once, or why the GPU cannot help."""
     import cupy
 
-    from bicliques.kernels.gpu.staging import Staging
+    from bicliques.kernels.gpu.buffers import Staging
     from bicliques.kernels.graph.pieces import PieceDevice, prepare_in_pieces
 
     staging, n_edges, sizes = Staging(cupy), run.input["n_edges"], (run.input["n_left"], run.input["n_right"])

@@ -28,9 +28,8 @@ from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
-from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.bicliques import Bicliques, emit_to
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.emit import emit_to
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import Reduction

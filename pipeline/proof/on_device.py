@@ -20,9 +20,8 @@ import pyarrow.parquet as pq
 
 from bicliques.kernels.gpu.device import CudaDevice, Device
 from bicliques.kernels.gpu.row_hashes import Lists, RowHasher
-from bicliques.pipeline.output.cudf_parquet import CudfParquet, column_values, why_no_cudf
+from bicliques.pipeline.output.cudf_parquet import CudfParquet, column_values, take_from_pool, why_no_cudf
 from bicliques.pipeline.output.device_writer import DeviceWriter
-from bicliques.pipeline.output.rmm_pool import take_from_pool
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import ID, Bicliques, row_hashes

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bicliques.kernels import engines
-from bicliques.pipeline.mining.energy import energy_facts
+from bicliques.pipeline import __version__
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.logs import tell
@@ -38,8 +38,8 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import BandOf, Plan
 from bicliques.pipeline.run.progress import OnProgress, number
 from bicliques.pipeline.run.session import busy_ratio_of
-from bicliques.pipeline.run.version import __version__
-from bicliques.pipeline.workers.pool import Pool
+from bicliques.pipeline.slices.power import energy_facts
+from bicliques.pipeline.workers.thread_pool import Pool
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.facts import BEFORE_MINING, Session

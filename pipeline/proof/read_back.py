@@ -21,7 +21,7 @@ from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.labels import Tables, ids_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import open_part, read_schema
-from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.pipeline.slices.worker import open_in_worker
 from bicliques.schemas.bicliques import READ_VERSIONS, Bicliques
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.errors import DeviceMemoryError, IncompleteError

@@ -21,7 +21,7 @@ from bicliques.pipeline.proof.read_back import PartProof, ProofTask, proof_tasks
 from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
-from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
+from bicliques.pipeline.workers.thread_pool import Pool, Result, WorkerLostError
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.manifest import Part
 

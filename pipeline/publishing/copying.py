@@ -11,9 +11,8 @@ from threading import Event, Lock
 
 from bicliques.pipeline.ingest.readers.opening import Digest
 from bicliques.pipeline.process.in_order import in_order
-from bicliques.pipeline.publishing.contents import Contents
 from bicliques.pipeline.publishing.place import PIECE, Place, Seen
-from bicliques.pipeline.publishing.record import Listed, Listing
+from bicliques.pipeline.publishing.record import Contents, Listed, Listing
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.tables import open_bytes

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from bicliques.pipeline.remote.systems import file_system, is_on_objects, plain_errors
-from bicliques.pipeline.remote.urls import place_of, without_secrets
+from bicliques.pipeline.remote.urls import file_system, is_on_objects, place_of, plain_errors, without_secrets
 from bicliques.pipeline.run.files import PathLike, disk_errors, flush, whole_file
 from bicliques.pipeline.run.names import is_file, is_folder, temporary_name, url_of
 from bicliques.pipeline.run.outside import refuse_inside_run, refuse_inside_store
@@ -134,7 +133,7 @@ class Place:
 
 
 class StorePlace(Place):
-    """A folder on a file system that `pipeline.remote.systems` opens."""
+    """A folder on a file system that `pipeline.remote.urls` opens."""
 
     def __init__(self, url: str):
         self.shown, self._url = place_of(url), url

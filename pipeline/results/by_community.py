@@ -105,8 +105,7 @@ class ByCommunity(ById):
         from bicliques.pipeline.results.communities import (
             find_communities,  # imported only here, because it imports compiled code, and so do these
         )
-        from bicliques.pipeline.results.edges import edge_groups
-        from bicliques.pipeline.results.parts import Parts
+        from bicliques.pipeline.results.edges import Parts, edge_groups
 
         parts = Parts(run, self.files)
         settings, fingerprint, found, rows = find_communities(parts, run.hashes, edge_groups(run), (a, b))

@@ -10,7 +10,7 @@ import numpy as np
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS, in_order
 from bicliques.pipeline.proof.selection import Place, places_of
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.search import By
 from bicliques.schemas.totals import measured

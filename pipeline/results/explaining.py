@@ -15,9 +15,8 @@ from bicliques.pipeline.output.part_writer import to_batch
 from bicliques.pipeline.proof.selection import Place, rows_at
 from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.results.candidates import ABOVE_NOTHING, best_rows
-from bicliques.pipeline.results.edges import blocks_of, edge_groups
+from bicliques.pipeline.results.edges import Parts, blocks_of, edge_groups
 from bicliques.pipeline.results.explanation import Explanation, Standing
-from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.surprise import surprise_of
 from bicliques.pipeline.rows.collection import bicliques_of
 from bicliques.pipeline.run.opened import Run

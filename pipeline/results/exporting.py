@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from bicliques.pipeline.rows.frames import json_text
+from bicliques.pipeline.rows.tabular import json_text
 from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.labels import ids_of
 from bicliques.pipeline.run.outside import refuse_inside_run

@@ -19,8 +19,7 @@ from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import found_at, open_part
 from bicliques.schemas.errors import IncompleteError, InputError, in_one_line
 from bicliques.schemas.manifest import Manifest, Outcome, Part
-from bicliques.schemas.members import as_labels
-from bicliques.schemas.search import MEASURES, By, Search
+from bicliques.schemas.search import MEASURES, By, Search, as_labels
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.totals import Best
 from bicliques.schemas.values import share, whole
@@ -257,8 +256,8 @@ class Results(Forms):
         same set give the same order.
 
         With `distinct`, candidates are read in descending order until `n` are distinct. If fewer are, all rows are
-        read, and mostly a few times; see `pipeline.results.cover.distinct_rows`. By "surprise", row groups are read
-        whose sizes allow one of the best; see `pipeline.results.surprise.Surprise`, which has the definition.
+        read, and mostly a few times; see `pipeline.results.interesting.distinct_rows`. By "surprise", row groups are
+        read whose sizes allow one of the best; see `pipeline.results.surprise.Surprise`, which has the definition.
         """
         n = whole(n, "the number of bicliques to show", 1)
         if distinct is not None:
@@ -314,7 +313,7 @@ class Results(Forms):
         Notes
         -----
         Any other `n` bicliques of the run have at most 1.58 times as many edges together. See
-        `pipeline.results.cover.cover_rows` for the algorithm, what it reads, and its memory.
+        `pipeline.results.interesting.cover_rows` for the algorithm, what it reads, and its memory.
         """
         n = whole(n, "the number of bicliques to choose", 1)
         self._refuse_count_only()

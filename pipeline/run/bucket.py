@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from bicliques.pipeline.remote.objects import Objects, each, objects_at
-from bicliques.pipeline.remote.systems import file_system
-from bicliques.pipeline.remote.urls import place_of
+from bicliques.pipeline.remote.urls import file_system, place_of
 from bicliques.pipeline.run.bucket_cache import RUN, others, own_place, shared_place
 from bicliques.pipeline.run.bucket_copy import (
     BESIDE,
@@ -32,8 +31,7 @@ from bicliques.pipeline.run.bucket_copy import (
     identity_in,
     was_kept,
 )
-from bicliques.pipeline.run.bucket_ledger import Journal
-from bicliques.pipeline.run.bucket_lock import is_at_work, leased, refuse_others, said_of_driver
+from bicliques.pipeline.run.bucket_ledger import Journal, is_at_work, leased, refuse_others, said_of_driver
 from bicliques.pipeline.run.files import disk_errors, holds, temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.lock import Holder, holder, open_lock, try_lock, words_of

@@ -16,8 +16,7 @@ from pathlib import Path
 
 from bicliques.pipeline.remote.objects import Objects, each
 from bicliques.pipeline.run.bucket_ledger import Journal
-from bicliques.pipeline.run.checksums import checksum
-from bicliques.pipeline.run.files import create, disk_errors, holds, temporary_folder, whole_file
+from bicliques.pipeline.run.files import checksum, create, disk_errors, holds, temporary_folder, whole_file
 from bicliques.pipeline.run.folder import PLACES, RunFolder, children_of
 from bicliques.pipeline.run.names import (
     CHANGES,

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bicliques.pipeline.run.checksums import checksum, checksums_of
-from bicliques.pipeline.run.files import disk_errors, read_json, write_json
+from bicliques.pipeline import __version__
+from bicliques.pipeline.run.files import checksum, checksums_of, disk_errors, read_json, write_json
 from bicliques.pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
@@ -27,7 +27,6 @@ from bicliques.pipeline.run.names import (
 )
 from bicliques.pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
 from bicliques.pipeline.run.store import Store, store_at
-from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import READ_VERSIONS, SCHEMA_VERSION
 from bicliques.schemas.errors import IncompleteError, InputError, said
 from bicliques.schemas.facts import STEPS, StepFiles

@@ -11,11 +11,11 @@ from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.edges import bytes_of
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import vertex_hashes
 from bicliques.schemas.regular_files import regular
 from bicliques.schemas.search import Side
-from bicliques.schemas.texts import bytes_of
 
 #: Labels by dense id, left and right; None where the rows of a run hold dense ids.
 Tables = tuple[pa.Array, pa.Array] | None

@@ -5,7 +5,7 @@ says which process holds the lock. A file without a lock on it is left from a de
 systems do not pass locks between hosts. So a file whose text names another host is respected in any case, unless that
 "host" is a container on the same kernel, with the same file system: the locks of both are in one table there.
 
-A run in a bucket has the lock of its working folder, and one in the bucket (`pipeline.run.bucket_lock`).
+A run in a bucket has the lock of its working folder, and one in the bucket (`pipeline.run.bucket_ledger`).
 """
 
 from __future__ import annotations

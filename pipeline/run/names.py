@@ -13,7 +13,7 @@ OUT/options.json                what identifies the run
     communities/                communities of bicliques, once asked for (`pipeline.results.by_community`)
     ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
-    _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
+    _SUCCESS                    tells other programs that the run is complete (`pipeline.series.runs`)
     _REFUSED                    in its place, until the gate of a schedule lets the run pass
     report.html                 the run as a page with pictures
     run.lock                    the lock, while a driver works on the run

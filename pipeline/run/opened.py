@@ -1,4 +1,4 @@
-"""`Run`, the one object through which the steps read what a run has."""
+"""`Run`, the one object through which the steps read what a run has, and the folder of a run by its path or URL."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from threading import Lock
 from typing import Any
 
 from bicliques.pipeline.process.cores import count_cores
-from bicliques.pipeline.run.address import driven, here
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import Tables, hashes_of, open_labels
 from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.names import store_url
 from bicliques.pipeline.run.plan import Plan
 from bicliques.pipeline.run.session import sessions
-from bicliques.pipeline.run.store import Store
+from bicliques.pipeline.run.store import Store, places_here, real, store_at
 from bicliques.pipeline.run.tables import check_ids
 from bicliques.schemas.bands import Band
 from bicliques.schemas.bicliques import Provenance
@@ -26,6 +26,45 @@ from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.jobs import Job, job_of
 from bicliques.schemas.options import RunOptions, RunOrigin
 from bicliques.schemas.search import Search
+
+
+def here(path: Path) -> Path:
+    """A path, or the folder of this process for reading the run at a URL of a bucket, as the bucket has the run now.
+
+    Raises
+    ------
+    InputError, IncompleteError, ResourceError
+        See `pipeline.run.bucket.reader_folder`.
+    """
+    url = store_url(path)
+    if url is None:
+        return _no_place(path)
+    from bicliques.pipeline.run.bucket import reader_folder  # imported only here, because most runs are in folders
+
+    return reader_folder(url)
+
+
+def driven(path: Path, anew: bool = False) -> Path:
+    """A path, or the folder of this process for mining the run at a URL of a bucket, or with `anew` another one there.
+
+    Raises
+    ------
+    InputError, IncompleteError, ResourceError
+        See `pipeline.run.bucket.driver_folder`.
+    """
+    url = store_url(path)
+    if url is None:
+        return _no_place(path)
+    from bicliques.pipeline.run.bucket import driver_folder  # imported only here, because most runs are in folders
+
+    return driver_folder(url, anew)
+
+
+def _no_place(path: Path) -> Path:
+    """Refuse the working folder of a run that no URL has named: as a folder it would go on apart from its bucket."""
+    if store_at(path).url is None and Path(real(places_here())) in Path(real(path)).parents:
+        raise InputError(f"{path} is a copy of a run that is kept in a store; name the address of the run")
+    return path
 
 
 class Run:

@@ -41,7 +41,7 @@ class MiningSession:
     reason : str
         One sentence if the session failed. One clause if something other than Ctrl-C stopped it. Else empty.
     processors : dict
-        `pipeline.mining.energy.ProcessorEnergy` of the session.
+        `pipeline.slices.power.ProcessorEnergy` of the session.
     ctrl_c : bool
         Whether Ctrl-C stopped the session.
     startup : float

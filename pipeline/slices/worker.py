@@ -1,48 +1,94 @@
 """The tasks of a worker: one slice of mining, or the proof of a few parts. It does not depend on the scheduler.
 
-A worker opens a run once and keeps it (`pipeline.slices.run_in_worker`); the engine and its workspace are its own
-(`pipeline.slices.engine_turns`).
+Each process opens a run once and keeps it, with memory-mapped graph and labels, so all workers of a machine share one
+copy of the pages. The engine and its workspace are those of `pipeline.slices.engine_turns`.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 from traceback import clear_frames
 
 import numpy as np
 
 from bicliques.kernels import engines
+from bicliques.pipeline import __version__
 from bicliques.pipeline.output import writers
 from bicliques.pipeline.output.part_writer import to_batch
 from bicliques.pipeline.output.writers import WriteOn, Writer, open_writer
 from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.run.accounts import peak_rss
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.names import url_of
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.slices import engine_turns, thread_team
 from bicliques.pipeline.slices.ending import may_end
 from bicliques.pipeline.slices.engine_turns import Server, turn
 from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots, unpacked
 from bicliques.pipeline.slices.power import COUNTERS, PowerMeter, Usage
-from bicliques.pipeline.slices.run_in_worker import close_in_worker, open_in_worker
 from bicliques.pipeline.slices.slice_search import SliceSearch
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import nowhere
-from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.bicliques import Bicliques, nowhere
 from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.manifest import Part, SliceResult
-from bicliques.schemas.platform import CORES, Platform
+from bicliques.schemas.platform import CORES, EngineKind, Platform
 from bicliques.schemas.search import Limits
 from bicliques.schemas.stats import SliceStats
 from bicliques.schemas.totals import Total
 from bicliques.schemas.work import Subtrees
+
+_opening = threading.Lock()
+
+
+def open_in_worker(folder: str, identity: str) -> Run:
+    """The run in `folder`, which may be a URL of a store, opened once in this process.
+
+    Raises
+    ------
+    IncompleteError
+        The folder does not have the run that is called `identity`.
+    """
+    with _opening:  # or two threads would have a graph each, and a GPU both
+        return _opened(folder, identity)
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: str, identity: str) -> Run:
+    url = url_of(folder)
+    if url is None:
+        run = Run.with_holes(Path(folder))
+    else:
+        from bicliques.pipeline.run.bucket import (
+            worker_folder,  # imported only here, because most runs are kept in folders
+        )
+
+        run = Run.with_holes(worker_folder(url, identity))
+        with disk_errors(run.folder.pending):
+            run.folder.pending.mkdir(exist_ok=True)
+    if run.identity != identity:
+        raise IncompleteError(f"{folder} holds another run on this worker than on the driver; share one file system")
+    _ = (
+        run.graph,
+        run.bands,
+        run.tables,
+        run.provenance,
+        run.job,
+    )  # now, while no other thread can open them a second time
+    return run
+
+
+def close_in_worker() -> None:
+    """Give back the memory of the last run."""
+    _opened.cache_clear()
+
 
 logger = logging.getLogger(__name__)
 
@@ -264,12 +310,12 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     if kind.platform.shares_engine:
         _warm_up_device(opened, kind, write_on)
     else:  # every thread has an engine of its own, and they share its code
-        from bicliques.pipeline.slices import first_use  # which imports all readers; a worker with a GPU needs none
+        from bicliques.pipeline.slices import engine_turns  # which imports all readers; a worker with a GPU needs none
 
         search = opened.options.search
-        first_use.load_engine(kind.name, search.prunes, search.pq is not None)
+        engine_turns.load_engine(kind.name, search.prunes, search.pq is not None)
         if opened.job.rows != "none":
-            first_use.before_proving()
+            engine_turns.before_proving()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 
 

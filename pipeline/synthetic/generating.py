@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bicliques.kernels.compiled.lists import count_members
+from bicliques.pipeline import __version__
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.run.files import PathLike, disk_errors, read_json, whole_file, write_json
 from bicliques.pipeline.run.names import UNFINISHED_FILE, refuse_url, temporary_name
 from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers, remove_own
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
-from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.synthetic.drawing import Drawn, Part, RandomGraph
 from bicliques.pipeline.synthetic.wanted import Labels, Wanted, wanted, whole
 from bicliques.schemas.errors import IncompleteError, InputError

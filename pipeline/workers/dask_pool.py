@@ -27,11 +27,18 @@ from bicliques.kernels.gpu.cuda import CUDA
 from bicliques.pipeline.process.children import identity, on_their_own
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.slices import worker
-from bicliques.pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
-from bicliques.pipeline.workers.dask_tasks import DaskTasks, could_share, unlisten
+from bicliques.pipeline.workers.dask_tasks import (
+    DaskTasks,
+    answers,
+    check_environment,
+    client_of,
+    could_share,
+    start_cluster,
+    unlisten,
+)
 from bicliques.pipeline.workers.notice import bring_notice
 from bicliques.pipeline.workers.options import Scheduler, address_of
-from bicliques.pipeline.workers.pool import Capacity, Pool, Result
+from bicliques.pipeline.workers.thread_pool import Capacity, Pool, Result
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.platform import CORES, Platform
 
@@ -58,7 +65,7 @@ _CONFIG = {
 
 
 class DaskPool(Pool):
-    """Runs tasks on Dask workers; see `pipeline.workers.pool.Pool`. `local`, `on_gpus`, `start` or `connect` make it.
+    """Runs tasks on Dask workers; see `Pool`. `local`, `on_gpus`, `start` or `connect` make it.
 
     Parameters
     ----------
@@ -118,7 +125,7 @@ class DaskPool(Pool):
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
-        """Start a worker process on each of `devices`; see `pipeline.workers.dask_client.start_cluster`."""
+        """Start a worker process on each of `devices`; see `pipeline.workers.dask_tasks.start_cluster`."""
         name = f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}"
         return cls.start(lambda: start_cluster(devices, rmm_pool, spill), name, CUDA)
 
@@ -171,7 +178,7 @@ class DaskPool(Pool):
         Parameters
         ----------
         scheduler : str, distributed.Client or distributed.deploy.Cluster
-            The address of the scheduler, or who knows it; see `pipeline.workers.dask_client.client_of`.
+            The address of the scheduler, or who knows it; see `pipeline.workers.dask_tasks.client_of`.
         platform : Platform
             What the engines of the workers run on.
         command : str

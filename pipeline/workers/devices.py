@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
-from bicliques.kernels.gpu.visible import named_devices, numbered_devices
+from bicliques.kernels.gpu.nvml import named_devices, numbered_devices
 from bicliques.schemas.errors import InputError, ResourceError
 
 #: How a user names GPUs: a number, several numbers, or text as on the command line, ``"0,1"``.

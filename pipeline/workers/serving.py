@@ -18,7 +18,7 @@ from typing import Any
 
 from bicliques.pipeline.process.children import end_with_parent, identity
 from bicliques.pipeline.process.cores import share_cores
-from bicliques.pipeline.process.left_out import leave_out
+from bicliques.pipeline.process.startup import leave_out
 from bicliques.schemas.errors import BicliqueError
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _DEVICE_FAILED = 70
 
 def meet_device() -> None:
     """Import what slices need, while the driver makes the context of the device. Neither depends on the run."""
-    from bicliques.kernels.gpu.wake import wake  # not before the device is known
+    from bicliques.kernels.gpu.cuda import wake  # not before the device is known
 
     waking = wake()
     leave_out()

@@ -5,7 +5,7 @@ import pytest
 
 from bicliques.kernels.graph.marks import around_marks, with_marks
 from bicliques.kernels.graph.members import Restricted
-from bicliques.schemas.emit import emit_to
+from bicliques.schemas.bicliques import emit_to
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

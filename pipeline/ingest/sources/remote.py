@@ -1,6 +1,6 @@
 """Files that are not on this machine: lists them and opens them by their URLs.
 
-The standard library reads ``http://`` and ``https://``, and `pipeline.remote.systems` opens everything else. No message
+The standard library reads ``http://`` and ``https://``, and `pipeline.remote.urls` opens everything else. No message
 has a password, a key or a signature, nor the text of an exception that may have one.
 """
 
@@ -20,10 +20,9 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
+from bicliques.pipeline import __version__
 from bicliques.pipeline.ingest.readers.files import chosen, is_hidden, refuse_part, refuse_run, with_number
-from bicliques.pipeline.remote.systems import file_system, plain_errors
-from bicliques.pipeline.remote.urls import without_secrets
-from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.remote.urls import file_system, plain_errors, without_secrets
 from bicliques.schemas.errors import InputError
 
 #: Seconds without an answer after which a server counts as gone.

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from bicliques.kernels import engines
-from bicliques.pipeline.mining.energy import NOT_READABLE, energy_facts
 from bicliques.pipeline.proof.read_back import read_part
 from bicliques.pipeline.proof.summary import LARGEST, Summary, read_largest
 from bicliques.pipeline.results.by_community import Communities, kept_communities
@@ -26,6 +25,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.session import busy_ratio_of
 from bicliques.pipeline.run.tables import open_part
+from bicliques.pipeline.slices.power import NOT_READABLE, energy_facts
 from bicliques.schemas.facts import Session
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.search import Search, search_words

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bicliques.pipeline.process.returned import give_back_memory
+from bicliques.pipeline.process.cores import give_back_memory
 from bicliques.pipeline.proof.selection import Place, places_of, rows_at
 from bicliques.pipeline.proof.summary import LARGEST, Summary
 from bicliques.pipeline.results.binning import Grid, cells_of
 from bicliques.pipeline.results.candidates import best_rows
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.search import By

@@ -15,9 +15,8 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.publishing import copying
-from bicliques.pipeline.publishing.contents import sealed
 from bicliques.pipeline.publishing.place import Place, Seen, open_place
-from bicliques.pipeline.publishing.record import Record
+from bicliques.pipeline.publishing.record import Record, sealed
 from bicliques.pipeline.run.progress import Progress
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.records import with_checksum
