@@ -28,10 +28,6 @@ def refuse_secrets(what: str, place: str) -> None:
         The parameter.
     place : str
         A path or a URL.
-
-    Raises
-    ------
-    InputError
     """
     url = url_of(place)
     if url is not None and has_secrets(url):
@@ -42,12 +38,7 @@ def refuse_secrets(what: str, place: str) -> None:
 
 
 def check_beside(output: str, keep: int | None, latest: bool, gate: str | None) -> bool:
-    """Whether a run is to be kept in a store. What changes the folder above a run is refused then, and a `gate`.
-
-    Raises
-    ------
-    InputError
-    """
+    """Whether a run is to be kept in a store. What changes the folder above a run is refused then, and a `gate`."""
     url = store_url(output)
     if url is None:
         return False
@@ -67,12 +58,7 @@ def check_beside(output: str, keep: int | None, latest: bool, gate: str | None) 
 
 
 def check_shares(changes: bool, **shares: float | None) -> None:
-    """Refuse a share that is none, or that nothing is compared with. Shares are given by the names of parameters.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a share that is none, or that nothing is compared with. Shares are given by the names of parameters."""
     for name, share in shares.items():
         if share is None:
             continue
@@ -107,11 +93,6 @@ class Target:
             What is filled in.
         lists : bool
             Whether the run lists bicliques.
-
-        Raises
-        ------
-        InputError
-            If the template has a secret or another placeholder, or the run only counts.
         """
         if template is None:
             return None

@@ -161,13 +161,7 @@ def prune(path: Path, keep: int, keep_created: int) -> Pruning:
 
 @contextmanager
 def _turn(limit: str | None) -> Iterator[None]:
-    """Hold a slot of a global concurrency limit. If the slot is lost before the end, the work is stopped.
-
-    Raises
-    ------
-    InputError
-        If the server has no such limit.
-    """
+    """Hold a slot of a global concurrency limit. If the slot is lost before the end, the work is stopped."""
     if limit is None:
         yield
         return

@@ -42,13 +42,7 @@ def kinds() -> tuple[EngineKind, ...]:
 
 
 def kind(name: str) -> EngineKind:
-    """The engine of that name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """The engine of that name."""
     if name not in _KINDS:
         raise InputError(f"there is no engine {name!r}; choose one of {', '.join([AUTO, *_KINDS])}")
     return _KINDS[name]
@@ -71,17 +65,12 @@ def here(kind: EngineKind) -> str | None:
 def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Choice:
     """The engine to use for a name the user gave.
 
+    Raises `InputError` if there is no such engine.
+
     Parameters
     ----------
     why_not : callable
         Why an engine cannot run where the workers are, None when it can; asks this process by default.
-
-    Raises
-    ------
-    InputError
-        If there is no such engine.
-    ResourceError
-        If it cannot run here; only ``auto`` goes on to the next one, and says so.
     """
     if name != AUTO:
         reason = why_not(kind(name))

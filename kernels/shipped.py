@@ -73,11 +73,6 @@ def compiled(source: str, name: str, options: list[str]) -> Compiled:
         What the log calls the source.
     options : list of str
         See https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options.
-
-    Raises
-    ------
-    CompileError
-        It does not compile.
     """
     from cuda.bindings import nvrtc
 
@@ -127,13 +122,7 @@ def wanted(variants: list[Variant], targets: tuple[str, ...] = TARGETS) -> dict[
 
 
 def make(folder: Path, variant: Variant, target: str) -> Path:
-    """Compile a variant into its file.
-
-    Raises
-    ------
-    CompileError
-        It does not compile, or NVRTC warns.
-    """
+    """Compile a variant into its file."""
     options = [*compile_options(variant.defines), f"--gpu-architecture={target}"]
     code, log = compiled(source_of(variant.kernel), f"{variant.kernel}.cu", options)
     if log:
@@ -153,6 +142,8 @@ def build(
 ) -> Made:
     """Make the files that are missing, and remove those that are not wanted.
 
+    Raises `CompileError`: a kernel does not compile. Raises `ImportError`: NVRTC is not installed.
+
     Parameters
     ----------
     variants : list of Variant, optional
@@ -161,13 +152,6 @@ def build(
         Architectures.
     processes : int, optional
         Compilers side by side. None takes one per core.
-
-    Raises
-    ------
-    CompileError
-        A kernel does not compile.
-    ImportError
-        NVRTC is not installed.
     """
     began = time.perf_counter()
     files = wanted(shipped() if variants is None else variants, targets)
@@ -217,13 +201,7 @@ _CALLS = (
 
 
 def build_for_cores(folder: Path = CODE / "cpu", calls: Sequence[str] = _CALLS) -> Made:
-    """Make machine code for all cores of the kind `jit.LEVEL`, if those of this machine are. Older files go.
-
-    Raises
-    ------
-    RuntimeError
-        A call ends with an error.
-    """
+    """Make machine code for all cores of the kind `jit.LEVEL`, if those of this machine are. Older files go."""
     began, shipped = time.perf_counter(), jit.shipped_folder()
     shutil.rmtree(folder, ignore_errors=True)
     if shipped is None:

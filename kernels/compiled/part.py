@@ -18,12 +18,6 @@ class Part:
         self.function, self.dispatcher = function, None
 
     def __call__(self, *arguments: object) -> None:
-        """Refuse.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Refuse."""
         name = self.function.__name__
         raise TypeError(f"{name} can be called from compiled code only; decorate it with `entry` instead")

@@ -73,17 +73,14 @@ def cumbe_subtrees_of(items: np.ndarray, pool: np.ndarray) -> Subtrees:
 class CumbeEngine:
     """Maximal bicliques on one GPU, by cuMBE. Every thread needs an engine of its own.
 
+    Raises `ResourceError`: there is no usable device, or the graph and one block's arena do not fit on it.
+
     Parameters
     ----------
     device : Device
         None takes the current CUDA device.
     sizes : CumbeSizes
         Memory and optimisations.
-
-    Raises
-    ------
-    ResourceError
-        There is no usable device, or the graph and one block's arena do not fit on it.
     """
 
     name = "cumbe"

@@ -166,13 +166,7 @@ class Bounds(NamedTuple):
 
     @classmethod
     def of(cls, graph: MiningGraph) -> Bounds:
-        """Compute the bounds in one pass over the edges.
-
-        Raises
-        ------
-        ResourceError
-            A root has 2**30 or more edges around it, which is too many for 32-bit positions.
-        """
+        """Compute the bounds in one pass over the edges."""
         degree = np.diff(graph.base_indptr)
         total = offsets_of(degree[graph.root_indices])
         wedges = int((total[graph.root_indptr[1:]] - total[graph.root_indptr[:-1]]).max())
@@ -213,13 +207,7 @@ class Arenas:
 
     @classmethod
     def plan(cls, device: Device, kernel: str, bounds: Bounds, sizes: CumbeSizes) -> Arenas:
-        """As many blocks as are resident together and have an arena.
-
-        Raises
-        ------
-        DeviceMemoryError
-            The device has no room for even one arena.
-        """
+        """As many blocks as are resident together and have an arena."""
         each = 4 * bounds.arena_ints
         free = device.free_bytes()
         fitting = int(SCRATCH_SHARE * free) // each

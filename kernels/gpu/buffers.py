@@ -28,6 +28,8 @@ S = TypeVar("S", bound=Sizes)
 class Buffers(Generic[S]):
     """The arrays of a search, by name.
 
+    Raises `DeviceMemoryError`: the buffers do not fit on the device.
+
     Parameters
     ----------
     sizes : S
@@ -36,11 +38,6 @@ class Buffers(Generic[S]):
         Type of the record that all warps of a launch share.
     table : mapping of str to Buffer
         A name is also the launch parameter that tells the kernel where the buffer is.
-
-    Raises
-    ------
-    DeviceMemoryError
-        The buffers do not fit on the device.
     """
 
     def __init__(self, device: Device, search: Search, sizes: S, queue: np.dtype, table: Mapping[str, Buffer]) -> None:

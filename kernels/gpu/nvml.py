@@ -23,15 +23,13 @@ _NOT_SUPPORTED = 3
 class Nvml:
     """NVML, ready to be used.
 
+    Raises `OSError`: here and in all methods, if there is no such library, or NVML refuses the call. The error says
+    why.
+
     Parameters
     ----------
     library : object or None
         What has NVML's functions, by their names in C. None: the library that comes with NVIDIA's driver.
-
-    Raises
-    ------
-    OSError
-        Here and in all methods, if there is no such library, or NVML refuses the call. The error says why.
     """
 
     def __init__(self, library: Any = None):

@@ -59,6 +59,9 @@ def pack(
 ) -> Bicliques:
     """Bicliques in dense ids of the user's sides, ascending. All arrays are on the device, which may be writing them.
 
+    Raises `DeviceMemoryError` or `MemoryError`: the device has no room for the result and 8 bytes per record; with
+    blocks, 60 bytes.
+
     Parameters
     ----------
     records : handle
@@ -70,11 +73,6 @@ def pack(
         Whether rows are put into the blocks of `schemas.bicliques`. Otherwise they have the order of the records.
     near : bool
         Whether it is behind the members how many pairs are missing.
-
-    Raises
-    ------
-    DeviceMemoryError, MemoryError
-        The device has no room for the result and 8 bytes per record; with blocks, 60 bytes.
     """
     n_blocks = min(_BLOCKS * device.n_multiprocessors, -(-n_records // _THREADS)) or 1
     n_warps = n_blocks * _THREADS // 32

@@ -58,11 +58,6 @@ class Asked:
             What the search gives. Each call derives it from parameters of its own.
         **fixed
             Options that the call does not let the user choose.
-
-        Raises
-        ------
-        InputError
-            If `source` is None, or an option is wrong, or a file of labels cannot be read.
         """
         if source is None:
             raise InputError("there is no source; give a path, a table or a graph")
@@ -100,12 +95,8 @@ def with_engine(
     """The options with the chosen engine in place of ``engines.AUTO``.
 
     The engine has to run where the workers are: on this machine, or where the workers of a `scheduler` are. If a faster
-    engine cannot run although there is a GPU, `progress` gets a note that says why.
-
-    Raises
-    ------
-    ResourceError
-        If the engine that the options name cannot run there.
+    engine cannot run although there is a GPU, `progress` gets a note that says why. Raises `ResourceError` if the
+    engine that the options name cannot run there.
     """
     choice = choose_engine(options.engine, options.search, scheduler)
     logger.info("engine %s: %s", choice.name, choice.reason)
@@ -136,15 +127,12 @@ def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = Non
 def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
     """The labels of both sides that a call names itself and in files, by the names of the fields of `Search`.
 
+    Raises `InputError` if something is no label, or a file cannot be read or holds none.
+
     Parameters
     ----------
     given : mapping
         Values by the names of `pipeline.api.table.TABLE`.
-
-    Raises
-    ------
-    InputError
-        If something is no label, or a file cannot be read or holds none.
     """
     files = record(LabelFiles, given)
     found = {}

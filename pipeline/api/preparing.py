@@ -61,12 +61,6 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, call: CallOpti
 
     See `pipeline.ingest.step.ingest` and `pipeline.ingest.from_run`. `source` None opens it by the name in the options
     of the run.
-
-    Raises
-    ------
-    InputError
-        If the input cannot be used, cannot be opened by its name, or lies in the place of the run. Or it has doubts,
-        and the call is strict.
     """
     options, call = run.options, call or CallOptions()
     given = from_record(options.source) if source is None else source
@@ -121,12 +115,7 @@ def plan(run: Run, on_progress: OnProgress) -> dict[str, Any]:
 
 
 def check_room(run: Run, workers: WorkerOptions) -> None:
-    """Refuse a graph that is too large for the device of this process, unless workers of a scheduler search it.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Refuse a graph that is too large for the device of this process, unless workers of a scheduler search it."""
     if workers.scheduler is None and engines.kind(run.options.engine).platform is not CORES:
         from bicliques.pipeline.estimate.memory import refuse_too_large  # not before it is needed
 

@@ -138,13 +138,7 @@ def refresh(
 
 
 def parent_at(path: Path) -> Run:
-    """A run whose rows can be taken over.
-
-    Raises
-    ------
-    InputError
-        If it is not one that lists all bicliques, or not complete, or damaged.
-    """
+    """A run whose rows can be taken over."""
     if store_url(path) is not None:
         raise InputError(f"{path} is kept in a store, and rows are taken over from folders; mine the new edge list")
     run = Run.at(path)

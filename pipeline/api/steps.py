@@ -77,7 +77,9 @@ def started(
 ) -> Iterator[Run]:
     """Make a new run, read its input, and hold its lock during the block.
 
-    If reading fails, or a given label is not in the input, the folder is removed.
+    If reading fails, or a given label is not in the input, the folder is removed. Raises `InputError` if the input, the
+    folder or a given label cannot be used, and `ResourceError` if the disk is full, or a file cannot be written for
+    another reason.
 
     Parameters
     ----------
@@ -95,13 +97,6 @@ def started(
         See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
     keep : bool
         False for a temporary folder. Then errors do not say how to resume the run.
-
-    Raises
-    ------
-    InputError
-        If the input, the folder or a given label cannot be used.
-    ResourceError
-        If the disk is full, or a file cannot be written for another reason.
     """
     if series is None and is_named(source):
         series = options.source
@@ -219,6 +214,9 @@ def complete_run(
 ) -> MiningSession | None:
     """Do all steps that are not done yet, with one set of workers. The run is proven once all of it is mined.
 
+    Raises `ResourceError` if the disk is full, no worker is left, or a slice fails again and again, and
+    `IncompleteError` if the proof fails, or damaged files cannot be mended.
+
     Parameters
     ----------
     run : Run
@@ -238,13 +236,6 @@ def complete_run(
     -------
     MiningSession or None
         None when the run was complete already.
-
-    Raises
-    ------
-    ResourceError
-        If the disk is full, no worker is left, or a slice fails again and again.
-    IncompleteError
-        If the proof fails, or damaged files cannot be mended.
     """
     on_progress, folder = to_callback(progress), run.folder
     preparing.prepare(run, on_progress, source, call)

@@ -94,13 +94,7 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 def demo_source() -> Path:
-    """The file of the packages of Debian 12 and their tags.
-
-    Raises
-    ------
-    InputError
-        The file is missing.
-    """
+    """The file of the packages of Debian 12 and their tags."""
     places = (_PACKAGE / _GRAPH, _PACKAGE.parent / _GRAPH)  # in a wheel, and in the repository
     for path in places:
         if path.exists():

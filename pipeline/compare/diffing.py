@@ -65,6 +65,10 @@ PROVEN = (
 def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress | bool | None = None) -> Difference:
     """Find the maximal bicliques that are gone, and those that are new, between two complete runs.
 
+    Raises `InputError` if the runs cannot be compared, or the folder cannot be used. Nothing is written then. Raises
+    `IncompleteError` if a run is not complete, or a file of it is damaged, so that the proof fails. Nothing is left
+    then. Raises `ResourceError` if the disk or the temporary folder is full. Nothing is left then.
+
     Parameters
     ----------
     old, new : path
@@ -79,15 +83,6 @@ def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress
     -------
     Difference
         Rows are read only when they are asked for.
-
-    Raises
-    ------
-    InputError
-        If the runs cannot be compared, or the folder cannot be used. Nothing is written then.
-    IncompleteError
-        If a run is not complete, or a file of it is damaged, so that the proof fails. Nothing is left then.
-    ResourceError
-        If the disk or the temporary folder is full. Nothing is left then.
 
     Notes
     -----
@@ -352,7 +347,8 @@ def divide(ids: np.ndarray, hashes: np.ndarray, first: int, is_new: bool, n_buck
 class Partition:
     """Takes the rows of both runs, and says which of them only one run has.
 
-    Two rows are the same when their ids and the hashes of their members are equal, 128 bits together.
+    Two rows are the same when their ids and the hashes of their members are equal, 128 bits together. Raises
+    `ResourceError` from all methods, if the temporary folder is full.
 
     Parameters
     ----------
@@ -360,11 +356,6 @@ class Partition:
         A temporary folder.
     rows : int
         Number of rows of both runs together.
-
-    Raises
-    ------
-    ResourceError
-        From all methods, if the temporary folder is full.
 
     Notes
     -----
@@ -387,10 +378,7 @@ class Partition:
     def changed(self) -> Iterator[tuple[Changed, Changed]]:
         """The rows that only the old run has, and those that only the new run has, bucket by bucket.
 
-        Raises
-        ------
-        IncompleteError
-            If a run has a row twice.
+        Raises `IncompleteError` if a run has a row twice.
         """
         return self._buckets.each(_compared, _MOST_THREADS)
 

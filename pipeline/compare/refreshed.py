@@ -86,10 +86,7 @@ def follows(both: BothRuns) -> bool:
 def compared_parts(both: BothRuns) -> Iterator[Part]:
     """Every part of two runs of which the new one `follows`.
 
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
+    Raises `IncompleteError` if a part is missing or damaged.
     """
     pairs: list[tuple[int | None, int | None]] = list(_pairs(both))
     taken = {now for _, now in pairs}

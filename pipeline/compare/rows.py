@@ -67,10 +67,7 @@ class Piece(NamedTuple):
 def pieces_of(compared: CompleteRun) -> Iterator[Piece]:
     """All rows of a run, in pieces for threads.
 
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
+    Raises `IncompleteError` if a part is missing or damaged.
     """
     first = 0
     for part in compared.manifest.parts:
@@ -85,15 +82,12 @@ def pieces_of(compared: CompleteRun) -> Iterator[Piece]:
 def hashed(compared: CompleteRun, hashes: VertexHashes, piece: Piece) -> tuple[np.ndarray, np.ndarray]:
     """The ids of the rows of a piece, and the hashes of their members, both uint64.
 
+    Raises `IncompleteError` if the part is missing or damaged.
+
     Parameters
     ----------
     hashes : VertexHashes
         By dense id of the run.
-
-    Raises
-    ------
-    IncompleteError
-        If the part is missing or damaged.
     """
     ids, found = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     path, tables = piece.path, compared.tables
@@ -252,11 +246,6 @@ def vertex_table(
     -------
     Table
         Columns ``label``, ``before``, ``after``, ``gone`` and ``new``.
-
-    Raises
-    ------
-    IncompleteError
-        If a vertex was not in as many bicliques as the others say, so that the files of a run contradict each other.
     """
     columns = {}
     for name, own, counts in (
@@ -297,6 +286,8 @@ def write_rows(
 ) -> Counted:
     """Write all rows to a file, in stretches that are sorted by size.
 
+    Raises `ResourceError` if the disk is full. Then there is no file.
+
     Parameters
     ----------
     provenance : Provenance
@@ -308,11 +299,6 @@ def write_rows(
     -------
     Counted
         What was written.
-
-    Raises
-    ------
-    ResourceError
-        If the disk is full. Then there is no file.
     """
     room = LabelRoom(tables)
     rows = total = 0

@@ -68,6 +68,8 @@ def take_over(
 ) -> None:
     """Fill a run of which nothing is mined yet from a complete one.
 
+    Raises `ResourceError` if the disk is full. Nothing counts of `run` then.
+
     Parameters
     ----------
     run : Run
@@ -84,13 +86,6 @@ def take_over(
         When the work began, in seconds since 1970 (UTC).
     on_progress : callable
         Called with a `Progress` after every part.
-
-    Raises
-    ------
-    IncompleteError
-        If the rows of the run before are not those that it has proven. Nothing counts of `run` then.
-    ResourceError
-        If the disk is full. Nothing counts of `run` then.
     """
     parent, manifest = before
     for place in (run.folder.bicliques, run.folder.pending, run.folder.ledger):

@@ -59,6 +59,8 @@ def labels_of(run: Run) -> Labels:
 class TwoGraphs:
     """The edge tables of two runs that have read their inputs, and the rows of the runs once they are mined.
 
+    Raises `InputError` if their labels or their sides do not fit together.
+
     Parameters
     ----------
     runs : (Run, Run)
@@ -67,11 +69,6 @@ class TwoGraphs:
         What a sentence calls them.
     search : Search
         Which bicliques are wanted.
-
-    Raises
-    ------
-    InputError
-        If their labels or their sides do not fit together.
 
     Notes
     -----
@@ -268,11 +265,7 @@ def with_delta(old: Run, added: Run | None, removed: Run | None) -> pa.Table:
     """The edges of a run without those of another one, and with those of a third one, as labels.
 
     An edge of `removed` that is not there, and one of `added` that is there, changes nothing. An edge of both stays.
-
-    Raises
-    ------
-    InputError
-        If their labels or sides do not fit together.
+    Raises `InputError` if their labels or sides do not fit together.
     """
     parts = [_labelled(old, np.ones(old.input["n_edges"], np.bool_))]
     if removed is not None:

@@ -69,6 +69,8 @@ def is_run_folder(source: Any) -> bool:
 def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> dict[str, Any]:
     """Put the tables of another run into `folder`. Returns the facts of that run about its input, and ``from_run``.
 
+    Raises `ResourceError`: writing fails, as on a full disk.
+
     Parameters
     ----------
     source : Path
@@ -79,13 +81,6 @@ def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on:
         An existing folder. After an error it is as it was before.
     ingest_on : "auto", "cpu" or "gpu"
         As `options`: "gpu" is refused.
-
-    Raises
-    ------
-    InputError
-        An option says how to read, or the other run has not read its input, or its tables are damaged.
-    ResourceError
-        Writing fails, as on a full disk.
     """
     started = time.perf_counter()
     _refuse_reading(source, options, ingest_on)

@@ -88,6 +88,10 @@ def mine_run(
 ) -> MiningSession:
     """Mine the work that is outstanding after what the ledger has.
 
+    Raises `ResourceError` if the disk is full, no worker is left, or a slice fails again and again. The run can be
+    resumed. Raises `IncompleteError` if the plan is not there, or a file is in the place of one of the run's. Raises
+    `KeyboardInterrupt` after a second Ctrl-C.
+
     Parameters
     ----------
     run : Run
@@ -108,15 +112,6 @@ def mine_run(
     -------
     MiningSession
         What this call did. It is also stored with the run.
-
-    Raises
-    ------
-    ResourceError
-        If the disk is full, no worker is left, or a slice fails again and again. The run can be resumed.
-    IncompleteError
-        If the plan is not there, or a file is in the place of one of the run's.
-    KeyboardInterrupt
-        After a second Ctrl-C.
     """
     folder = run.folder
     _ = run.planned  # raises if the step is not done
@@ -404,10 +399,7 @@ class Commits:
     def ended(self) -> list[Any]:
         """Contexts of the entries that were written since the last call. Waits up to 10 ms for the first of them.
 
-        Raises
-        ------
-        ResourceError
-            If the disk is full.
+        Raises `ResourceError` if the disk is full.
         """
         ended: list[Any] = []
         with suppress(queue.Empty):

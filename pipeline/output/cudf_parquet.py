@@ -209,12 +209,8 @@ class CudfFile:
     def write(self, piece: Bicliques) -> None:
         """Append these rows.
 
-        Raises
-        ------
-        DeviceMemoryError
-            The device has no memory left for the rows.
-        OSError
-            The file cannot be written.
+        Raises `DeviceMemoryError`: the device has no memory left for the rows. Raises `OSError`: the file cannot be
+        written.
         """
         with writing_errors(), _memory_errors(f"write {self.path}"):
             self._writer.write(self.backend.table(piece, self.stream))

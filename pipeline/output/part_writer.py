@@ -116,10 +116,8 @@ class PartWriter:
     def __call__(self, found: Bicliques, /) -> None:
         """Append a batch, whose arrays may change afterwards.
 
-        Raises
-        ------
-        ResourceError
-            A resource is missing, as when the disk is full; or the labels of a biclique do not fit into a row.
+        Raises `ResourceError`: a resource is missing, as when the disk is full; or the labels of a biclique do not fit
+        into a row.
         """
         for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
             self.stretch.add(piece)

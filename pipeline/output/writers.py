@@ -56,10 +56,7 @@ class ParallelWriter:
     def __call__(self, found: Bicliques, /) -> None:
         """Append a batch, whose arrays may change afterwards. Waits while all threads have stretches to write.
 
-        Raises
-        ------
-        ResourceError
-            A resource is missing, as when the disk is full.
+        Raises `ResourceError`: a resource is missing, as when the disk is full.
         """
         for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
             self._raise_errors()
@@ -136,11 +133,6 @@ def open_writer(
         The platform of the engine.
     provenance : Provenance
         See `pipeline.output.part_writer.PartWriter`.
-
-    Raises
-    ------
-    ResourceError
-        The GPU is asked to write and cannot.
     """
     if not platform.leaves_cores:
         return PartWriter(folder, slice_number, tables, provenance)

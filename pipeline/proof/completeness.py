@@ -92,13 +92,7 @@ class Drawn:
 def draw(
     run: Run, edges: tuple[np.ndarray, np.ndarray], sizes: tuple[int, int], n: int, seed: int, on: OnProgress
 ) -> Drawn:
-    """Draw `n` bicliques of these sizes, and find what the rows of a run have to be.
-
-    Raises
-    ------
-    InputError
-        If the run is one of only some maximal bicliques, or nothing can be drawn.
-    """
+    """Draw `n` bicliques of these sizes, and find what the rows of a run have to be."""
     search = run.options.search
     if search.has_filters or search.is_containing or run.job.name not in ("all", "vertices"):
         raise InputError(

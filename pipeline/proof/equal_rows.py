@@ -41,6 +41,8 @@ class _Batch(NamedTuple):
 class Buckets:
     """Takes rows that are divided already, and gives the rows of one bucket after the other.
 
+    Raises `ResourceError` from all methods, if the temporary folder is full.
+
     Parameters
     ----------
     folder : Path
@@ -49,11 +51,6 @@ class Buckets:
         Number of buckets.
     n_bytes : int
         Bytes of all rows, for the sentence about a full disk.
-
-    Raises
-    ------
-    ResourceError
-        From all methods, if the temporary folder is full.
 
     Notes
     -----
@@ -112,15 +109,12 @@ _BUCKET = 1 << 22
 class Repeats:
     """Takes numbers in batches, and says which of them occurred more than once. It is a context manager.
 
+    Raises `ResourceError` from all methods, if the temporary folder is full.
+
     Parameters
     ----------
     expected : int
         About how many numbers will come.
-
-    Raises
-    ------
-    ResourceError
-        From all methods, if the temporary folder is full.
 
     Notes
     -----
@@ -173,11 +167,6 @@ def refuse_equal_rows(
     ----------
     suspects : ndarray, uint64
         Ids, as hashes, that more than one row has. If there are none, nothing is read.
-
-    Raises
-    ------
-    IncompleteError
-        If two rows have the same members. The error names the parts that hold them.
     """
     if len(suspects) == 0:
         return

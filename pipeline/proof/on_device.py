@@ -129,6 +129,8 @@ def hashed_groups(
 ) -> Iterator[tuple[list[HashedGroup], np.ndarray, np.ndarray]]:
     """Row groups of a part, as many at a time as fit on the device.
 
+    Raises `DeviceMemoryError`: the device has no room for a row group.
+
     Parameters
     ----------
     path : Path
@@ -142,13 +144,6 @@ def hashed_groups(
     ------
     (list of HashedGroup, ndarray, ndarray)
         The row groups, and in how many of their rows each left and each right vertex is, int64.
-
-    Raises
-    ------
-    IncompleteError
-        The part is damaged, holds a label that the input does not have, or its columns contradict each other.
-    DeviceMemoryError
-        The device has no room for a row group.
     """
     reader, hasher = _open(run)
     for some, rows in _portions(metadata, groups, reader.device.free_bytes() // _BYTES_A_MEMBER):

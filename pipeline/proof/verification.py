@@ -74,13 +74,7 @@ class Adjacency:
         return found, most.reshape(-1, 2)
 
     def holes(self, rows: Bicliques) -> tuple[np.ndarray, np.ndarray]:
-        """The left and the right ends of all missing pairs of rows that say how many they have, row by row, int32.
-
-        Raises
-        ------
-        IncompleteError
-            If a row has more or fewer of them.
-        """
+        """The left and the right ends of all missing pairs of rows that say how many they have, row by row, int32."""
         assert rows.missing is not None
         found, most = np.empty(len(rows), np.int64), np.empty(2 * len(rows), np.int64)
         ends = np.empty(2 * int(rows.missing.sum()), np.int32)
@@ -204,6 +198,8 @@ def verify_run(
 ) -> Verification:
     """Read all parts again and check them.
 
+    Raises `ResourceError` if the temporary folder is full.
+
     Parameters
     ----------
     path : Path
@@ -218,15 +214,6 @@ def verify_run(
         Most seconds for `pipeline.proof.certificate`, if the run found the largest.
     complete : (int, int) or None
         Draw bicliques of so many members, too, and look for rows that are missing (`pipeline.proof.completeness`).
-
-    Raises
-    ------
-    IncompleteError
-        If the run is not complete, or a check fails. The error names what is wrong.
-    InputError
-        If `path` is not a run, or the run only counted, or another value is wrong.
-    ResourceError
-        If the temporary folder is full.
 
     Notes
     -----

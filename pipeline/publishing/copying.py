@@ -48,13 +48,8 @@ class Copying:
         """The files that are in the place as the run has them, and so need not be written.
 
         A file is not read there if the record of the publication has its digest, and it has not been written since.
-
-        Raises
-        ------
-        IncompleteError
-            If a file of the run cannot be read.
-        ResourceError
-            If a file of the place cannot be read.
+        Raises `IncompleteError` if a file of the run cannot be read, and `ResourceError` if a file of the place cannot
+        be read.
         """
 
         def compared(name: str) -> tuple[str, Listed | None]:
@@ -81,12 +76,8 @@ class Copying:
     def copies(self, names: Sequence[str]) -> Generator[tuple[str, Listed], None, None]:
         """Copy these files. Each comes when it was read back.
 
-        Raises
-        ------
-        IncompleteError
-            If a file of the run cannot be read.
-        ResourceError
-            If a file cannot be written, or is not what was written.
+        Raises `IncompleteError` if a file of the run cannot be read, and `ResourceError` if a file cannot be written,
+        or is not what was written.
         """
         with ThreadPoolExecutor(_AT_A_TIME) as pool:
             waiting = {pool.submit(self._copy, name) for name in names}

@@ -43,17 +43,13 @@ class Seen:
 class Place:
     """A folder that a run is published to: one of this machine. Names of files are relative to it, with slashes.
 
-    Files get their names when they are whole, and survive a loss of power then.
+    Files get their names when they are whole, and survive a loss of power then. Raises `ResourceError`: by each method,
+    if a file cannot be written, read or removed, or the place does not answer.
 
     Attributes
     ----------
     shown : str
         The folder in words, without secrets.
-
-    Raises
-    ------
-    ResourceError
-        By each method, if a file cannot be written, read or removed, or the place does not answer.
     """
 
     def __init__(self, path: Path):
@@ -61,13 +57,7 @@ class Place:
         self._path = path
 
     def look(self, folders: Iterable[str]) -> dict[str, Seen]:
-        """The files directly in the place, and all those below these folders of it. Empty if it does not exist.
-
-        Raises
-        ------
-        InputError
-            If the place cannot be read, or is a file.
-        """
+        """The files directly in the place, and all those below these folders of it. Empty if it does not exist."""
         if os.path.lexists(self._path) and not os.path.isdir(self._path):  # noqa: PTH112 - Path.is_dir may raise
             raise InputError(f"{self._path} is no folder; name another one")
         found = {}
@@ -225,13 +215,7 @@ class StorePlace(Place):
 
 
 def open_place(url: PathLike) -> Place:
-    """The place that a path or a URL names. Nothing is read yet.
-
-    Raises
-    ------
-    InputError
-        If nothing can be written there, or a package is missing.
-    """
+    """The place that a path or a URL names. Nothing is read yet."""
     text = url_of(url)
     if text is None:
         return Place(local_path(url))

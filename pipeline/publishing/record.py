@@ -96,15 +96,7 @@ def is_published(name: str) -> bool:
 
 
 def sealed(path: Path) -> Contents:
-    """What is published of the run in a folder.
-
-    Raises
-    ------
-    InputError
-        If it is not the folder of a run, a gate refused the run, or it holds no bicliques because it only counted.
-    IncompleteError
-        If the run is not complete and proven, or a file of it is missing or damaged.
-    """
+    """What is published of the run in a folder."""
     run = Run.with_holes(path)
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
@@ -220,13 +212,7 @@ class Listing:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Listing:
-        """Inverse of `to_bytes`.
-
-        Raises
-        ------
-        IncompleteError
-            If it is damaged, or names a file that no run has.
-        """
+        """Inverse of `to_bytes`."""
         found = parsed(data)
         if found.get("layout") != LAYOUT:
             raise IncompleteError(f"it has layout {found.get('layout')!r}, and this version reads {LAYOUT}")
@@ -249,10 +235,8 @@ class Record:
     def write(self, files: Mapping[str, Listed], unchecked: Iterable[str]) -> None:
         """Write the record, and read it back; see `Listing`.
 
-        Raises
-        ------
-        ResourceError
-            If it cannot be written, or another publication has written its own since this one wrote its last.
+        Raises `ResourceError` if it cannot be written, or another publication has written its own since this one wrote
+        its last.
         """
         if self._seen is not None:
             self.check()
@@ -267,22 +251,14 @@ class Record:
             raise self.disturbed(PUBLISHED_FILE)
 
     def check(self) -> None:
-        """Refuse to go on where another publication has begun.
-
-        Raises
-        ------
-        ResourceError
-        """
+        """Refuse to go on where another publication has begun."""
         if self._there().publication != self._name:
             raise self.disturbed(PUBLISHED_FILE)
 
     def confirm(self, name: str) -> None:
         """Take a file back that was just written, if another publication has begun that does not know of it.
 
-        Raises
-        ------
-        ResourceError
-            If another one has begun.
+        Raises `ResourceError` if another one has begun.
 
         Notes
         -----
@@ -314,12 +290,7 @@ class Record:
 
 
 def refuse_place(place: Place, contents: Contents) -> None:
-    """Refuse a place inside the folder of the run or of another one, whose readers would take its files for rows.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a place inside the folder of the run or of another one, whose readers would take its files for rows."""
     store = contents.run.store.shown()
     if place.is_below(contents.path) or f"{place.shown}/".startswith(f"{store}/"):
         raise InputError(f"{place.shown} is the folder of the run, or lies in it; name a folder elsewhere")
@@ -337,12 +308,6 @@ def known_listing(place: Place, there: dict[str, Seen], contents: Contents, over
         What is to be published.
     overwrite : bool
         Whether another run may be there.
-
-    Raises
-    ------
-    InputError
-        If there is another run and it may not be, a file of somebody else in the place of one of ours, or a Parquet
-        file among the rows that readers would take for rows.
     """
     if OPTIONS_FILE in there:
         raise InputError(f"{place.shown} is the folder of a run, which is not published into; name another one")
@@ -367,12 +332,7 @@ def known_listing(place: Place, there: dict[str, Seen], contents: Contents, over
 
 
 def refuse_readable(place: Place, there: Collection[str], ours: Collection[str]) -> None:
-    """Refuse files of somebody else that a reader of the rows would read, too.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse files of somebody else that a reader of the rows would read, too."""
     for name in sorted(there):
         is_row = name.startswith("bicliques/") and name.endswith(".parquet") and not is_hidden(name)
         if is_row and name not in ours:

@@ -46,13 +46,7 @@ class TakenError(BicliqueError):
 
 
 def objects_at(url: str) -> Objects:
-    """The objects of a run at a URL. The same object for the same URL, because it keeps connections.
-
-    Raises
-    ------
-    InputError
-        If the URL names no folder of a bucket, or as `Objects`.
-    """
+    """The objects of a run at a URL. The same object for the same URL, because it keeps connections."""
     found = opened_at(url, as_asked(url))
     if not found.is_folder:
         raise InputError(f"{found.shown} names no folder of a bucket; write it as in s3://lake/night")
@@ -69,13 +63,7 @@ def beside(url: str, key: str) -> dict[str, bytes]:
     """The object that has this key in each of the folders beside the one at a URL, by the URLs of the folders.
 
     The folders are listed, and a listing that lags leaves out what is new. Folders without the object are left out.
-
-    Raises
-    ------
-    InputError
-        As `Objects`.
-    ResourceError
-        If the store does not answer.
+    Raises `InputError` as `Objects`, and `ResourceError` if the store does not answer.
     """
     place, mark, query = url.partition("?")
     above, _, own = place.rstrip("/").rpartition("/")
@@ -88,17 +76,13 @@ def beside(url: str, key: str) -> dict[str, bytes]:
 class Objects:
     """What is below a URL of a store. Keys are relative to it, with slashes. Threads may share it.
 
+    Raises `InputError` if the URL names no bucket, or has a password or a key, or obstore is not installed. Raises
+    `ResourceError`: by each method, if the store does not answer, or does not do it.
+
     Parameters
     ----------
     url : str
         As ``s3://bucket/folder``; options of Arrow may follow a ``?``.
-
-    Raises
-    ------
-    InputError
-        If the URL names no bucket, or has a password or a key, or obstore is not installed.
-    ResourceError
-        By each method, if the store does not answer, or does not do it.
     """
 
     def __init__(self, url: str):
@@ -150,13 +134,7 @@ class Objects:
                 raise OSError("no answer") from error  # to the end of an upload, which is not there any more
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Put an object where none is. The same content may be there, from a request whose answer was lost.
-
-        Raises
-        ------
-        TakenError
-            If there is another object.
-        """
+        """Put an object where none is. The same content may be there, from a request whose answer was lost."""
         for left in reversed(range(_TRIES)):
             try:
                 if self._create(key, data):
@@ -298,13 +276,7 @@ _KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 
 
 def keys_of_profile() -> dict[str, str]:
-    """The keys of the profile that ``AWS_PROFILE`` names, or of ``default``. Empty if the environment has others.
-
-    Raises
-    ------
-    InputError
-        If the profile that is named has no keys, or its file cannot be read.
-    """
+    """The keys of the profile that ``AWS_PROFILE`` names, or of ``default``. Empty if the environment has others."""
     if any(map(os.environ.get, _GIVEN)):
         return {}
     named = os.environ.get("AWS_PROFILE")

@@ -33,11 +33,6 @@ def as_asked(url: str) -> str:
 
     Every client of a bucket opens this URL. So a variable means the same to a run in a store, a publication and a
     source, and ``http://`` in it says that plain http is allowed.
-
-    Raises
-    ------
-    InputError
-        If the variable holds no address.
     """
     scheme, _, query = url.partition("?")
     name = next(filter(os.environ.get, _ENDPOINTS), None)
@@ -107,10 +102,7 @@ _PLAIN_HTTP = re.compile(r"http://.*builder error|InvalidContentType|curlCode: 3
 def file_system(url: str) -> tuple[Any, str]:
     """A file system of Arrow (`pyarrow.fs.FileSystem`), and the path on it that the URL names.
 
-    Raises
-    ------
-    Exception
-        Whatever the package behind it raises; see `plain_errors`.
+    Raises `Exception`: whatever the package behind it raises; see `plain_errors`.
     """
     from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem  # only for remote files
 

@@ -20,12 +20,8 @@ def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The dense ids of the left and of the right ends of the edges, int32, sorted by both, some of them at a time.
 
     Except for the last ones of a file these are at least as many edges as there are vertices on the larger side,
-    because who counts the ends of some edges adds up as many sums as there are vertices.
-
-    Raises
-    ------
-    IncompleteError
-        If the edge table is missing or damaged.
+    because who counts the ends of some edges adds up as many sums as there are vertices. Raises `IncompleteError` if
+    the edge table is missing or damaged.
     """
     sizes, files = (run.input["n_left"], run.input["n_right"]), run.folder.edge_files()
     n = 0
@@ -43,10 +39,7 @@ def edge_groups(run: Run) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 def degrees_of(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """The number of neighbours of every left and of every right vertex of the input, int64, by dense id.
 
-    Raises
-    ------
-    IncompleteError
-        If the edge table is missing or damaged.
+    Raises `IncompleteError` if the edge table is missing or damaged.
     """
     left = right = np.zeros(1, np.int64)  # of all vertices once the edges are open, which tells that there are so many
     for ends in edge_groups(run):
@@ -58,6 +51,8 @@ def degrees_of(run: Run) -> tuple[np.ndarray, np.ndarray]:
 def blocks_of(run: Run, wanted: Sequence[tuple[np.ndarray, np.ndarray]]) -> list[np.ndarray]:
     """Which of some left vertices are joined to which of some right vertices, for several choices of both.
 
+    Raises `IncompleteError` if the edge table is missing or damaged.
+
     Parameters
     ----------
     wanted : sequence of (ndarray, ndarray), int32
@@ -66,11 +61,6 @@ def blocks_of(run: Run, wanted: Sequence[tuple[np.ndarray, np.ndarray]]) -> list
     Returns
     -------
     list of ndarray, shape (left vertices, right vertices), bool
-
-    Raises
-    ------
-    IncompleteError
-        If the edge table is missing or damaged.
     """
     sizes = run.input["n_left"], run.input["n_right"]
     found = [np.zeros((len(left), len(right)), bool) for left, right in wanted]
@@ -143,10 +133,7 @@ class Parts:
     def sizes(self, part: int, group: int) -> tuple[np.ndarray, np.ndarray]:
         """The left and right sizes of the rows of a row group, int64. Only these two columns are read.
 
-        Raises
-        ------
-        IncompleteError
-            If the part is missing or damaged.
+        Raises `IncompleteError` if the part is missing or damaged.
         """
         with open_part(self._files[part]) as file:
             sizes = file.read_row_group(group, columns=["n_left", "n_right"], use_threads=False)
@@ -154,13 +141,7 @@ class Parts:
         return left, right
 
     def rows(self, part: int, group: int) -> Bicliques:
-        """The rows of a row group.
-
-        Raises
-        ------
-        IncompleteError
-            If the part is missing or damaged, or holds an id that no vertex has.
-        """
+        """The rows of a row group."""
         path = self._files[part]
         (rows,) = read_part(path, self._tables, (group, group + 1), self.at_once)
         for side, members, n in zip(("left", "right"), (rows.left, rows.right), self.n_vertices, strict=True):

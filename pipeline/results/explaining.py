@@ -60,6 +60,8 @@ def explained(
 ) -> Explanation:
     """Explain the biclique at a place; see `pipeline.results.by_id.ById.explain`.
 
+    Raises `IncompleteError` if a part or the edge table is missing or damaged.
+
     Parameters
     ----------
     files : sequence of Path
@@ -72,11 +74,6 @@ def explained(
         How many bicliques of each size the run has.
     missing, n : int
         As of `explain`.
-
-    Raises
-    ------
-    IncompleteError
-        If a part or the edge table is missing or damaged.
     """
     parts = Parts(run, files)
     row = parts.rows(*place[:2]).pick(np.array(place[2:]))

@@ -334,10 +334,7 @@ def top_rows(
 ) -> pa.Table:
     """The best rows of these parts, of those with some members and ids; see `pipeline.results.results.Results.top`.
 
-    Raises
-    ------
-    IncompleteError
-        If a part or the edge table is missing or damaged.
+    Raises `IncompleteError` if a part or the edge table is missing or damaged.
     """
     ranks = np.empty((0, 7), np.int64)
     if files:
@@ -370,10 +367,7 @@ def _lacking(members: Members) -> Dropped:
 def cover_table(run: Run, files: Sequence[Path], schema: pa.Schema, n: int) -> pa.Table:
     """The rows of a cover; see `pipeline.results.results.Results.cover`.
 
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
+    Raises `IncompleteError` if a part is missing or damaged.
     """
     chosen = cover_rows(Parts(run, files), n) if files else []
     rows = rows_at(files, [one.place for one in chosen], schema)
@@ -388,13 +382,7 @@ def cover_table(run: Run, files: Sequence[Path], schema: pa.Schema, n: int) -> p
 
 
 def refuse_target(path: Path) -> None:
-    """Refuse a path where `write_table` could not write.
-
-    Raises
-    ------
-    InputError
-        If its folder is not there or one of a run, or it is a folder itself.
-    """
+    """Refuse a path where `write_table` could not write."""
     if (url := url_of(path)) is not None:
         raise InputError(f"{url} is a URL, and tables are written to this machine; name a file, and copy it afterwards")
     refuse_inside_run(path)
@@ -407,10 +395,7 @@ def refuse_target(path: Path) -> None:
 def write_table(rows: pa.Table, path: Path) -> None:
     """Write a table to a Parquet file, which is there as a whole or not at all. A file of this name is replaced.
 
-    Raises
-    ------
-    ResourceError
-        If the file cannot be written.
+    Raises `ResourceError` if the file cannot be written.
     """
     with whole_file(path) as file:
         pq.write_table(rows, file)

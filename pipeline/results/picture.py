@@ -129,12 +129,7 @@ class Picture:
 def picture_file(path: str | os.PathLike[str]) -> Path:
     """A file for a picture.
 
-    Raises
-    ------
-    InputError
-        If the name ends neither in ``.svg`` nor in ``.png``, or there is no such folder.
-    ResourceError
-        If it ends in ``.png``, and Matplotlib is not installed.
+    Raises `ResourceError` if it ends in ``.png``, and Matplotlib is not installed.
     """
     target = local_path(path)
     if target.suffix.lower() not in (".svg", ".png"):
@@ -151,12 +146,8 @@ def picture_of(run: Run, found: Explanation) -> Picture:
     """Draw an explanation of a biclique of a run.
 
     Up to 30 members of each side are drawn: those of missing pairs, and others that are evenly chosen in the order of
-    the overlapping bicliques that they are in. The edges between the vertices that are drawn are read once.
-
-    Raises
-    ------
-    IncompleteError
-        If the edge table is missing or damaged.
+    the overlapping bicliques that they are in. The edges between the vertices that are drawn are read once. Raises
+    `IncompleteError` if the edge table is missing or damaged.
     """
     rows, columns = _lines(run, found, "left"), _lines(run, found, "right")
     ids = [np.array([line.id for line in lines], np.int32) for lines in (rows, columns)]

@@ -423,12 +423,8 @@ def _call(name: str) -> Callable[..., Any]:
 def open_results(path: Path) -> Results:
     """The results in the folder of a run, complete or not.
 
-    Raises
-    ------
-    InputError
-        If `path` is not the folder of a run.
-    IncompleteError
-        If the manifest or the ledger is damaged.
+    Raises `InputError` if `path` is not the folder of a run, and `IncompleteError` if the manifest or the ledger is
+    damaged.
     """
     return Results(Run.with_holes(path))
 

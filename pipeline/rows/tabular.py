@@ -137,10 +137,7 @@ class Tabular:
     def __contains__(self, what: object) -> bool:
         """Whether a vertex, which is given by its label, is in any of the bicliques; or whether a biclique is a row.
 
-        Raises
-        ------
-        InputError
-            If no side has labels of the type of `what`, or the run only counted.
+        Raises `InputError` if no side has labels of the type of `what`, or the run only counted.
 
         Examples
         --------
@@ -156,15 +153,13 @@ class Tabular:
     def containing(self, label: Any) -> pa.Table:
         """The bicliques of which a vertex is a member, on whichever side. All rows are read.
 
+        Raises `InputError` if no side has labels of that type, no vertex of the input of a run has this one, or the run
+        only counted.
+
         Parameters
         ----------
         label : str or int
             As in the columns ``left`` and ``right``.
-
-        Raises
-        ------
-        InputError
-            If no side has labels of that type, no vertex of the input of a run has this one, or the run only counted.
         """
         rows = pa.Table.from_batches(self._having(label), self.schema)
         if not len(rows):
@@ -186,6 +181,8 @@ class Tabular:
     ) -> pa.Table:
         """The bicliques of some sizes that have some members.
 
+        Raises `InputError` if a number is not whole, the labels of a side have another type, or the run only counted.
+
         Parameters
         ----------
         min_left, min_right : int
@@ -194,11 +191,6 @@ class Tabular:
             The largest. None: any.
         containing_left, containing_right : label, or list, tuple, set or array of labels
             Members that a biclique must have, all of them.
-
-        Raises
-        ------
-        InputError
-            If a number is not whole, the labels of a side have another type, or the run only counted.
 
         Notes
         -----
@@ -237,10 +229,7 @@ class Tabular:
     def describe(self) -> pd.DataFrame:
         """Mean, spread and quartiles of the sizes, as `pandas.DataFrame.describe` gives them.
 
-        Raises
-        ------
-        InputError
-            If the run only counted.
+        Raises `InputError` if the run only counted.
         """
         frame = self.to_arrow(columns=["n_left", "n_right"]).to_pandas()
         frame[pairs_of(self.schema)] = frame["n_left"].astype("int64") * frame["n_right"]
@@ -249,12 +238,7 @@ class Tabular:
     def to_polars(self) -> pl.DataFrame:
         """All rows as a frame of Polars in memory. ``polars.scan_pyarrow_dataset(results.dataset())`` reads less.
 
-        Raises
-        ------
-        InputError
-            If the run only counted.
-        ResourceError
-            If Polars is not installed.
+        Raises `InputError` if the run only counted.
         """
         try:
             import polars as pl

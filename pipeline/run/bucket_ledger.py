@@ -73,6 +73,9 @@ def _refuse_many(slices: int) -> None:
 class Journal:
     """The entries of a run in its store, as they were when the journal was read, and those that were put since.
 
+    Raises `InputError` if the store holds what is left of another run, and `IncompleteError` if the object of a session
+    is damaged, and `ResourceError` if the store does not answer.
+
     Parameters
     ----------
     run : str
@@ -90,15 +93,6 @@ class Journal:
         Whether no session of the run has begun.
     is_first : bool
         Whether no session of any run has.
-
-    Raises
-    ------
-    InputError
-        If the store holds what is left of another run.
-    IncompleteError
-        If the object of a session is damaged.
-    ResourceError
-        If the store does not answer.
     """
 
     def __init__(
@@ -168,17 +162,12 @@ class Journal:
     def begin(self, counting: Iterable[int]) -> None:
         """Begin the next session. Entries that are not among `counting` count no more.
 
+        Raises `ResourceError` if the store does not take it.
+
         Parameters
         ----------
         counting : iterable of int
             Numbers of slices whose entries are there.
-
-        Raises
-        ------
-        InputError
-            If another driver has begun it, or the store puts an object where another one is.
-        ResourceError
-            If the store does not take it.
         """
         self._probe()
         self.counts = {number: self.counts[number] for number in counting}
@@ -211,13 +200,7 @@ class Journal:
         )
 
     def commit(self, number: int, entry: bytes) -> None:
-        """Put the entry of a slice. From then on it counts.
-
-        Raises
-        ------
-        ResourceError
-            If the store does not take it, or another driver has taken the run over.
-        """
+        """Put the entry of a slice. From then on it counts."""
         session = self._session
         with self._announcing:
             self._look()
@@ -278,10 +261,7 @@ def said_of_driver(store: Objects) -> dict[str, Any] | None:
     """What the driver of a run has said last: its ``pid``, ``host``, ``table``, ``since``, ``until``, ``of``. None if
     nothing.
 
-    Raises
-    ------
-    ResourceError
-        If the store does not answer.
+    Raises `ResourceError` if the store does not answer.
     """
     data = store.get(LOCK_FILE)
     if data is None:
@@ -297,12 +277,8 @@ def said_of_driver(store: Objects) -> dict[str, Any] | None:
 def leased(store: Objects) -> Iterator[None]:
     """Be the driver of a run during the block. The caller holds the lock of the working folder.
 
-    Raises
-    ------
-    InputError
-        If another driver is at work, as far as its last word says.
-    ResourceError
-        If the store does not take the object.
+    Raises `InputError` if another driver is at work, as far as its last word says, and `ResourceError` if the store
+    does not take the object.
     """
     me: dict[str, Any] = {
         "pid": os.getpid(),
@@ -339,12 +315,7 @@ def leased(store: Objects) -> Iterator[None]:
 def refuse_others(store: Objects) -> None:
     """Refuse to begin while another driver may be at work.
 
-    Raises
-    ------
-    InputError
-        The error names its process and host.
-    ResourceError
-        If the store does not answer.
+    Raises `InputError`: the error names its process and host. Raises `ResourceError` if the store does not answer.
     """
     _refuse(store, said_of_driver(store))
 

@@ -35,13 +35,7 @@ _temporary: set[Path] = set()
 
 @contextmanager
 def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """A folder that is removed after the block. It is made in `place`, or in the temporary folder of the system.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be made.
-    """
+    """A folder that is removed after the block. It is made in `place`, or in the temporary folder of the system."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="bicliques-", dir=None if place is None else local_path(place)))
     except OSError as error:
@@ -72,13 +66,7 @@ def _remove(folder: Path) -> None:
 
 @contextmanager
 def disk_errors(place: Path) -> Iterator[None]:
-    """Turn an error of the file system into one sentence.
-
-    Raises
-    ------
-    ResourceError
-        With the reason, and the name of `place` or of the folder below it that is in the way.
-    """
+    """Turn an error of the file system into one sentence."""
     try:
         yield
     except OSError as error:
@@ -98,13 +86,7 @@ def _folder_in_the_way(place: Path, error: OSError) -> Path:
 
 @contextmanager
 def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
-    """Turn an error of the file system below a `temporary_folder` into one sentence.
-
-    Raises
-    ------
-    ResourceError
-        With the folder, the reason, and the number of bytes that are needed in all.
-    """
+    """Turn an error of the file system below a `temporary_folder` into one sentence."""
     try:
         yield
     except OSError as error:
@@ -118,12 +100,8 @@ def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
 def create(path: Path) -> IO[bytes]:
     """Open a new file to write into.
 
-    A file of that name is removed first. If it is a link, the link is removed, and its target stays as it is.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be made.
+    A file of that name is removed first. If it is a link, the link is removed, and its target stays as it is. Raises
+    `OSError` if the file cannot be made.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -138,16 +116,13 @@ def create(path: Path) -> IO[bytes]:
 def whole_file(target: Path, flush_names: Callable[[], None] | None = None) -> Iterator[IO[bytes]]:
     """A new file to write into. After the block it gets the name `target`. If the block raises an error, it is removed.
 
+    Raises `ResourceError` if the disk is full, or the file cannot be written for another reason.
+
     Parameters
     ----------
     flush_names : callable or None
         Makes sure that the name survives a loss of power, as a `SharedFlush` of the folder does. None: the folder is
         flushed.
-
-    Raises
-    ------
-    ResourceError
-        If the disk is full, or the file cannot be written for another reason.
     """
     temporary = target.with_name(temporary_name(target.name))
     with disk_errors(target):
@@ -192,10 +167,7 @@ class SharedFlush:
     def __call__(self) -> None:
         """Return when a flush is over that began after this call.
 
-        Raises
-        ------
-        OSError
-            If the disk does not take it.
+        Raises `OSError` if the disk does not take it.
         """
         with self._asking:
             self._asked += 1
@@ -236,10 +208,7 @@ def _is_to_last(path: Path) -> bool:
 def write_json(target: Path, data: dict[str, Any]) -> None:
     """Write a record with its checksum (`schemas.records`). The file is either whole or not there.
 
-    Raises
-    ------
-    ResourceError
-        If the disk is full, or the file cannot be written for another reason.
+    Raises `ResourceError` if the disk is full, or the file cannot be written for another reason.
     """
     with whole_file(target) as file:
         file.write(json.dumps(with_checksum(data), indent=1).encode())
@@ -254,13 +223,7 @@ def holds(file: Path, content: bytes | None) -> bool:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The record in a JSON file, without its checksum.
-
-    Raises
-    ------
-    IncompleteError
-        If the file is missing or damaged.
-    """
+    """The record in a JSON file, without its checksum."""
     try:
         data = json.loads(read_regular(file))
     except (OSError, RecursionError, ValueError) as error:
@@ -289,10 +252,7 @@ def checksum(file: Path) -> int:
 def checksums_of(files: Sequence[Path]) -> dict[Path, int]:
     """The `checksum` of each file.
 
-    Raises
-    ------
-    OSError
-        If a file cannot be read.
+    Raises `OSError` if a file cannot be read.
     """
     from concurrent.futures import ThreadPoolExecutor  # here, because most commands sum up no file
 

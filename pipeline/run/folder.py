@@ -119,12 +119,7 @@ class RunFolder:
     def options(self) -> RunOptions:
         """What identifies the run.
 
-        Raises
-        ------
-        InputError
-            If this is not the folder of a run.
-        IncompleteError
-            If ``options.json`` is damaged.
+        Raises `InputError` if this is not the folder of a run, and `IncompleteError` if ``options.json`` is damaged.
         """
         return self._of_header("options", RunOptions.from_json)
 
@@ -172,10 +167,7 @@ class RunFolder:
     def facts(self, step: str) -> dict[str, Any] | None:
         """What a finished step wrote down. None if the step is not done.
 
-        Raises
-        ------
-        IncompleteError
-            If the record is damaged. Resuming the run mends it.
+        Raises `IncompleteError` if the record is damaged. Resuming the run mends it.
         """
         file = self.step_file(step)
         if not file.exists():
@@ -185,13 +177,7 @@ class RunFolder:
         return facts
 
     def need(self, step: str) -> dict[str, Any]:
-        """What a finished step wrote down.
-
-        Raises
-        ------
-        IncompleteError
-            If the step is not done, or its record is damaged.
-        """
+        """What a finished step wrote down."""
         facts = self.facts(step)
         if facts is None:
             raise IncompleteError(f"step {step} of {self.path} is not done; continue with: {how_to_resume(self.path)}")
@@ -252,13 +238,7 @@ class RunFolder:
         return None
 
     def check(self, *steps: str) -> None:
-        """Refuse to go on with files that are not as the steps made them.
-
-        Raises
-        ------
-        IncompleteError
-            If a step is not done, or a file is missing or damaged. The error names the first such file.
-        """
+        """Refuse to go on with files that are not as the steps made them."""
         for step in steps:
             self.need(step)
             file = self.broken(step)
@@ -284,13 +264,7 @@ class RunFolder:
         return sorted(filter(is_ours, folder.iterdir()))
 
     def manifest(self) -> Manifest | None:
-        """The manifest of a complete run. None while there is none.
-
-        Raises
-        ------
-        IncompleteError
-            If the manifest is damaged. Resuming the run mends it.
-        """
+        """The manifest of a complete run. None while there is none."""
         if not self.manifest_file.exists():
             return None
         try:
@@ -299,14 +273,7 @@ class RunFolder:
             raise IncompleteError(self._mendable(self.manifest_file, error)) from error
 
     def parts_there(self) -> dict[str, int]:
-        """Size in bytes of every part in ``bicliques/``, by its name.
-
-        Raises
-        ------
-        IncompleteError
-            If ``bicliques`` is a file, a folder has the name of a part, or there is a Parquet file or folder of
-            somebody else. Programs that read the whole folder would take its rows for bicliques.
-        """
+        """Size in bytes of every part in ``bicliques/``, by its name."""
         sizes = {}
         for path in children_of(self.bicliques):
             if is_part(path):
@@ -320,13 +287,7 @@ class RunFolder:
         return sizes
 
     def pending_there(self) -> list[Path]:
-        """The files in ``pending/`` that have the name of a part, finished or not.
-
-        Raises
-        ------
-        IncompleteError
-            If ``pending`` is a file, or a folder has the name of a part.
-        """
+        """The files in ``pending/`` that have the name of a part, finished or not."""
         parts = [path for path in children_of(self.pending) if is_part(path)]
         for path in parts:
             if not path.is_file():
@@ -334,13 +295,7 @@ class RunFolder:
         return parts
 
     def entries_there(self) -> list[Path]:
-        """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.
-
-        Raises
-        ------
-        IncompleteError
-            If ``ledger`` is a file, or a folder has the name of an entry.
-        """
+        """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run."""
         entries = [path for path in children_of(self.ledger) if is_entry(path.name)]
         for path in entries:
             if not path.is_file():
@@ -350,10 +305,7 @@ class RunFolder:
     def damage(self, manifest: Manifest) -> str | None:
         """One sentence about the first part whose size is not as the manifest says. None if all sizes are.
 
-        Raises
-        ------
-        IncompleteError
-            Where `parts_there` raises it.
+        Raises `IncompleteError` where `parts_there` raises it.
         """
         named = {part.name: part.bytes for part in manifest.parts}
         there = self.store.sizes(manifest.parts) | self.parts_there()

@@ -39,11 +39,6 @@ def open_labels(folder: RunFolder, side: str) -> pa.Array:
     Parameters
     ----------
     side : "left" or "right"
-
-    Raises
-    ------
-    IncompleteError
-        If the file is missing or damaged.
     """
     file = folder.store.local(folder.graph / LABEL_FILES[side])
     try:
@@ -68,6 +63,8 @@ def hashes_of(labels: pa.Array, side: Side) -> np.ndarray:
 def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     """Dense ids of labels.
 
+    Raises `IncompleteError` if a value is not a label of this side.
+
     Parameters
     ----------
     values : Array
@@ -78,11 +75,6 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     Returns
     -------
     ndarray, shape (len(values),), int32
-
-    Raises
-    ------
-    IncompleteError
-        If a value is not a label of this side.
 
     Notes
     -----

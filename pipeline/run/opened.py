@@ -31,10 +31,7 @@ from bicliques.schemas.search import Search
 def here(path: Path) -> Path:
     """A path, or the folder of this process for reading the run at a URL of a bucket, as the bucket has the run now.
 
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        See `pipeline.run.bucket.reader_folder`.
+    Raises `InputError`, `IncompleteError` or `ResourceError`: see `pipeline.run.bucket.reader_folder`.
     """
     url = store_url(path)
     if url is None:
@@ -47,10 +44,7 @@ def here(path: Path) -> Path:
 def driven(path: Path, anew: bool = False) -> Path:
     """A path, or the folder of this process for mining the run at a URL of a bucket, or with `anew` another one there.
 
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        See `pipeline.run.bucket.driver_folder`.
+    Raises `InputError`, `IncompleteError` or `ResourceError`: see `pipeline.run.bucket.driver_folder`.
     """
     url = store_url(path)
     if url is None:
@@ -70,6 +64,9 @@ def _no_place(path: Path) -> Path:
 class Run:
     """What a run has: options, facts of its steps, graph, labels, plan, ledger and sessions.
 
+    Raises `InputError` if the folder is not that of a run. Raises `IncompleteError` if what is asked for is not there
+    yet, or damaged. Resuming the run mends it.
+
     Parameters
     ----------
     folder : RunFolder
@@ -80,13 +77,6 @@ class Run:
     What a run writes only once is read when it is first asked for, and kept: options, facts of steps, plan, graph,
     labels. What changes while a run goes on is read by a method at each call: its ledger, its sessions. Code that
     finishes a step calls `finish`, which forgets what was read before the step was done.
-
-    Raises
-    ------
-    InputError
-        If the folder is not that of a run.
-    IncompleteError
-        If what is asked for is not there yet, or damaged. Resuming the run mends it.
     """
 
     def __init__(self, folder: RunFolder):
@@ -103,10 +93,8 @@ class Run:
     def at(cls, path: Path) -> Run:
         """The run in the folder `path`, or that at a URL of a store, as it is there now, to read it.
 
-        Raises
-        ------
-        InputError
-            Pairs of its rows may be no edges, or it has each pair of sides once. Who knows of these calls `with_holes`.
+        Raises `InputError`: pairs of its rows may be no edges, or it has each pair of sides once. Who knows of these
+        calls `with_holes`.
         """
         return cls.with_holes(path).exact()
 
@@ -121,13 +109,7 @@ class Run:
         return cls(RunFolder(driven(path)))
 
     def exact(self, why: str = "this does not know of missing pairs yet") -> Run:
-        """The run itself, for what takes every pair of a row for an edge; `why` says what for.
-
-        Raises
-        ------
-        InputError
-            Pairs of its rows may be no edges, or it has each pair of sides of a graph of one kind of vertices once.
-        """
+        """The run itself, for what takes every pair of a row for an edge; `why` says what for."""
         self.refuse_one_kind()
         if self.options.search.near is None:
             return self
@@ -137,12 +119,7 @@ class Run:
         )
 
     def refuse_one_kind(self) -> None:
-        """Refuse a graph of one kind of vertices, for what needs both directions of a biclique.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a graph of one kind of vertices, for what needs both directions of a biclique."""
         if self.options.search.mirrored is not None:
             raise InputError(
                 f"{self.store.shown()} holds bicliques of one kind of vertices, each in one direction, and this does "
@@ -252,11 +229,6 @@ class Run:
         """Refuse a graph or labels that no step makes. Checksums tell nothing of files that somebody has sent.
 
         Compiled code would read and write outside of its arrays.
-
-        Raises
-        ------
-        IncompleteError
-            If they do not fit together, or do not fit the input.
         """
         sizes = (self.input["n_left"], self.input["n_right"])
         try:

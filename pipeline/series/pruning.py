@@ -188,11 +188,6 @@ def refuse_short_lived(
         As for `prune`.
     others : iterable of str
         Days of which runs are made together with this one.
-
-    Raises
-    ------
-    InputError
-        Nothing would protect the run, or a number is too small.
     """
     keep, keep_created = _checked(keep, keep_created)
     there = runs_in(run.parent) if os.path.isdir(run.parent) else []  # noqa: PTH112 - as in `survey`

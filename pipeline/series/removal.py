@@ -23,6 +23,10 @@ _HALF_REMOVED = re.compile(r"\..+\.(?P<run>[0-9a-f]{32})\.removed", re.DOTALL)
 def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
     """Remove a run, unless its folder has anything that the run has not made.
 
+    Raises `InputError`: a process works on the run, or its folder has something that the run has not made, as a link in
+    the place of a folder. Raises `IncompleteError`: it cannot be found out whether the run is as before. Raises
+    `ResourceError`: a file cannot be removed.
+
     Parameters
     ----------
     is_as_before : callable
@@ -32,16 +36,6 @@ def remove_run(path: Path, is_as_before: Callable[[RunFolder], bool]) -> bool:
     -------
     bool
         Whether the run does not exist any more.
-
-    Raises
-    ------
-    InputError
-        A process works on the run, or its folder has something that the run has not made, as a link in the place of a
-        folder.
-    IncompleteError
-        It cannot be found out whether the run is as before.
-    ResourceError
-        A file cannot be removed.
     """
     try:
         away = set_aside(path, is_as_before)
@@ -70,10 +64,7 @@ def set_aside(path: Path, is_as_before: Callable[[RunFolder], bool] = lambda _: 
 def put_back(away: Path, path: Path) -> None:
     """Undo `set_aside`, unless something else is in `path` now.
 
-    Raises
-    ------
-    ResourceError
-        It cannot be done.
+    Raises `ResourceError`: it cannot be done.
     """
     with _removing(away):
         if path.is_dir() and not any(path.iterdir()):
@@ -83,13 +74,7 @@ def put_back(away: Path, path: Path) -> None:
 
 
 def refuse_strangers(path: Path) -> None:
-    """Refuse to remove a run whose folder has something that the run has not made.
-
-    Raises
-    ------
-    InputError
-        There is such a thing. The sentence names the first.
-    """
+    """Refuse to remove a run whose folder has something that the run has not made."""
     stranger = stranger_in(path)
     if stranger is not None:
         kind = "a link" if stranger.is_symlink() else "not of the run"
@@ -112,12 +97,7 @@ def is_half_removed(path: Path) -> bool:
 def finish_removal(away: Path) -> None:
     """Remove the rest of a half-removed run.
 
-    Raises
-    ------
-    InputError
-        It has something that the run has not made.
-    ResourceError
-        A file cannot be removed.
+    Raises `InputError`: it has something that the run has not made. Raises `ResourceError`: a file cannot be removed.
     """
     with _removing(away), suppress(FileNotFoundError):  # another prune may be faster
         remove_ours(away, keep=(OPTIONS_FILE,))

@@ -60,10 +60,7 @@ class FoundRun:
 def runs_in(place: Path) -> list[FoundRun]:
     """The runs directly in a folder, with the newest first. Links and hidden folders are left out.
 
-    Raises
-    ------
-    ResourceError
-        The folder cannot be read.
+    Raises `ResourceError`: the folder cannot be read.
     """
     paths = [path for path in entries_of(place) if not path.name.startswith(".") and is_run(path)]
     return sorted(map(_look, paths), key=lambda run: (run.moment, run.path.name), reverse=True)
@@ -85,10 +82,7 @@ def newest_complete(runs: list[FoundRun], series: str | None) -> FoundRun | None
 def newest_beside(run: Path, series: str) -> Path | None:
     """Where the newest complete run of a series is beside a path, in which there may be no run. It may be refused.
 
-    Raises
-    ------
-    ResourceError
-        If the store does not answer.
+    Raises `ResourceError` if the store does not answer.
     """
     return next((place for place, _ in _complete(run.absolute(), series, lambda _: True)), None)
 
@@ -97,12 +91,8 @@ def run_before(run: Path) -> RunFolder | None:
     """The newest complete run that is older than this one, beside it, of its series, and with the same question.
 
     Runs that were refused, and those that cannot be read, are passed over. None if there is none. Beside a run that is
-    kept in a store are those that a listing has; the folder of one is that of this process for reading it.
-
-    Raises
-    ------
-    ResourceError
-        If the store does not answer.
+    kept in a store are those that a listing has; the folder of one is that of this process for reading it. Raises
+    `ResourceError` if the store does not answer.
     """
     return next(_alike(run, newer=False), None)
 
@@ -198,15 +188,12 @@ LATEST = "latest"
 def mark_complete(run: Path) -> bool:
     """Put an empty file ``_SUCCESS`` into the folder of a complete run, unless it is there.
 
+    Raises `ResourceError`: it cannot be written.
+
     Returns
     -------
     bool
         Whether it was not there.
-
-    Raises
-    ------
-    ResourceError
-        It cannot be written.
     """
     with disk_errors(run / SUCCESS_FILE):
         try:
@@ -221,10 +208,7 @@ def mark_complete(run: Path) -> bool:
 def mark_refused(run: Path, refused: bool) -> None:
     """Have an empty file ``_REFUSED`` in the folder of a run, and no ``_SUCCESS``; or with False no ``_REFUSED``.
 
-    Raises
-    ------
-    ResourceError
-        The folder cannot be changed.
+    Raises `ResourceError`: the folder cannot be changed.
     """
     with disk_errors(run / REFUSED_FILE):
         if refused:
@@ -249,17 +233,13 @@ def withdraw_mark(run: Path) -> None:
 def point_to_newest(run: Path) -> Path | None:
     """Let the link ``latest`` beside a run lead to the newest complete run of its series, which may be another one.
 
+    Raises `InputError`: ``latest`` is a file, a folder, or a link to anything but a run of this series. It is left
+    alone. Raises `ResourceError`: the link cannot be made.
+
     Returns
     -------
     Path or None
         The run that it leads to now. None when no run of the series is complete.
-
-    Raises
-    ------
-    InputError
-        ``latest`` is a file, a folder, or a link to anything but a run of this series. It is left alone.
-    ResourceError
-        The link cannot be made.
     """
     place = run.absolute().parent
     newest = newest_complete(runs_in(place), series_of(RunFolder(run).origin()))

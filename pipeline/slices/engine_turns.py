@@ -98,10 +98,7 @@ def _shared_by_all(kind: EngineKind, run: str) -> Server:
 def before_reading(source: Any, ingest_on: IngestOn, where: Sequence[str] = ()) -> None:
     """Load the code of readers, also cuDF if that is going to read.
 
-    Raises
-    ------
-    InputError, ResourceError
-        As `pipeline.ingest.gpu.ingest_on.choose_reader`.
+    Raises `InputError` or `ResourceError` as `pipeline.ingest.gpu.ingest_on.choose_reader`.
     """
     _convert_an_array()
     with suppress(OSError):  # the source cannot be read; the step says so in better words

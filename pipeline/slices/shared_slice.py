@@ -50,12 +50,9 @@ _FIRST_S = 0.005
 def mine_slice(task: SliceTask) -> SliceDone:
     """Mine one slice, on as many threads as there are here (`pipeline.slices.thread_team`).
 
-    One thread, or one with an engine that all share, does it alone; see `pipeline.slices.worker.mine_alone`.
-
-    Raises
-    ------
-    ResourceError
-        A resource is missing, as when the disk is full. No files of the slice are left, and no thread works on it.
+    One thread, or one with an engine that all share, does it alone; see `pipeline.slices.worker.mine_alone`. Raises
+    `ResourceError`: a resource is missing, as when the disk is full. No files of the slice are left, and no thread
+    works on it.
     """
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)

@@ -51,10 +51,7 @@ _opening = threading.Lock()
 def open_in_worker(folder: str, identity: str) -> Run:
     """The run in `folder`, which may be a URL of a store, opened once in this process.
 
-    Raises
-    ------
-    IncompleteError
-        The folder does not have the run that is called `identity`.
+    Raises `IncompleteError`: the folder does not have the run that is called `identity`.
     """
     with _opening:  # or two threads would have a graph each, and a GPU both
         return _opened(folder, identity)
@@ -130,10 +127,7 @@ class SliceDone:
 def mine_alone(task: SliceTask) -> SliceDone:
     """Mine one slice. Its bicliques go to Parquet, and everything else is in the answer.
 
-    Raises
-    ------
-    ResourceError
-        A resource is missing, as when the disk is full. No files of the slice are left.
+    Raises `ResourceError`: a resource is missing, as when the disk is full. No files of the slice are left.
     """
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)
@@ -188,13 +182,7 @@ def _prepared(run: Run, kind: EngineKind, task: SliceTask) -> Subtrees:
 
 
 def hand_in(run: Run, task: SliceTask, parts: Sequence[Part], total: Total) -> None:
-    """Check that the parts of a slice have the rows that it found, and bring them to where the driver expects them.
-
-    Raises
-    ------
-    IncompleteError
-        If they have not. They are removed.
-    """
+    """Check that the parts of a slice have the rows that it found, and bring them to where the driver expects them."""
     rows = sum(part.rows for part in parts)
     if run.job.rows == "slices" and rows != total.count:
         for part in parts:

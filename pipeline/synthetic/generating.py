@@ -60,12 +60,8 @@ def is_of_graph(name: str) -> bool:
 def remove_graph(place: Path) -> None:
     """Remove the files of a graph from a folder that may not be there; first the one that says that it is whole.
 
-    Until all others are gone, another one says that parts are missing, so the rest is not read as a graph.
-
-    Raises
-    ------
-    ResourceError
-        If one cannot be removed.
+    Until all others are gone, another one says that parts are missing, so the rest is not read as a graph. Raises
+    `ResourceError` if one cannot be removed.
     """
     there = names_in(place)
     if UNFINISHED_FILE not in there and any(map(is_of_graph, there)):
@@ -227,10 +223,7 @@ class Estimate:
 def estimate(threads: int | None = None, part_edges: int = _PART_EDGES, **options: Any) -> Estimate:
     """What `generate` would take with these options. Nothing is drawn or written.
 
-    Raises
-    ------
-    InputError
-        If there is no such graph.
+    Raises `InputError` if there is no such graph.
     """
     graph, (part_edges, threads) = wanted(**options), _how(part_edges, threads)
     parts = RandomGraph(graph).parts(part_edges)

@@ -105,10 +105,7 @@ class DaskPool(Pool):
     def local(cls, workers: int) -> DaskPool:
         """Start `workers` worker processes on this machine, with one thread each.
 
-        Raises
-        ------
-        ResourceError
-            If they do not start.
+        Raises `ResourceError` if they do not start.
         """
 
         def start() -> distributed.LocalCluster:
@@ -141,11 +138,6 @@ class DaskPool(Pool):
             The workers in a few words.
         platform : Platform
             What their engines run on.
-
-        Raises
-        ------
-        ResourceError
-            If the cluster does not start.
         """
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # Dask's cluster would never be ready
             raise ResourceError(
@@ -175,6 +167,10 @@ class DaskPool(Pool):
     ) -> DaskPool:
         """Connect to the workers of a running scheduler.
 
+        Raises `InputError` if the client or the cluster cannot be used, and `ResourceError` if the scheduler does not
+        answer or has no workers, or if the workers have another version of this package, or no GPU although the engine
+        needs one.
+
         Parameters
         ----------
         scheduler : str, distributed.Client or distributed.deploy.Cluster
@@ -185,14 +181,6 @@ class DaskPool(Pool):
             The command that starts a worker of this platform. Errors name it.
         patience_s : float
             Seconds that the scheduler may take to answer, now and later.
-
-        Raises
-        ------
-        InputError
-            If the client or the cluster cannot be used.
-        ResourceError
-            If the scheduler does not answer or has no workers, or if the workers have another version of this package,
-            or no GPU although the engine needs one.
         """
         client, is_ours = client_of(scheduler, patience_s)
         address = address_of(scheduler)

@@ -261,11 +261,6 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
         ``"0.8"`` for a share of the device. None: each of them allocates for itself.
     spill : bool
         Whether cuDF may move its buffers to main memory when the device is full.
-
-    Raises
-    ------
-    ResourceError
-        If dask-cuda is not installed.
     """
     try:
         from dask_cuda import LocalCUDACluster
@@ -298,19 +293,14 @@ def _size(text: str | None) -> str | float | None:
 def client_of(scheduler: Scheduler, patience_s: float) -> tuple[distributed.Client, bool]:
     """A client of a running scheduler, and whether it was made here.
 
+    Raises `InputError` if the client or the cluster is closed or asynchronous, or if this is neither of them.
+
     Parameters
     ----------
     scheduler : str, distributed.Client or distributed.deploy.Cluster
         A client that is given is returned. It belongs to the user, who may have work of their own in it.
     patience_s : float
         Seconds that the scheduler may take to answer. A client that is given has its own patience.
-
-    Raises
-    ------
-    InputError
-        If the client or the cluster is closed or asynchronous, or if this is neither of them.
-    ResourceError
-        If the scheduler does not answer, or its certificate cannot be used.
     """
     if isinstance(scheduler, str):
         _check_certificate(scheduler)
@@ -329,12 +319,7 @@ def client_of(scheduler: Scheduler, patience_s: float) -> tuple[distributed.Clie
 def answers(client: distributed.Client, question: Callable[[], Any]) -> dict[str, Any]:
     """What each worker answers, by its address. Workers that end before they answer are left out, and the log says so.
 
-    Raises
-    ------
-    OSError
-        If the scheduler does not answer.
-    Exception
-        What the question raised on a worker.
+    Raises `OSError` if the scheduler does not answer. Raises `Exception`: what the question raised on a worker.
     """
     found = client.run(question, on_error="return")
     for name, error in found.items():
@@ -357,12 +342,6 @@ def check_environment(client: distributed.Client, address: str, platform: Platfo
         What the engines of the workers run on.
     command : str
         The command that starts a worker of this platform, for errors.
-
-    Raises
-    ------
-    ResourceError
-        If the scheduler does not answer, if there are no workers, or if they have another version of this package, or
-        no GPU although the engine needs one.
     """
     try:
         _check_workers(client, address, platform, command)

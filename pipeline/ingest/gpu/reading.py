@@ -33,15 +33,12 @@ TEXT_BYTES = 1 << 28
 def device_batches(stream: EdgeStream, arrays: Arrays, most: int = ROWS) -> Iterator[tuple[Any, Any]]:
     """Labels of both sides as columns on the device. Otherwise it does the same as `EdgeStream.chunks`.
 
+    Raises `InputError`: the host's reader would raise it, in the same words.
+
     Parameters
     ----------
     most : int
         Most edges of a batch, about.
-
-    Raises
-    ------
-    InputError
-        The host's reader would raise it, in the same words.
     """
     if isinstance(stream, SeveralFiles):
         for part in stream.parts():

@@ -189,11 +189,6 @@ def text_batches(stream: TextStream, arrays: Arrays, most: int) -> Iterator[tupl
     ----------
     most : int
         Bytes of a block that the device has room for.
-
-    Raises
-    ------
-    InputError
-        A line is bad, and bad lines are not skipped.
     """
     if stream.path.suffix.lower() in COMPRESSIONS:
         with hashed(stream.path) as file:

@@ -75,10 +75,7 @@ class Listing:
 def listed(url: str, where: Sequence[str] = ()) -> Listing:
     """The files of a URL: one, or all of a folder or of a pattern, as `pipeline.ingest.readers.files.find` has it.
 
-    Raises
-    ------
-    InputError
-        There are none, or they cannot be listed.
+    Raises `InputError`: there are none, or they cannot be listed.
     """
     shown, scheme = without_secrets(url), url.partition(":")[0].lower()
     if scheme in ("http", "https"):
@@ -94,13 +91,7 @@ def listed(url: str, where: Sequence[str] = ()) -> Listing:
 
 
 def copy(file: RemoteFile, target: IO[bytes]) -> None:
-    """Copy a file to the end of `target`.
-
-    Raises
-    ------
-    InputError
-        It cannot be read to its end.
-    """
+    """Copy a file to the end of `target`."""
     n_read = 0
     with _reading(file.url, file.shown):
         opened, n_bytes = file.open()

@@ -104,10 +104,7 @@ class Content:
 def content_of(run: Run) -> Content:
     """Gather the content of a run, complete or not.
 
-    Raises
-    ------
-    IncompleteError
-        If a file of the run is damaged.
+    Raises `IncompleteError` if a file of the run is damaged.
 
     Notes
     -----

@@ -325,10 +325,7 @@ _EXAMPLES, _MOST_OF_A_CELL = 200, 200
 def chosen(run: Run, results: Results, summary: Summary) -> Listed:
     """The largest bicliques by each measure, distinct ones behind them, and examples of all cells of the heat map.
 
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
+    Raises `IncompleteError` if a part is missing or damaged.
 
     Notes
     -----
