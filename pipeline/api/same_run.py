@@ -17,7 +17,7 @@ from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.series.removal import finish_removal, put_back, set_aside
+from bicliques.pipeline.series.pruning import finish_removal, put_back, set_aside
 from bicliques.pipeline.series.runs import is_run
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.option import as_option

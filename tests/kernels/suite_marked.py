@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bicliques.kernels.graph.marks import around_marks, with_marks
 from bicliques.kernels.graph.members import Restricted
+from bicliques.kernels.graph.remains import around_marks, with_marks
 from bicliques.schemas.bicliques import emit_to
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
