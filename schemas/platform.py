@@ -17,18 +17,6 @@ if TYPE_CHECKING:
     from bicliques.schemas.work import Engine, Subtrees
 
 
-def _nothing_to_do() -> None:
-    pass
-
-
-def _is_awake(only_first: bool) -> None:
-    pass
-
-
-def _not_asked() -> int | None:
-    return None
-
-
 @dataclass(frozen=True, kw_only=True)
 class Platform:
     """What an engine runs on, and what follows from that. The pipeline reads these fields, and never asks for the name.
@@ -85,12 +73,12 @@ class Platform:
     is_used_by_driver: bool
     works_with_cudf: bool = False
     energy_counter: str | None = None
-    free_bytes: Callable[[], int | None] = _not_asked
-    wake: Callable[[bool], None] = _is_awake
+    free_bytes: Callable[[], int | None] = lambda: None
+    wake: Callable[[bool], None] = lambda only_first: None
     fatal_errors: frozenset[str] = frozenset()
 
 
-def _never_absent() -> str | None:
+def _never_absent() -> str | None:  # by name: workers of Dask get it, whose Python may be another
     return None
 
 
@@ -99,7 +87,7 @@ CORES = Platform(
     name="cores",
     devices="cores",
     why_absent=_never_absent,
-    release=_nothing_to_do,
+    release=lambda: None,
     shares_engine=False,
     slices_in_hand=1,
     most_halvings=0,

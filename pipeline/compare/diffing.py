@@ -63,43 +63,14 @@ PROVEN = (
 
 
 def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress | bool | None = None) -> Difference:
-    """Find the maximal bicliques that are gone, and those that are new, between two complete runs.
-
-    Raises `InputError` if the runs cannot be compared, or the folder cannot be used. Nothing is written then. Raises
-    `IncompleteError` if a run is not complete, or a file of it is damaged, so that the proof fails. Nothing is left
-    then. Raises `ResourceError` if the disk or the temporary folder is full. Nothing is left then.
-
-    Parameters
-    ----------
-    old, new : path
-        Folders of the two runs.
-    output : path
-        Folder for ``gone.parquet``, ``new.parquet``, ``vertices_left.parquet``, ``vertices_right.parquet`` and
-        ``diff.json``. It is empty, or does not exist yet.
-    progress : callable, bool or None
-        As for `bicliques.mine`.
-
-    Returns
-    -------
-    Difference
-        Rows are read only when they are asked for.
+    """Find what changed between two complete runs; see `bicliques.diff`, which calls this.
 
     Notes
     -----
     Two bicliques are the same if the ids and a second 64-bit hash of their members are equal; docs/design.md says how
     likely an error is. If the new run was refreshed from the old one, ids are enough, as they were for that. Memory:
-    some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder
-    ($TMPDIR) needs 24 bytes per row of both runs.
-
-    Examples
-    --------
-    >>> import bicliques
-    >>> source = "examples/debian12_package_tag.parquet"
-    >>> for night, left in (("OUT-old", 3), ("OUT-new", 4)):
-    ...     results = bicliques.mine(source, night, min_left=left, min_right=3, report=False)
-    >>> changes = bicliques.diff("OUT-old", "OUT-new", "OUT-changes")
-    >>> len(changes.gone), len(changes.new), changes.unchanged
-    (9352, 0, 27706)
+    some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder ($TMPDIR) needs 24 bytes per row of
+    both runs.
     """
     started = time.perf_counter()
     both = open_both(as_path(old, "the old run"), as_path(new, "the new run"))
