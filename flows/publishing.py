@@ -20,15 +20,7 @@ from bicliques.schemas.values import at_home
 
 
 def refuse_secrets(what: str, place: str) -> None:
-    """Refuse a URL with a password or a key, because Prefect records the parameters of a flow and shows them.
-
-    Parameters
-    ----------
-    what : str
-        The parameter.
-    place : str
-        A path or a URL.
-    """
+    """Refuse a URL with a password or a key, because Prefect records the parameters of a flow and shows them."""
     url = url_of(place)
     if url is not None and has_secrets(url):
         raise InputError(

@@ -7,12 +7,7 @@ from typing import Any
 
 
 class Part:
-    """A function to compile that only compiled functions call. Its code is part of that of its callers.
-
-    Parameters
-    ----------
-    function : callable
-    """
+    """A function to compile that only compiled functions call. Its code is part of that of its callers."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.dispatcher = function, None

@@ -49,15 +49,7 @@ class _Command:
 
 
 def script(shell: str, parser: argparse.ArgumentParser) -> str:
-    """The script for a shell.
-
-    Parameters
-    ----------
-    shell : str
-        A key of `SHELLS`.
-    parser : ArgumentParser
-        That of ``bicliques``.
-    """
+    """The script for a shell."""
     return SHELLS[shell](_commands(parser))
 
 

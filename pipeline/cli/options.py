@@ -32,14 +32,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
 
 
 def add_options(command: argparse.ArgumentParser, *calls: Call, only: Iterable[str] = GROUPS) -> None:
-    """Add the options of the calls that a command makes.
-
-    Parameters
-    ----------
-    *calls : Call
-    only : iterable of str
-        Keys of `GROUPS`.
-    """
+    """Add the options of the calls that a command makes."""
     wanted = set(only)
     for key, group in GROUPS.items():
         entries = [entry for entry in TABLE if entry.told.group == key and set(calls) & set(entry.told.on)]

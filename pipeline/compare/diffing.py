@@ -97,13 +97,7 @@ def refuse_place(place: Path, new: Path | None = None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Marked:
-    """The rows that only one run has.
-
-    Parameters
-    ----------
-    expected : Counted
-        Their number and fingerprint.
-    """
+    """The rows that only one run has."""
 
     picked: Picked
     expected: Counted

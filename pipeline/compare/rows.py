@@ -83,11 +83,6 @@ def hashed(compared: CompleteRun, hashes: VertexHashes, piece: Piece) -> tuple[n
     """The ids of the rows of a piece, and the hashes of their members, both uint64.
 
     Raises `IncompleteError` if the part is missing or damaged.
-
-    Parameters
-    ----------
-    hashes : VertexHashes
-        By dense id of the run.
     """
     ids, found = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     path, tables = piece.path, compared.tables
@@ -118,13 +113,7 @@ def _sums(path: Path, batch: Bicliques, hashes: VertexHashes) -> Iterator[np.nda
 
 
 class Marks:
-    """Marks rows of a run, with a bit for each.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows of the run.
-    """
+    """Marks rows of a run, with a bit for each."""
 
     def __init__(self, rows: int):
         self._bits = np.zeros(-(-rows // 8), np.uint8)

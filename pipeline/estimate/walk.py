@@ -76,11 +76,6 @@ class Walk:
 class Walker:
     """Counts one tree exactly as far as there is time, and walks through the rest, with an engine on cores.
 
-    Parameters
-    ----------
-    search : Search
-        It counts sizes.
-
     Attributes
     ----------
     known : Walk

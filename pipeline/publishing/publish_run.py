@@ -184,12 +184,7 @@ class Done:
 
 
 class Publication:
-    """One call that publishes a run.
-
-    Parameters
-    ----------
-    on_progress : callable
-    """
+    """One call that publishes a run."""
 
     def __init__(self, contents: Contents, place: Place, on_progress: OnProgress):
         self._contents, self._place = contents, place

@@ -298,17 +298,7 @@ def refuse_place(place: Place, contents: Contents) -> None:
 
 
 def known_listing(place: Place, there: dict[str, Seen], contents: Contents, overwrite: bool) -> Listing | None:
-    """The record of what was published in a place. None if nothing was.
-
-    Parameters
-    ----------
-    there : dict of str to Seen
-        The files in the place.
-    contents : Contents
-        What is to be published.
-    overwrite : bool
-        Whether another run may be there.
-    """
+    """The record of what was published in a place. None if nothing was."""
     if OPTIONS_FILE in there:
         raise InputError(f"{place.shown} is the folder of a run, which is not published into; name another one")
     if PUBLISHED_FILE not in there:

@@ -172,11 +172,6 @@ def cover_rows(parts: Parts, n: int) -> list[Chosen]:
     Ties go as those of `pipeline.results.candidates.Rank`. The choice ends early when all edges of all bicliques are in
     one that was chosen.
 
-    Parameters
-    ----------
-    n : int
-        How many to choose.
-
     Notes
     -----
     This is the greedy algorithm for the largest cover. It finds at least 1 - 1/e, 63 %, of the edges that any `n` rows

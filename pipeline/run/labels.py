@@ -34,12 +34,7 @@ LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
 
 def open_labels(folder: RunFolder, side: str) -> pa.Array:
-    """The labels of a side in order of dense ids, memory-mapped.
-
-    Parameters
-    ----------
-    side : "left" or "right"
-    """
+    """The labels of a side in order of dense ids, memory-mapped."""
     file = folder.store.local(folder.graph / LABEL_FILES[side])
     try:
         column = pa.ipc.open_file(pa.memory_map(str(regular(file)))).read_all()["label"]

@@ -67,11 +67,6 @@ class Run:
     Raises `InputError` if the folder is not that of a run. Raises `IncompleteError` if what is asked for is not there
     yet, or damaged. Resuming the run mends it.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        The folder of the run.
-
     Notes
     -----
     What a run writes only once is read when it is first asked for, and kept: options, facts of steps, plan, graph,

@@ -128,17 +128,7 @@ class DaskPool(Pool):
 
     @classmethod
     def start(cls, start: Callable[[], distributed.LocalCluster], name: str, platform: Platform) -> DaskPool:
-        """Start a cluster that the pool owns. If anything goes wrong, or at Ctrl-C, the cluster is stopped again.
-
-        Parameters
-        ----------
-        start : callable
-            () -> cluster.
-        name : str
-            The workers in a few words.
-        platform : Platform
-            What their engines run on.
-        """
+        """Start a cluster that the pool owns. If anything goes wrong, or at Ctrl-C, the cluster is stopped again."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # Dask's cluster would never be ready
             raise ResourceError(
                 "a process that multiprocessing is still starting cannot start workers; in a script that starts "

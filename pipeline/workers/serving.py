@@ -51,13 +51,7 @@ def serve(
     fatal_errors: frozenset[str],
     get_ready: Callable[[], None],
 ) -> None:
-    """The life of the process. It ends when it is killed, or with its parent.
-
-    Parameters
-    ----------
-    device, sharing, tasks, fatal_errors, get_ready
-        See `pipeline.workers.processes.Process`.
-    """
+    """The life of the process. It ends when it is killed, or with its parent."""
     if device is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = device
     share_cores(sharing)

@@ -41,13 +41,7 @@ def refuse_too_many(side: str, n: int, n_bytes: int = 0) -> None:
 
 
 class Texts:
-    """Labels that are text.
-
-    Parameters
-    ----------
-    side : str
-        "left" or "right", for messages.
-    """
+    """Labels that are text."""
 
     def __init__(self, side: str) -> None:
         self.side = side
