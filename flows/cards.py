@@ -113,9 +113,7 @@ def publish_changes(found: Difference, keys: Keys) -> None:
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
     """Publish the labels that are in most bicliques."""
-    from bicliques.pipeline.results.report.content import (
-        content_of,  # only here, because a run without a page needs it not
-    )
+    from bicliques.pipeline.results.report.content import content_of  # here, because a run without a page needs it not
 
     content = content_of(Run.with_holes(results.path))
     rows = [

@@ -116,9 +116,8 @@ def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = Non
         raise InputError(f"engine {engine} does not know of missing pairs; choose cpu or auto")
     why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:
-        from bicliques.pipeline.workers.opening import (
-            ask_workers,  # only where needed, because workers import compilers
-        )
+        # only where needed, because workers import compilers
+        from bicliques.pipeline.workers.opening import ask_workers
 
         why_not = ask_workers(scheduler)
     return engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))

@@ -226,9 +226,7 @@ def verify_run(
     complete = None if complete is None else sizes_of(complete, "the size of what is drawn")
     url = store_url(path)
     if url is not None:
-        from bicliques.pipeline.run.bucket import (
-            copy_for_check,  # imported only here, because most runs are kept in folders
-        )
+        from bicliques.pipeline.run.bucket import copy_for_check  # here, because most runs are kept in folders
 
         with copy_for_check(url) as folder:
             return verify_run(folder, sample, seed, progress, bound_time, complete)

@@ -97,9 +97,8 @@ class ByCommunity(ById):
             raise InputError(f"{why}; mine again for all of them")
         if run.store.url is not None:
             raise InputError(f"{run.store.shown()} is in a store, where no communities are kept; copy the run here")
-        from bicliques.pipeline.results.communities import (
-            find_communities,  # imported only here, because it imports compiled code, and so do these
-        )
+        # here, because it imports compiled code, and so do these
+        from bicliques.pipeline.results.communities import find_communities
         from bicliques.pipeline.results.edges import Parts, edge_groups
 
         parts = Parts(run, self.files)

@@ -275,9 +275,7 @@ class Results(Forms):
         members = find_members(self._mined, search) if search.is_containing else None
         ids = None if community is None else self._of_community(community)
         if distinct is not None or by == "surprise" or members is not None or ids is not None:
-            from bicliques.pipeline.results.interesting import (
-                top_rows,  # imported only here, because it imports compiled code
-            )
+            from bicliques.pipeline.results.interesting import top_rows  # here, because it imports compiled code
 
             return top_rows(self._mined, self.files, self.schema, n, by, distinct, members, ids)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
@@ -318,9 +316,7 @@ class Results(Forms):
         n = whole(n, "the number of bicliques to choose", 1)
         self._refuse_count_only()
         run = self._mined.exact("a cover counts every pair of a row as an edge")
-        from bicliques.pipeline.results.interesting import (
-            cover_table,  # imported only here, because it imports compiled code
-        )
+        from bicliques.pipeline.results.interesting import cover_table  # here, because it imports compiled code
 
         return cover_table(run, self.files, self.schema, n)
 

@@ -98,9 +98,7 @@ def _find_texts(wanted: pa.Array, labels: pa.Array) -> np.ndarray:
     """The position of each text among sorted labels. -1 where it is none of them."""
     if len(labels) < _MANY or len(wanted) * _TABLE > len(labels):
         return pc.fill_null(pc.index_in(wanted, value_set=labels), -1).to_numpy()
-    from bicliques.kernels.compiled.searching import (
-        find_texts,  # imported only here, because most commands look up no text
-    )
+    from bicliques.kernels.compiled.searching import find_texts  # here, because most commands look up no text
 
     found = np.empty(len(wanted), VERTEX)
     find_texts(*bytes_of(labels), *bytes_of(wanted), found)

@@ -219,9 +219,7 @@ def store_url(path: str | os.PathLike[str]) -> str | None:
 def refuse_url(folder: str | os.PathLike[str]) -> None:
     """Refuse a folder to write into that is not on this machine."""
     if (url := url_of(folder)) is not None:
-        from bicliques.pipeline.remote.urls import (
-            without_secrets,  # imported only here, because every command imports this
-        )
+        from bicliques.pipeline.remote.urls import without_secrets  # here, because every command imports this
 
         shown = without_secrets(url)
         raise InputError(

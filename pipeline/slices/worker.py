@@ -63,9 +63,7 @@ def _opened(folder: str, identity: str) -> Run:
     if url is None:
         run = Run.with_holes(Path(folder))
     else:
-        from bicliques.pipeline.run.bucket import (
-            worker_folder,  # imported only here, because most runs are kept in folders
-        )
+        from bicliques.pipeline.run.bucket import worker_folder  # here, because most runs are kept in folders
 
         run = Run.with_holes(worker_folder(url, identity))
         with disk_errors(run.folder.pending):
