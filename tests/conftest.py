@@ -30,12 +30,12 @@ if (memory := folder_in_memory()) is not None:
 
 #: What most tests need machine code for. Each is a program, because compiling keeps one core busy.
 _COMPILE = (
-    "engine_turns.before_building(BuildOptions(), True); engine_turns.before_proving()",
-    "engine_turns.before_mining('cpu', Search(), lambda progress: None)",
-    "engine_turns.before_mining('cpu', Search(min_left=2), lambda progress: None)",
+    "first_use.before_building(BuildOptions(), True); first_use.before_proving()",
+    "first_use.before_mining('cpu', Search(), lambda progress: None)",
+    "first_use.before_mining('cpu', Search(min_left=2), lambda progress: None)",
 )
 _IMPORTS = (
-    "from bicliques.pipeline.slices import engine_turns; "
+    "from bicliques.pipeline.slices import first_use; "
     "from bicliques.schemas.options import BuildOptions; from bicliques.schemas.search import Search"
 )
 

@@ -17,7 +17,7 @@ from bicliques.kernels.bitmatrix.items import Queued, compacted, joined, subtree
 from bicliques.kernels.bitmatrix.layout import GIVEN, ITEM, LEAF, PARAMS, QUEUE
 from bicliques.kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from bicliques.kernels.bitmatrix.shapes import Needs, grows, shape, sifts_much, smallest_shape
-from bicliques.kernels.compiled.lists import MEASURES
+from bicliques.kernels.compiled.searching import MEASURES
 from bicliques.kernels.gpu.buffers import Buffers
 from bicliques.kernels.gpu.device import CudaDevice, Device
 from bicliques.kernels.gpu.records import parameters

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled, entry
-from bicliques.kernels.compiled.lists import mixed, sort_list, splitmix64
+from bicliques.kernels.compiled.lists import sort_list
+from bicliques.kernels.compiled.searching import mixed, splitmix64
 
 #: Draws for an edge before a free vertex is looked for, beginning at a random one.
 _TRIES = 64

@@ -7,7 +7,7 @@ measure nothing is demanded beyond the thresholds of the search.
 from __future__ import annotations
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.compiled.lists import BALANCE, BASE, EDGES, ROOTS, VERTICES
+from bicliques.kernels.compiled.searching import BALANCE, BASE, EDGES, ROOTS, VERTICES
 
 #: More members than any side has.
 _TOO_MANY = 1 << 62

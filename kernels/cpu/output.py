@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.compiled.lists import mixed, sort_list, value
+from bicliques.kernels.compiled.lists import sort_list
+from bicliques.kernels.compiled.searching import mixed, value
 from bicliques.kernels.cpu.workspace import USUAL
 
 

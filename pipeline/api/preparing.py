@@ -32,7 +32,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, Step
 from bicliques.pipeline.run.session import sessions
 from bicliques.pipeline.series.runs import withdraw_mark
-from bicliques.pipeline.slices import engine_turns
+from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
 from bicliques.schemas.facts import BEFORE_MINING
@@ -82,7 +82,7 @@ def ingest(run: Run, on_progress: OnProgress, source: Any = None, call: CallOpti
 
     def ready() -> None:
         if not is_run:
-            engine_turns.before_reading(given, call.ingest_on, options.ingest.where)
+            first_use.before_reading(given, call.ingest_on, options.ingest.where)
 
     facts = _once(run, "ingest", on_progress, ready, read)
     refuse_doubts(facts["source"], facts.get("notes", ()) if call.strict else ())
@@ -104,7 +104,7 @@ def build(run: Run, on_progress: OnProgress) -> dict[str, Any]:
     def ready() -> None:
         # Given members mostly leave too few edges for compiled code. How many they leave is not known yet.
         n_edges = 0 if search.is_containing else run.input["n_edges"]
-        engine_turns.before_building(options.build, prunes, compiles(run, n_edges), run.job.in_bands)
+        first_use.before_building(options.build, prunes, compiles(run, n_edges), run.job.in_bands)
 
     return _once(run, "build", on_progress, ready, lambda: build_graph(run), run.check_graph)
 

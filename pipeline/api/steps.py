@@ -36,7 +36,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.session import MiningSession, last_session, mend_sessions
-from bicliques.pipeline.slices import engine_turns
+from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.opening import are_faster, check_workers, on_all_cores, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.pipeline.workers.thread_pool import InThreads, Pool
@@ -289,7 +289,7 @@ def _get_ready_to_prove(run: Run, on_device: bool) -> None:
     """Load the code that reads rows back, if there will be rows, and the GPUs do not read them."""
     if run.job.rows != "none" and not on_device:
         with startup.getting_ready():
-            engine_turns.before_proving()
+            first_use.before_proving()
 
 
 def _reads_on_device(run: Run, workers: WorkerOptions) -> bool:
@@ -342,7 +342,7 @@ def _mine(
 ) -> MiningSession:
     preparing.check_room(run, workers)
     with startup.getting_ready():
-        engine_turns.before_mining(run.options.engine, run.options.search, on_progress)
+        first_use.before_mining(run.options.engine, run.options.search, on_progress)
     _get_ready_to_prove(run, on_device)  # now, because it belongs to no step, and the proof follows at once
     return driver.mine_run(run, pool, limits, on_progress, workers.slice_seconds, stop, workers.write_on, reading)
 

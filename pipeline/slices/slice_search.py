@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from bicliques.kernels.compiled.lists import MEASURES, count_members, keep_largest
 from bicliques.schemas.bicliques import Bicliques, Emit, fingerprint
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import EachPairOnce, EveryVertex, Job, job_of
@@ -43,6 +42,10 @@ class Onlooker:
 
     def __call__(self, batch: Bicliques) -> None:
         """Look at a batch."""
+        # here, because most jobs look at nothing
+        from bicliques.kernels.compiled.lists import count_members, keep_largest
+        from bicliques.kernels.compiled.searching import MEASURES
+
         sides = (batch.left, batch.left_indptr, self.left), (batch.right, batch.right_indptr, self.right)
         for ids, _, totals in sides:
             if count_members(ids, totals.count) >= 0:

@@ -296,12 +296,12 @@ def warm_up(task: tuple[str, str, WriteOn]) -> None:
     if kind.platform.shares_engine:
         _warm_up_device(opened, kind, write_on)
     else:  # every thread has an engine of its own, and they share its code
-        from bicliques.pipeline.slices import engine_turns  # which imports all readers; a worker with a GPU needs none
+        from bicliques.pipeline.slices import first_use  # which imports all readers; a worker with a GPU needs none
 
         search = opened.options.search
-        engine_turns.load_engine(kind.name, search.prunes, search.pq is not None)
+        first_use.load_engine(kind.name, search.prunes, search.pq is not None)
         if opened.job.rows != "none":
-            engine_turns.before_proving()
+            first_use.before_proving()
     to_batch(Bicliques.from_pairs([([0], [0])]), None)
 
 

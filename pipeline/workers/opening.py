@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bicliques.kernels.gpu.cuda import CUDA
 from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.cores import count_cores
-from bicliques.pipeline.slices import engine_turns
+from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.devices import choose_devices, visible_devices
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
 from bicliques.pipeline.workers.thread_pool import Capacity, InThreads, Pool
@@ -263,4 +263,4 @@ def on_all_cores(n_vertices: int) -> Pool:
 
     from bicliques.pipeline.workers.processes import Processes  # only where there may be many rows
 
-    return Processes([None] * n, CORES, "meanwhile", at_once=False, get_ready=engine_turns.before_proving)
+    return Processes([None] * n, CORES, "meanwhile", at_once=False, get_ready=first_use.before_proving)

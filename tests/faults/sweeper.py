@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bicliques.pipeline.cli.main import main
-from bicliques.pipeline.slices import engine_turns
+from bicliques.pipeline.slices import first_use
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Search
 from tests.faults.watching import watch
@@ -52,10 +52,10 @@ def load() -> None:
     refreshing = import_module("bicliques.pipeline.api.refreshing")
     for name, value in (("LEAST_S", 0), ("BUILDS", 0), ("EDGES", 0), ("SHARE", 1e9), ("BYTE_S", 0)):
         setattr(refreshing, name, value)  # rows are taken over however small the graph is
-    engine_turns.before_reading("none", "cpu")
-    engine_turns.before_building(BuildOptions(), False)
-    engine_turns.before_mining("cpu", Search(), lambda _: None)
-    engine_turns.before_proving()
+    first_use.before_reading("none", "cpu")
+    first_use.before_building(BuildOptions(), False)
+    first_use.before_mining("cpu", Search(), lambda _: None)
+    first_use.before_proving()
 
 
 def carry_out(shim: ctypes.CDLL | None, job: dict[str, Any]) -> None:

@@ -22,7 +22,7 @@ from bicliques.kernels.bitmatrix.memory import (
     sieve,
     sieve_scratch,
 )
-from bicliques.kernels.compiled import lists
+from bicliques.kernels.compiled import searching
 from bicliques.kernels.cumbe import memory as cumbe
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.kernels.gpu import records, slice_run
@@ -98,11 +98,11 @@ CONSTANTS = {
     "bitmatrix/sieve_types.cuh": {"SIEVE_DEPTH": SIEVE_DEPTH},
     "bitmatrix/near_types.cuh": {"NEAR_DEPTH": NEAR_DEPTH},
     "bitmatrix/bound.cuh": {
-        "BY_EDGES": lists.EDGES,
-        "BY_VERTICES": lists.VERTICES,
-        "BY_BALANCE": lists.BALANCE,
-        "BY_BASE": lists.BASE,
-        "BY_ROOTS": lists.ROOTS,
+        "BY_EDGES": searching.EDGES,
+        "BY_VERTICES": searching.VERTICES,
+        "BY_BALANCE": searching.BALANCE,
+        "BY_BASE": searching.BASE,
+        "BY_ROOTS": searching.ROOTS,
     },
     "bitmatrix/candidate_window.cuh": {"WINDOW_WORDS": _SIZES.window_words},
     "bitmatrix/queue.cuh": {"GIVEN": bitmatrix.GIVEN},

@@ -87,7 +87,7 @@ def test_a_second_run_of_a_process_has_nothing_left_to_load(tmp_path: Path, monk
     monkeypatch.setattr("bicliques.pipeline.process.startup.time.perf_counter", lambda: now[0])
     startup.take()
     monkeypatch.setattr(
-        "bicliques.pipeline.slices.engine_turns.choose_reader", lambda *_: (now.__setitem__(0, now[0] + 5.0), "")
+        "bicliques.pipeline.slices.first_use.choose_reader", lambda *_: (now.__setitem__(0, now[0] + 5.0), "")
     )
     again = bq.mine(source, tmp_path / "again", workers=0, progress=False, report=False)
     assert again.manifest.seconds["startup"] == 5.0, "what was loaded before is not counted again"

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bicliques.kernels.compiled.lists import BALANCE, keep_largest
+from bicliques.kernels.compiled.lists import keep_largest
+from bicliques.kernels.compiled.searching import BALANCE
 from bicliques.pipeline.slices.slice_search import Onlooker
 from bicliques.schemas.bicliques import Bicliques, emit_to
 from bicliques.schemas.errors import IncompleteError

@@ -16,7 +16,7 @@ import bicliques as bq
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.proof.reading import Reading
-from bicliques.pipeline.slices import engine_turns
+from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers import opening
 from bicliques.pipeline.workers.processes import Processes
 from bicliques.pipeline.workers.thread_pool import WorkerLostError
@@ -105,7 +105,7 @@ def test_a_run_that_processes_prove_has_the_same_manifest(tmp_path: Path, monkey
     usual = bq.mine(source, tmp_path / "usual", engine="cpu")
     monkeypatch.setattr(opening, "_are_worth_processes", lambda n: True)
     monkeypatch.setattr(
-        steps, "on_all_cores", lambda n: Spy([None] * 2, CORES, "never", True, engine_turns.before_proving)
+        steps, "on_all_cores", lambda n: Spy([None] * 2, CORES, "never", True, first_use.before_proving)
     )
     monkeypatch.setattr(Reading, "go_on", lambda *arguments: None)  # nothing is read while it is mined
     by_processes = bq.mine(source, tmp_path / "processes", engine="cpu")
