@@ -61,7 +61,7 @@ from bicliques.kernels.engines import compile_engine
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.pipeline.api.table import record
 from bicliques.pipeline.cli import options
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import BuildOptions, IngestOptions
 from bicliques.schemas.search import Limits, Search

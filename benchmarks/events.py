@@ -39,8 +39,7 @@ from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.slices.left_over import LeftOver, unpacked
-from bicliques.pipeline.slices.run_in_worker import open_in_worker
-from bicliques.pipeline.slices.worker import SliceDone, SliceTask
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, open_in_worker
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.manifest import LedgerEntry, SliceResult

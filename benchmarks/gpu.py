@@ -40,7 +40,7 @@ from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.memory import GpuSizes
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
-from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.bicliques import emit_to, nowhere
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search

@@ -27,7 +27,7 @@ from benchmarks.facts import commit, nvidia_smi
 from benchmarks.runs import prepared_run
 from bicliques.kernels import engines
 from bicliques.pipeline.slices.power import PowerMeter, Usage, gpu_counter, processor_counter
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import RunOptions

@@ -44,8 +44,8 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Pool
-from bicliques.schemas.emit import nowhere
+from bicliques.pipeline.workers.thread_pool import Pool
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.search import Limits, Search

@@ -27,8 +27,7 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.output.part_writer import to_batch
 from bicliques.pipeline.run.labels import Tables, open_labels
 from bicliques.pipeline.run.plan import Plan
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import emit_to
+from bicliques.schemas.bicliques import Bicliques, emit_to
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees

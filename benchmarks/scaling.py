@@ -36,7 +36,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Pool
+from bicliques.pipeline.workers.thread_pool import Pool
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.search import Search

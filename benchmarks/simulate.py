@@ -36,7 +36,7 @@ from benchmarks.simulation import Nodes, World, simulate, simulate_apart
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.dealing.schedule import Policy
 from bicliques.pipeline.prepare.weights import RootWeights
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees

@@ -39,7 +39,7 @@ from benchmarks.rivals import Rival, TooSlowError, add_rival, rival_of
 from benchmarks.runs import Bounds, Edges, read
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.graph.prepare import prepare
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

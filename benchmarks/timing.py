@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.runs import read
-from bicliques.kernels.cumbe import layout
+from bicliques.kernels.cumbe import memory
 from bicliques.kernels.graph.prepare import prepare
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
@@ -19,7 +19,7 @@ from bicliques.schemas.search import Limits, Mode, Search
 from bicliques.schemas.work import Engine, Subtrees
 
 #: The phases in the paper of cuMBE. Engines that do not measure a phase leave it out.
-PHASES = (*(phase for phase in layout.PHASES if phase != "idling"), "others")
+PHASES = (*(phase for phase in memory.PHASES if phase != "idling"), "others")
 
 
 def load(path: Path, side: str) -> MiningGraph:

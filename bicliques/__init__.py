@@ -22,6 +22,7 @@ TYPE_CHECKING = False  # type checkers take it for that of typing, whose import 
 if TYPE_CHECKING:
     from typing import Any
 
+    from bicliques.pipeline import __version__
     from bicliques.pipeline.api.counting import clique_counts, count, pq_counts
     from bicliques.pipeline.api.cross_tables import from_table
     from bicliques.pipeline.api.diffing import diff
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
     from bicliques.pipeline.results.report.make import report
     from bicliques.pipeline.results.results import Results
     from bicliques.pipeline.results.run_status import status
-    from bicliques.pipeline.rows.frames import to_pandas
-    from bicliques.pipeline.run.version import __version__
+    from bicliques.pipeline.rows.tabular import to_pandas
     from bicliques.pipeline.series.pruning import prune
     from bicliques.pipeline.synthetic.generating import Generated, generate
 
@@ -82,7 +82,7 @@ _HOMES = {
     "MaximalBicliques": "pipeline.api.estimator",  # not in `__all__`, because it needs scikit-learn
     "Published": "pipeline.publishing.publish_run",
     "Results": "pipeline.results.results",
-    "__version__": "pipeline.run.version",
+    "__version__": "pipeline",
     "arrays": "pipeline.api.iterating",
     "clique_counts": "pipeline.api.counting",
     "count": "pipeline.api.counting",
@@ -102,7 +102,7 @@ _HOMES = {
     "report": "pipeline.results.report.make",
     "resume": "pipeline.api.runs",
     "status": "pipeline.results.run_status",
-    "to_pandas": "pipeline.rows.frames",
+    "to_pandas": "pipeline.rows.tabular",
     "verify": "pipeline.api.runs",
 }
 

@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 from prefect.artifacts import create_markdown_artifact, create_table_artifact
 
-from bicliques.flows.keys import Keys
+from bicliques.flows.names import Keys
 from bicliques.pipeline.cli import cards
 from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.proof.verification import Verification
@@ -113,9 +113,7 @@ def publish_changes(found: Difference, keys: Keys) -> None:
 
 def _publish_page(results: Results, where: str, keys: Keys) -> None:
     """Publish the labels that are in most bicliques."""
-    from bicliques.pipeline.results.report.content import (
-        content_of,  # only here, because a run without a page needs it not
-    )
+    from bicliques.pipeline.results.report.content import content_of  # here, because a run without a page needs it not
 
     content = content_of(Run.with_holes(results.path))
     rows = [

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from bicliques.flows import tasks
-from bicliques.flows.assets import record_asset, record_published
 from bicliques.flows.cards import publish_changes, publish_run
-from bicliques.flows.events import emit_complete
+from bicliques.flows.events import emit_complete, record_asset, record_published
 from bicliques.flows.identity import nightly
-from bicliques.flows.keys import Keys
-from bicliques.flows.logs import say
+from bicliques.flows.names import Keys
+from bicliques.flows.progress import say
 from bicliques.flows.publishing import Target
 from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.compare.in_run import new_doubts
@@ -22,7 +21,7 @@ from bicliques.pipeline.publishing.publish_run import Published
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.store import shown_address
-from bicliques.pipeline.series.marks import mark_refused
+from bicliques.pipeline.series.runs import mark_refused
 from bicliques.schemas.errors import BicliqueError
 
 T = TypeVar("T")

@@ -9,18 +9,17 @@ from pathlib import Path
 
 from prefect.runtime import flow_run
 
-from bicliques.flows.logs import say
+from bicliques.flows.progress import say
+from bicliques.pipeline import __version__
 from bicliques.pipeline.api.same_run import digest_by_name, why_another
 from bicliques.pipeline.proof.verification import verify_run
 from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.remote.urls import place_of
-from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import url_of, without_days
-from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.opened import Run, driven
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
-from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.series.runs import entries_of, is_run, newest_beside
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, spoken
 from bicliques.schemas.options import RunOptions
@@ -42,11 +41,6 @@ def fill_in(template: str, moment: datetime) -> str:
     ----------
     template : str
         ``{date}`` becomes the day (2026-01-31) and ``{time}`` the time of day (235959).
-
-    Raises
-    ------
-    InputError
-        If there is another placeholder.
     """
     try:
         return template.format(date=f"{moment:%Y-%m-%d}", time=f"{moment:%H%M%S}")
@@ -57,13 +51,7 @@ def fill_in(template: str, moment: datetime) -> str:
 
 
 def days_of(first: date | None, last: date, output: str) -> list[date]:
-    """The days of a range, both ends with it.
-
-    Raises
-    ------
-    InputError
-        If there is no first day, it is after the last one, or two days have the same folder.
-    """
+    """The days of a range, both ends with it."""
     if first is None:
         raise InputError(f"last_date ({last}) is the end of a range of days; say with date where it begins")
     if last < first:
@@ -90,6 +78,9 @@ def nightly(output: str) -> str:
 def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
     """The folder in which to go on with the run that is asked for, or to begin it.
 
+    Raises `IncompleteError` if the options of the run are damaged, and the folder may not get a number. The error names
+    the remedy.
+
     Parameters
     ----------
     named : Path
@@ -99,13 +90,6 @@ def folder_for(named: Path, asked: RunOptions, may_be_numbered: bool) -> Path:
     may_be_numbered : bool
         Whether the folder may get a number if it holds another run: ``2026-01-31.2`` for the second run of a day, and
         so on.
-
-    Raises
-    ------
-    InputError
-        If the folder holds another run and may not get a number, or the source cannot be read.
-    IncompleteError
-        If the options of the run are damaged, and the folder may not get a number. The error names the remedy.
     """
     numbered = _numbered(named) if may_be_numbered else {}
     runs = {number: path for number, path in ({1: named} | numbered).items() if is_run(path)}
@@ -167,10 +151,7 @@ def unchanged_in(named: Path, asked: RunOptions, series: str, day: str) -> tuple
 def _why_not_again(newest: RunFolder, place: Path, asked: RunOptions) -> str | None:
     """Why a complete run is not what mining now would give, in words. None if it is, bit for bit.
 
-    Raises
-    ------
-    InputError, IncompleteError
-        If the source or a file of the run cannot be read, or the run is damaged.
+    Raises `InputError` or `IncompleteError` if the source or a file of the run cannot be read, or the run is damaged.
     """
     newest.need("ingest")  # has the digest; `why_another` goes on without it, because there the step is done again
     wish = replace(asked, source=newest.options().source)  # sources of a series may differ in their days
@@ -190,10 +171,8 @@ def _why_not_again(newest: RunFolder, place: Path, asked: RunOptions) -> str | N
 def complete_since(path: Path) -> str | None:
     """When the run in a folder was proven, in words. None if it is not complete, or its files have changed.
 
-    Raises
-    ------
-    InputError, IncompleteError
-        If the options of the run cannot be read. Damage that going on mends is no error.
+    Raises `InputError` or `IncompleteError` if the options of the run cannot be read. Damage that going on mends is no
+    error.
     """
     run = Run.with_holes(path)
     try:

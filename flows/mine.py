@@ -1,23 +1,30 @@
-"""The flow `mine`: from an edge list to proven bicliques in Parquet. Another call for the same folder goes on there."""
+"""The flow `mine`: from an edge list to proven bicliques in Parquet. Another call for the same folder goes on there.
+
+Prefect shows its options as a form with one model per group. They are made from the table of all options, and have the
+descriptions of the table.
+"""
 
 from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, cast
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args, get_origin
 
 from prefect import flow
 from prefect.client.schemas.objects import State
 from prefect.context import FlowRunContext
 from prefect.states import Cancelled, Completed, Failed
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from bicliques.flows import tasks
 from bicliques.flows.cards import publish_run
 from bicliques.flows.ending import Ending, announce_complete, compare, find_new_doubts, finish, much, refusal
-from bicliques.flows.form import Limits, Reading, Result, Searching, Thresholds, Workers, given
+from bicliques.flows.events import note, tell
 from bicliques.flows.identity import (
     complete_since,
     days_of,
@@ -27,32 +34,74 @@ from bicliques.flows.identity import (
     moment_of,
     unchanged_in,
 )
-from bicliques.flows.keys import Keys
-from bicliques.flows.logs import run_logs, say
-from bicliques.flows.names import OUTPUT, name_of, name_of_mining
-from bicliques.flows.notify import note, tell
-from bicliques.flows.publishing import Target
-from bicliques.flows.refusals import check_beside, check_shares, refuse_secrets
+from bicliques.flows.names import OUTPUT, Keys, name_of, name_of_mining
+from bicliques.flows.progress import run_logs, say
+from bicliques.flows.publishing import Target, check_beside, check_shares, refuse_secrets
 from bicliques.kernels import engines
 from bicliques.pipeline.api.choices import Asked, with_engine
+from bicliques.pipeline.api.table import Entry, entries_of
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.proof.reading import ROWS_WORTH_WORKERS
 from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.results.results import Results, open_results
-from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import day_in, without_days
+from bicliques.pipeline.run.opened import driven
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
-from bicliques.pipeline.series.marks import mark_refused
 from bicliques.pipeline.series.pruning import refuse_short_lived
-from bicliques.pipeline.series.runs import is_run
+from bicliques.pipeline.series.runs import is_run, mark_refused
 from bicliques.pipeline.workers.opening import check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import spoken
+from bicliques.schemas.option import GROUPS
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.values import at_home
+
+
+def given(*groups: BaseModel) -> dict[str, Any]:
+    """The options of all groups in one dictionary, by name."""
+    return {name: value for group in groups for name, value in group.model_dump().items()}
+
+
+def _model(key: str) -> type[BaseModel]:
+    entries = [entry for entry in entries_of("flow") if entry.told.group == key]
+    return create_model(
+        key.capitalize(),
+        __config__=ConfigDict(extra="forbid", frozen=True),
+        __doc__=GROUPS[key].help,
+        __module__=__name__,
+        **{
+            entry.name: (_hint(entry), Field(entry.default, description=entry.sentence_on("flow"))) for entry in entries
+        },
+    )  # type: ignore[call-overload]
+
+
+def _hint(entry: Entry) -> Any:
+    """The type of an option, changed where a form cannot ask for it: words to choose from, lists, paths, objects."""
+    if entry.choices is not None:
+        return Literal[entry.choices]
+    if get_origin(entry.hint) is Sequence:
+        return tuple[str, ...]  # text may stand for a number
+    kinds: Iterable[Any] = get_args(entry.hint)
+    if any(kind is object or get_origin(kind) is PathLike for kind in kinds):
+        return str | None
+    if any(get_origin(kind) is Sequence for kind in kinds):
+        return list[int] | None if NoneType in kinds else list[int]
+    return entry.hint
+
+
+if TYPE_CHECKING:
+    Result: TypeAlias = Any
+    Thresholds: TypeAlias = Any
+    Limits: TypeAlias = Any
+    Searching: TypeAlias = Any
+    Workers: TypeAlias = Any
+    Reading: TypeAlias = Any
+else:
+    Result, Thresholds, Limits, Searching, Workers, Reading = (_model(key) for key in GROUPS)
+
 
 _USUAL_RESULT, _USUAL_THRESHOLDS, _USUAL_LIMITS = Result(), Thresholds(), Limits()
 _USUAL_SEARCH, _USUAL_WORKERS, _USUAL_READING = Searching(), Workers(), Reading()

@@ -1,15 +1,19 @@
-"""Shows a step's progress as a Prefect artifact, at most once per second, without holding up the work."""
+"""Shows a step in Prefect: its progress as an artifact, at most once per second, and its log in that of the run."""
 
 from __future__ import annotations
 
 import contextvars
+import logging
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from uuid import UUID
 
 from prefect.artifacts import create_progress_artifact, update_progress_artifact
 from prefect.logging import get_run_logger
 
+from bicliques.pipeline.results.listing import shown
 from bicliques.pipeline.run.progress import Progress, line
 
 #: Seconds between two updates.
@@ -78,3 +82,43 @@ class ProgressArtifact:
             if not self._has_failed:
                 self._log.warning("the progress artifact cannot be updated (%s); the run goes on", error)
             self._has_failed = True
+
+
+_OURS = ("bicliques",)
+
+
+class _ToRun(logging.Handler):
+    def __init__(self, log: logging.LoggerAdapter[logging.Logger] | logging.Logger):
+        super().__init__()
+        self.log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.log.log(record.levelno, "%s", shown(record.getMessage()), exc_info=record.exc_info)
+
+
+def say(text: str, level: int = logging.INFO) -> None:
+    """Write one line into the log of the flow or task, whatever the names in it are."""
+    get_run_logger().log(level, "%s", shown(text))
+
+
+@contextmanager
+def run_logs() -> Iterator[None]:
+    """Inside a flow or task, send the records of our loggers, from INFO on, to its log and nowhere else.
+
+    Prefect's own setting for further loggers is not used, because it finds the run by the thread of a record. Our
+    records also come from threads that Prefect does not know.
+    """
+    handler = _ToRun(get_run_logger())
+    loggers = [logging.getLogger(name) for name in _OURS]
+    before = [(logger.level, logger.propagate) for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    try:
+        yield
+    finally:
+        for logger, (level, propagate) in zip(loggers, before, strict=True):
+            logger.removeHandler(handler)
+            logger.setLevel(level)
+            logger.propagate = propagate

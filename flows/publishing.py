@@ -1,4 +1,7 @@
-"""Where a complete run of the flow `mine` is published. What is copied, and how, is `pipeline.publishing`."""
+"""Where a complete run of the flow `mine` is published, and what the flow refuses before anything is read.
+
+What is copied, and how, is `pipeline.publishing`.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,53 @@ from pathlib import Path
 
 from bicliques.flows import tasks
 from bicliques.flows.identity import depends_on_moment, fill_in, nightly
-from bicliques.flows.keys import Keys
-from bicliques.flows.refusals import refuse_secrets
+from bicliques.flows.names import Keys
 from bicliques.pipeline.publishing.publish_run import Published
-from bicliques.pipeline.remote.urls import place_of
-from bicliques.pipeline.run.names import url_of, without_days
+from bicliques.pipeline.remote.urls import has_secrets, place_of, without_secrets
+from bicliques.pipeline.run.names import store_url, url_of, without_days
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.values import at_home
+
+
+def refuse_secrets(what: str, place: str) -> None:
+    """Refuse a URL with a password or a key, because Prefect records the parameters of a flow and shows them."""
+    url = url_of(place)
+    if url is not None and has_secrets(url):
+        raise InputError(
+            f"the {what} {without_secrets(url)} has a password or a key, and Prefect records what a flow is started "
+            "with; let the worker have credentials instead"
+        )
+
+
+def check_beside(output: str, keep: int | None, latest: bool, gate: str | None) -> bool:
+    """Whether a run is to be kept in a store. What changes the folder above a run is refused then, and a `gate`."""
+    url = store_url(output)
+    if url is None:
+        return False
+    refuse_secrets("output", output)
+    asked = next((word for word, given in (("keep", keep), ("latest", latest)) if given), None)
+    if asked is not None:
+        raise InputError(
+            f"{asked} changes the folder above a run, and {place_of(url)} is in a store, which has none; leave it out, "
+            "or mine into a folder and publish to that place"
+        )
+    if gate is not None:
+        raise InputError(
+            f"a run in {place_of(url)} can be read there before {gate} could refuse it; mine into a folder, and "
+            "publish to that place"
+        )
+    return True
+
+
+def check_shares(changes: bool, **shares: float | None) -> None:
+    """Refuse a share that is none, or that nothing is compared with. Shares are given by the names of parameters."""
+    for name, share in shares.items():
+        if share is None:
+            continue
+        if not 0 <= share <= 1:
+            raise InputError(f"{name} is a share from 0 to 1, not {share}")
+        if not changes:
+            raise InputError(f"{name} is {share}, but nothing is compared; set changes, too")
 
 
 @dataclass(frozen=True)
@@ -42,11 +85,6 @@ class Target:
             What is filled in.
         lists : bool
             Whether the run lists bicliques.
-
-        Raises
-        ------
-        InputError
-            If the template has a secret or another placeholder, or the run only counts.
         """
         if template is None:
             return None

@@ -14,9 +14,8 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.concurrency.sync import concurrency
 from prefect.exceptions import ObjectNotFound
 
-from bicliques.flows.keys import Keys
-from bicliques.flows.logs import run_logs, say
-from bicliques.flows.progress import ProgressArtifact
+from bicliques.flows.names import Keys
+from bicliques.flows.progress import ProgressArtifact, run_logs, say
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.api.refreshing import fill_night
 from bicliques.pipeline.compare.difference import Difference
@@ -27,9 +26,8 @@ from bicliques.pipeline.publishing.publish_run import publish as publish_run
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.session import MiningSession
 from bicliques.pipeline.run.store import store_at
-from bicliques.pipeline.series.marks import LATEST, mark_complete, mark_refused, point_to_newest
 from bicliques.pipeline.series.pruning import Pruning, prune_after
-from bicliques.pipeline.series.runs import is_run, run_after
+from bicliques.pipeline.series.runs import LATEST, is_run, mark_complete, mark_refused, point_to_newest, run_after
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import IncompleteError, InputError, spoken
 from bicliques.schemas.manifest import Manifest
@@ -137,7 +135,7 @@ def publish(path: Path, url: str, keys: Keys, only_newest: bool) -> Published | 
 
 @task(cache_policy=NO_CACHE)
 def mark(path: Path, refused: bool) -> bool:
-    """Mark the run as complete or refused, after everything else in its folder is written; see `pipeline.series.marks`.
+    """Mark the run as complete or refused, after everything else in its folder is written; see `pipeline.series.runs`.
 
     Returns whether it is complete and had no mark before.
     """
@@ -149,7 +147,7 @@ def mark(path: Path, refused: bool) -> bool:
 
 @task(cache_policy=NO_CACHE)
 def link(path: Path) -> None:
-    """Let the link ``latest`` lead to the newest complete run of the series; see `pipeline.series.marks`."""
+    """Let the link ``latest`` lead to the newest complete run of the series; see `pipeline.series.runs`."""
     if (newest := point_to_newest(path)) is not None:
         say(f"{path.absolute().parent / LATEST} leads to {newest}")
 
@@ -163,13 +161,7 @@ def prune(path: Path, keep: int, keep_created: int) -> Pruning:
 
 @contextmanager
 def _turn(limit: str | None) -> Iterator[None]:
-    """Hold a slot of a global concurrency limit. If the slot is lost before the end, the work is stopped.
-
-    Raises
-    ------
-    InputError
-        If the server has no such limit.
-    """
+    """Hold a slot of a global concurrency limit. If the slot is lost before the end, the work is stopped."""
     if limit is None:
         yield
         return

@@ -9,11 +9,10 @@ from prefect import flow
 
 from bicliques.flows import tasks
 from bicliques.flows.cards import publish_verification
-from bicliques.flows.keys import Keys
-from bicliques.flows.names import name_of_verifying
-from bicliques.flows.notify import note, tell
-from bicliques.pipeline.run.address import here
+from bicliques.flows.events import note, tell
+from bicliques.flows.names import Keys, name_of_verifying
 from bicliques.pipeline.run.folder import RunFolder
+from bicliques.pipeline.run.opened import here
 from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.runs import series_of
 from bicliques.schemas.values import at_home

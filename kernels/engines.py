@@ -14,8 +14,8 @@ from bicliques.kernels.bitmatrix.kind import KIND as BITMATRIX
 from bicliques.kernels.cpu.kind import KIND as CPU
 from bicliques.kernels.cumbe.kind import KIND as CUMBE
 from bicliques.kernels.reference.kind import KIND as REFERENCE
-from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.search import Limits, Search
 
 #: Let `choose` take the first engine of its list that can run.
@@ -42,13 +42,7 @@ def kinds() -> tuple[EngineKind, ...]:
 
 
 def kind(name: str) -> EngineKind:
-    """The engine of that name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """The engine of that name."""
     if name not in _KINDS:
         raise InputError(f"there is no engine {name!r}; choose one of {', '.join([AUTO, *_KINDS])}")
     return _KINDS[name]
@@ -71,17 +65,12 @@ def here(kind: EngineKind) -> str | None:
 def choose(name: str, why_not: Callable[[EngineKind], str | None] = here) -> Choice:
     """The engine to use for a name the user gave.
 
+    Raises `InputError` if there is no such engine.
+
     Parameters
     ----------
     why_not : callable
         Why an engine cannot run where the workers are, None when it can; asks this process by default.
-
-    Raises
-    ------
-    InputError
-        If there is no such engine.
-    ResourceError
-        If it cannot run here; only ``auto`` goes on to the next one, and says so.
     """
     if name != AUTO:
         reason = why_not(kind(name))
@@ -108,7 +97,7 @@ def compile_engine(name: str, search: Search | None = None) -> None:
     """
     import numpy as np  # not before it is needed: this module is read for the names of the engines
 
-    from bicliques.schemas.emit import nowhere
+    from bicliques.schemas.bicliques import nowhere
     from bicliques.schemas.graph import MiningGraph
     from bicliques.schemas.hashes import hashes_of_ids
     from bicliques.schemas.work import Subtrees

@@ -25,8 +25,79 @@ from bicliques.kernels.compiled import jit
 from bicliques.kernels.compiled.sealed import sealed, unsealed
 from bicliques.kernels.cumbe import memory as cumbe
 from bicliques.kernels.gpu import pack, row_hashes
-from bicliques.kernels.gpu.machine_code import ARCHITECTURES, CODE, COMPILER, LATER, file_name
-from bicliques.kernels.gpu.source import Variant, compile_options, source_of
+from bicliques.kernels.gpu.machine_code import (
+    ARCHITECTURES,
+    CODE,
+    COMPILER,
+    LATER,
+    Variant,
+    compile_options,
+    file_name,
+    source_of,
+)
+
+
+class CompileError(Exception):
+    """NVRTC refused a kernel; the message is its log."""
+
+
+class Compiled(NamedTuple):
+    """What NVRTC made.
+
+    Parameters
+    ----------
+    code : bytes
+        Machine code (a cubin) for a real architecture such as ``sm_90``, else PTX.
+    log : str
+        Its warnings and reports.
+    """
+
+    code: bytes
+    log: str
+
+
+def version() -> tuple[int, int]:
+    """The version of CUDA that NVRTC comes from: major, minor."""
+    from cuda.bindings import nvrtc
+
+    _, major, minor = nvrtc.nvrtcVersion()
+    return major, minor
+
+
+def compiled(source: str, name: str, options: list[str]) -> Compiled:
+    """Compile a source.
+
+    Parameters
+    ----------
+    name : str
+        What the log calls the source.
+    options : list of str
+        See https://docs.nvidia.com/cuda/nvrtc/index.html#supported-compile-options.
+    """
+    from cuda.bindings import nvrtc
+
+    _, program = nvrtc.nvrtcCreateProgram(source.encode(), name.encode(), 0, [], [])
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [option.encode() for option in options])
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = bytes(size + 1)  # of its own: NVRTC writes into it, and Python shares byte strings of length 1
+        nvrtc.nvrtcGetProgramLog(program, log)
+        text = log.decode(errors="replace").rstrip("\0 \n")
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            raise CompileError(f"{name} with {' '.join(options)}: {status.name}\n{text}")
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        if size:
+            code = bytes(size)
+            nvrtc.nvrtcGetCUBIN(program, code)
+        else:
+            _, size = nvrtc.nvrtcGetPTXSize(program)
+            code = bytes(size + 1)
+            nvrtc.nvrtcGetPTX(program, code)
+            code = code.rstrip(b"\0")
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    return Compiled(code, text)
+
 
 #: What there is code for: machine code, and last the PTX.
 TARGETS = (*ARCHITECTURES.values(), LATER)
@@ -51,15 +122,7 @@ def wanted(variants: list[Variant], targets: tuple[str, ...] = TARGETS) -> dict[
 
 
 def make(folder: Path, variant: Variant, target: str) -> Path:
-    """Compile a variant into its file.
-
-    Raises
-    ------
-    CompileError
-        It does not compile, or NVRTC warns.
-    """
-    from bicliques.kernels.gpu.nvrtc import CompileError, compiled
-
+    """Compile a variant into its file."""
     options = [*compile_options(variant.defines), f"--gpu-architecture={target}"]
     code, log = compiled(source_of(variant.kernel), f"{variant.kernel}.cu", options)
     if log:
@@ -79,6 +142,8 @@ def build(
 ) -> Made:
     """Make the files that are missing, and remove those that are not wanted.
 
+    Raises `CompileError`: a kernel does not compile. Raises `ImportError`: NVRTC is not installed.
+
     Parameters
     ----------
     variants : list of Variant, optional
@@ -87,16 +152,7 @@ def build(
         Architectures.
     processes : int, optional
         Compilers side by side. None takes one per core.
-
-    Raises
-    ------
-    CompileError
-        A kernel does not compile.
-    ImportError
-        NVRTC is not installed.
     """
-    from bicliques.kernels.gpu.nvrtc import version
-
     began = time.perf_counter()
     files = wanted(shipped() if variants is None else variants, targets)
     compiler = ".".join(map(str, version()))
@@ -145,13 +201,7 @@ _CALLS = (
 
 
 def build_for_cores(folder: Path = CODE / "cpu", calls: Sequence[str] = _CALLS) -> Made:
-    """Make machine code for all cores of the kind `jit.LEVEL`, if those of this machine are. Older files go.
-
-    Raises
-    ------
-    RuntimeError
-        A call ends with an error.
-    """
+    """Make machine code for all cores of the kind `jit.LEVEL`, if those of this machine are. Older files go."""
     began, shipped = time.perf_counter(), jit.shipped_folder()
     shutil.rmtree(folder, ignore_errors=True)
     if shipped is None:

@@ -2,3 +2,6 @@
 
 The public names are those of `bicliques`.
 """
+
+#: Stored with every run.
+__version__ = "0.1.0"

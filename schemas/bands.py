@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NotRequired, TypedDict
 
-from bicliques.schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
-from bicliques.schemas.search import By, Search
+from bicliques.schemas.search import TOO_MANY, By, Search, fewest_left, fewest_right, measure
 
 #: The last left size of a band is so many times the first, in tenths (Dai et al., SIGMOD 2025, have the same factor).
 _TENTHS = 16

@@ -1,4 +1,4 @@
-"""Arrow schemas of the normalised edge table and of the two label tables.
+"""Arrow schemas of the normalised edge table and of the two label tables, and the bytes of a column of text.
 
 The dense id of a vertex is the position of its label among the sorted labels of its side. Integers are sorted by
 value, and strings by UTF-8 bytes. So dense ids depend on the set of labels alone, and not on the order of the edges,
@@ -7,6 +7,7 @@ the format of the file or the machine.
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from bicliques.schemas.errors import InputError
@@ -34,3 +35,22 @@ def label_schema(label_type: pa.DataType) -> pa.Schema:
     if label_type not in LABEL_TYPES:
         raise InputError(f"labels must be integers or strings, not {label_type}; cast the column first")
     return pa.schema([pa.field("label", label_type, nullable=False)])
+
+
+def bytes_of(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of all texts, and where each of them begins and ends.
+
+    Parameters
+    ----------
+    texts : Array
+        ``string`` or ``large_string``, without nulls. It may be a slice.
+
+    Returns
+    -------
+    (ndarray of uint8, ndarray of int32 or int64)
+        Text ``i`` has the bytes ``bytes[ends[i]:ends[i + 1]]``. Of ``large_string`` the second array has 64 bits.
+    """
+    width = np.dtype(np.int64 if pa.types.is_large_string(texts.type) else np.int32)
+    _, places, text = texts.buffers()
+    ends = np.frombuffer(places, width, len(texts) + 1, texts.offset * width.itemsize)
+    return np.frombuffer(text or b"", np.uint8), ends

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from bicliques.schemas.edges import bytes_of
 from bicliques.schemas.search import Side
-from bicliques.schemas.texts import bytes_of
 
 #: `vertex_hashes` of the left and of the right side, by dense id.
 VertexHashes = tuple[np.ndarray, np.ndarray]

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.bicliques import Bicliques, Emit
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.leaves import CLIQUES, Leaves, bounds_of
 from bicliques.schemas.search import JobName, Limits, Search
@@ -92,7 +91,7 @@ class Job(ABC):
         """The search that an engine is asked to do.
 
         If it is another one than `search`, engines do not know of the job. Then the slice looks at what they list, and
-        makes the total of that (`pipeline.slices.onlooker`).
+        makes the total of that (`pipeline.slices.slice_search`).
         """
         return self.search
 

@@ -14,10 +14,10 @@ from typing import Any, Literal, get_args
 
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.option import NEW, as_option, option
+from bicliques.schemas.reading import Conditions, as_conditions
 from bicliques.schemas.records import read_as
 from bicliques.schemas.search import MEASURES, MISSING, MOST_MISSING, Search, Side
 from bicliques.schemas.values import seconds
-from bicliques.schemas.where import Conditions, as_conditions
 
 LabelType = Literal["auto", "int", "string"]
 

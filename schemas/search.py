@@ -1,19 +1,86 @@
-"""What is asked for: which bicliques count, and when a slice must end.
+"""What is asked for: which bicliques count, by which measure, with which members, and when a slice must end.
+
+Every measure grows with both sides. So a measure of the most members that two sides can have bounds whatever lies
+below, and a measure that has to be reached gives thresholds.
 
 Imports no library, because the command line reads it before it knows whether anything else is needed.
 """
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from bicliques.schemas.members import Labels, label_words
+from bicliques.schemas.errors import InputError
 from bicliques.schemas.option import option
+
+#: A label of a vertex: text or a whole number. Text may stand for a number, because the command line has only text.
+Label = str | int
+Labels = Sequence[str | int]
+
+#: Labels that a sentence names, and characters that it shows of one.
+_NAMED, _SHOWN = 3, 40
+
+
+def as_labels(name: str, given: object) -> tuple[Label, ...]:
+    """Labels that a user gave, each once, in an order that does not depend on theirs.
+
+    Parameters
+    ----------
+    name : str
+        Name of the option, for the error sentence.
+    given : object
+        One label, or an iterable of labels. NumPy's whole numbers and text are labels, too.
+
+    Raises
+    ------
+    InputError
+        If something is no label.
+    """
+    if isinstance(given, (bytes, dict)) or not isinstance(given, (str, int, Iterable)):
+        raise InputError(f"{name} must be labels, text or whole numbers, not {given!r} ({type(given).__name__})")
+    several = [given] if isinstance(given, (str, int)) else list(given)
+    labels = {_as_label(name, label) for label in several}
+    return tuple(sorted(labels, key=lambda label: (isinstance(label, str), label)))
+
+
+def _as_label(name: str, given: object) -> Label:
+    if isinstance(given, str):
+        try:
+            given.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"{name} has the label {given!r}, which is not UTF-8; give it as UTF-8") from error
+        return str(given)
+    try:
+        if isinstance(given, bool):
+            raise TypeError
+        return operator.index(given)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(
+            f"{name} must be labels, text or whole numbers, not {given!r} ({type(given).__name__})"
+        ) from None
+
+
+def label_words(labels: Labels) -> str:
+    """The labels in a sentence, as "'ann', 'bob' and 3 more"."""
+    shown = [_short(label) for label in labels[:_NAMED]]
+    more = len(labels) - len(shown)
+    if more:
+        return f"{', '.join(shown)} and {more:,} more"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+
+
+def _short(label: Label) -> str:
+    if isinstance(label, int) or len(label) <= _SHOWN:
+        return repr(label)
+    return f"{label[:_SHOWN]!r} ..."
+
 
 Side = Literal["left", "right"]
 
-#: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `schemas.emit.Emit`.
+#: ``count`` counts, ``fingerprint`` also hashes, ``list`` also hands every biclique to `schemas.bicliques.Emit`.
 Mode = Literal["count", "fingerprint", "list"]
 
 #: Measures by which bicliques are ranked.
@@ -287,3 +354,39 @@ class Limits:
     seconds: float | None = None
     rows: int | None = None
     bound: int | None = None
+
+
+#: More members than any side has: nothing on this side is enough.
+TOO_MANY = 2**62
+
+_MEASURES: dict[By, Callable[[Any, Any], Any]] = {
+    "edges": lambda left, right: left * right,
+    "vertices": lambda left, right: left + right,
+    "balance": min,
+    "left": lambda left, right: left,
+    "right": lambda left, right: right,
+}
+_TRANSPOSED: dict[By, By] = {"left": "right", "right": "left"}
+
+
+def measure(by: By, left: Any, right: Any) -> Any:
+    """The measure of a biclique with so many members: numbers, or arrays unless the measure is balance."""
+    return _MEASURES[by](left, right)
+
+
+def fewest_left(by: By, least: int, right: int) -> int:
+    """The fewest left members whose measure, with `right` right members, is `least` or more. May be 0 or `TOO_MANY`."""
+    if by == "edges":
+        return -(-least // right) if right > 0 else (TOO_MANY if least > 0 else 0)
+    if by == "vertices":
+        return max(least - right, 0)
+    if by == "balance":
+        return max(least, 0) if right >= least else TOO_MANY
+    if by == "left":
+        return max(least, 0)
+    return 0 if right >= least else TOO_MANY
+
+
+def fewest_right(by: By, least: int, left: int) -> int:
+    """As `fewest_left`, with the sides exchanged."""
+    return fewest_left(_TRANSPOSED.get(by, by), least, left)

@@ -16,8 +16,7 @@ import pyarrow as pa
 from bicliques.schemas.bicliques import ID, Bicliques, fingerprint
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.measures import measure
-from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.search import MEASURES, By, measure
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.vertices import SideTotals
 
@@ -301,7 +300,7 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
     Parameters
     ----------
     by : By
-        The first key: `schemas.measures.measure`. The second key is the number of edges, and the third the size of the
+        The first key: `schemas.search.measure`. The second key is the number of edges, and the third the size of the
         left side. Pairs that are no edges do not count as edges.
 
     Returns
@@ -321,7 +320,7 @@ def keys_of(rows: Bicliques, by: By) -> np.ndarray:
 
 
 def measured(left: np.ndarray, right: np.ndarray, by: By) -> np.ndarray:
-    """The measure (`schemas.measures`) of each pair of sizes, int64."""
+    """The measure (`schemas.search`) of each pair of sizes, int64."""
     return np.minimum(left, right) if by == "balance" else np.broadcast_to(measure(by, left, right), left.shape)
 
 

@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
+from bicliques.schemas.bicliques import Emit
 from bicliques.schemas.dtypes import OFFSET, VERTEX, gathered, offsets_of
-from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search

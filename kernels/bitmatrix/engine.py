@@ -17,14 +17,14 @@ from bicliques.kernels.bitmatrix.items import Queued, compacted, joined, subtree
 from bicliques.kernels.bitmatrix.layout import GIVEN, ITEM, LEAF, PARAMS, QUEUE
 from bicliques.kernels.bitmatrix.memory import BUFFERS, Form, GpuSizes, HubGraph, Launch
 from bicliques.kernels.bitmatrix.shapes import Needs, grows, shape, sifts_much, smallest_shape
-from bicliques.kernels.compiled.measures import MEASURES
+from bicliques.kernels.compiled.searching import MEASURES
 from bicliques.kernels.gpu.buffers import Buffers
 from bicliques.kernels.gpu.device import CudaDevice, Device
 from bicliques.kernels.gpu.records import parameters
 from bicliques.kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
 from bicliques.kernels.reference.pivot import by_side, held_bounds, keys_of
+from bicliques.schemas.bicliques import Emit
 from bicliques.schemas.dtypes import COUNT
-from bicliques.schemas.emit import Emit
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bicliques.kernels.gpu.cuda import CUDA, SCRATCH_SHARE
-from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from bicliques.kernels.bitmatrix.layout import ITEM, LEAF, PARAMS
 from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
 from bicliques.kernels.gpu.device import Device
-from bicliques.kernels.gpu.device_graph import DeviceGraph
+from bicliques.kernels.gpu.pack import DeviceGraph
 from bicliques.kernels.gpu.records import RECORD, SIZE, WORD_BITS, parameters
 from bicliques.kernels.gpu.sizes import Buffer, search_bytes
 from bicliques.schemas.dtypes import VERTEX

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from bicliques.kernels.bitmatrix.memory import HUB_BITS, HUB_BITS_DEFINES, NEAR_WORDS, Form, GpuSizes, defines_of
-from bicliques.kernels.gpu.device_graph import DeviceGraph
-from bicliques.kernels.gpu.source import Variant
+from bicliques.kernels.gpu.machine_code import Variant
+from bicliques.kernels.gpu.pack import DeviceGraph
 
 #: Problems with more rows than a launch allows go to the next level, whose launch allows this many times as many.
 _GROWTH = 8

@@ -211,13 +211,7 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def _flatten(argument: Any, types: list[str], words: list[int]) -> None:
-    """Append the type of an argument, and the words that Numba passes for it.
-
-    Raises
-    ------
-    TypeError
-        No compiled function takes such an argument.
-    """
+    """Append the type of an argument, and the words that Numba passes for it."""
     if isinstance(argument, np.ndarray):
         if argument.ndim != 1 or not argument.flags.c_contiguous:
             raise TypeError("compiled code takes contiguous arrays of one dimension; make a copy")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled, entry
-from bicliques.kernels.compiled.measures import value
+from bicliques.kernels.compiled.searching import value
 
 #: Lists of so many entries are sorted by insertion alone.
 _FEW = 12
@@ -81,7 +81,7 @@ def keep_largest(
     Parameters
     ----------
     code : int
-        The measure, one of `kernels.compiled.measures`, with left in place of base.
+        The measure, one of `kernels.compiled.searching`, with left in place of base.
     ids, indptr : ndarray of int32, and of int64, shape (n + 1,)
         Members of the bicliques on one side, as for `sum_lists`. Each is a vertex.
     sizes : (ndarray of int64, ndarray of int64), shape (n,)

@@ -86,17 +86,6 @@ def object_code(function: Callable[..., Any], key: str) -> bytes:
 
     The interface is Numba's own: int32 entry(int64 *result, void **error, words...). An integer is one word, and an
     array seven.
-
-    Parameters
-    ----------
-    function : callable
-    key : str
-        Types as `kernels.compiled.jit` writes them.
-
-    Raises
-    ------
-    TypeError
-        The function returns something else than nothing or an int64, or needs something of Numba's own run time.
     """
     dispatcher = njit(pipeline_class=_EntryCompiler, _nrt=False, **_NOT_FOR_PYTHON)(function)
     dispatcher.add_overload = lambda result: dispatcher.overloads.update({tuple(result.signature.args): result})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled, entry
-from bicliques.kernels.compiled.mixing import mixed
+from bicliques.kernels.compiled.searching import mixed
 
 #: What the functions return when a buffer is not as the format has it.
 DAMAGED = -1

@@ -7,23 +7,12 @@ from typing import Any
 
 
 class Part:
-    """A function to compile that only compiled functions call. Its code is part of that of its callers.
-
-    Parameters
-    ----------
-    function : callable
-    """
+    """A function to compile that only compiled functions call. Its code is part of that of its callers."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function, self.dispatcher = function, None
 
     def __call__(self, *arguments: object) -> None:
-        """Refuse.
-
-        Raises
-        ------
-        TypeError
-            Always.
-        """
+        """Refuse."""
         name = self.function.__name__
         raise TypeError(f"{name} can be called from compiled code only; decorate it with `entry` instead")

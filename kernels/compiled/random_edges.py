@@ -11,7 +11,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled, entry
 from bicliques.kernels.compiled.lists import sort_list
-from bicliques.kernels.compiled.mixing import mixed, splitmix64
+from bicliques.kernels.compiled.searching import mixed, splitmix64
 
 #: Draws for an edge before a free vertex is looked for, beginning at a random one.
 _TRIES = 64

@@ -21,10 +21,7 @@ def sealed(name: str, code: bytes) -> bytes:
 def unsealed(path: Path) -> bytes | None:
     """The code in a file. None if something else is there than `sealed` gave, as a pipe, or a link in a circle.
 
-    Raises
-    ------
-    OSError
-        If there is nothing, or a folder, or if it cannot be read.
+    Raises `OSError` if there is nothing, or a folder, or if it cannot be read.
     """
     try:
         kept = read_regular(path)

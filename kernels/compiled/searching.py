@@ -1,10 +1,59 @@
-"""Searching and sorting inside compiled code, without memory of their own, and searching among sorted texts."""
+"""What compiled code does in many places: search and sort without memory of its own, hash, and measure bicliques.
+
+Measures of `schemas.search` are numbers here. They have the base side and the root side of a search, or a vertex's own
+side and the other one, in place of left and right.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled, entry
+
+
+@compiled
+def splitmix64(x: np.uint64) -> np.uint64:
+    """As `schemas.hashes.splitmix64`."""
+    x += np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@compiled
+def mixed(left: np.uint64, right: np.uint64) -> np.uint64:
+    """The hash of a row from the sums of its sides, as `schemas.hashes.mixed`."""
+    return splitmix64(left ^ splitmix64(right))
+
+
+#: The product, the sum, the smaller, or one of the sides. 0 stands for no measure.
+EDGES, VERTICES, BALANCE, BASE, ROOTS = 1, 2, 3, 4, 5
+#: The same by the measure, and by whether the root side is the left one.
+MEASURES = {
+    ("edges", False): EDGES,
+    ("edges", True): EDGES,
+    ("vertices", False): VERTICES,
+    ("vertices", True): VERTICES,
+    ("balance", False): BALANCE,
+    ("balance", True): BALANCE,
+    ("left", False): BASE,
+    ("left", True): ROOTS,
+    ("right", False): ROOTS,
+    ("right", True): BASE,
+}
+
+
+@compiled
+def value(code, base, roots):
+    """The measure of a biclique with so many members."""
+    if code == EDGES:
+        return base * roots
+    if code == VERTICES:
+        return base + roots
+    if code == BALANCE:
+        return min(base, roots)
+    return base if code == BASE else roots
+
 
 #: Up to this many values are sorted by insertion.
 _FEW = 20

@@ -1,13 +1,13 @@
 """How large a biclique is by the measure of the job, and what that demands of a node. See `kernels.reference.tree`.
 
-The measures are those of `schemas.measures`, for the base side and the root side in place of left and right. Without a
+The measures are those of `schemas.search`, for the base side and the root side in place of left and right. Without a
 measure nothing is demanded beyond the thresholds of the search.
 """
 
 from __future__ import annotations
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.compiled.measures import BALANCE, BASE, EDGES, ROOTS, VERTICES
+from bicliques.kernels.compiled.searching import BALANCE, BASE, EDGES, ROOTS, VERTICES
 
 #: More members than any side has.
 _TOO_MANY = 1 << 62

@@ -32,9 +32,8 @@ from bicliques.kernels.cpu.workspace import (
 )
 from bicliques.kernels.graph.ranges import in_lists
 from bicliques.kernels.reference.pivot import held_bounds
-from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.bicliques import Bicliques, Emit
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import Job, job_of
 from bicliques.schemas.leaves import CLIQUES, bounds_of

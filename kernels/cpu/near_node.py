@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
-from bicliques.kernels.compiled.measures import BASE, EDGES, ROOTS
+from bicliques.kernels.compiled.searching import BASE, EDGES, ROOTS
 from bicliques.kernels.cpu.bound import fewest
 from bicliques.kernels.cpu.near_workspace import SETS
 from bicliques.kernels.cpu.pointers import near_frame

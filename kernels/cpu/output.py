@@ -6,8 +6,7 @@ import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.compiled.lists import sort_list
-from bicliques.kernels.compiled.measures import value
-from bicliques.kernels.compiled.mixing import mixed
+from bicliques.kernels.compiled.searching import mixed, value
 from bicliques.kernels.cpu.workspace import USUAL
 
 

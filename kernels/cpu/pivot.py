@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import compiled, entry
-from bicliques.kernels.compiled.mixing import splitmix64
+from bicliques.kernels.compiled.searching import splitmix64
 from bicliques.kernels.cpu.simd import popcount, trailing_zeros
 
 FINISHED, PAUSED, WIDER, DEEPER, FULL, HEAVY = 0, 1, 2, 3, 4, 5

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from bicliques.kernels.compiled.measures import MEASURES
+from bicliques.kernels.compiled.searching import MEASURES
 from bicliques.kernels.cpu.constants import COUNTERS, MAX_ROWS, PADDING, RANKED
 from bicliques.schemas.bicliques import ID
 from bicliques.schemas.dtypes import OFFSET, VERTEX, WORD

@@ -12,17 +12,26 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bicliques.kernels.cumbe.layout import CUMBE_ITEM, CUMBE_PARAMS, CUMBE_QUEUE, PHASES
-from bicliques.kernels.cumbe.memory import CUMBE_BUFFERS, SEARCH, Arenas, Bounds, CumbeSizes
+from bicliques.kernels.cumbe.memory import (
+    CUMBE_BUFFERS,
+    CUMBE_ITEM,
+    CUMBE_PARAMS,
+    CUMBE_QUEUE,
+    PHASES,
+    SEARCH,
+    Arenas,
+    Bounds,
+    CumbeSizes,
+)
 from bicliques.kernels.gpu.buffers import Buffers
 from bicliques.kernels.gpu.device import CudaDevice, Device
-from bicliques.kernels.gpu.device_graph import DeviceGraph
+from bicliques.kernels.gpu.pack import DeviceGraph
 from bicliques.kernels.gpu.records import NOBODY, parameters
 from bicliques.kernels.gpu.slice_run import SliceRun, cpu_engine, nothing
 from bicliques.kernels.graph.ranges import in_lists
 from bicliques.kernels.graph.wedges import gather, wedges_of
+from bicliques.schemas.bicliques import Emit
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import EVERYTHING, Engine, Slice, Subtrees
@@ -64,17 +73,14 @@ def cumbe_subtrees_of(items: np.ndarray, pool: np.ndarray) -> Subtrees:
 class CumbeEngine:
     """Maximal bicliques on one GPU, by cuMBE. Every thread needs an engine of its own.
 
+    Raises `ResourceError`: there is no usable device, or the graph and one block's arena do not fit on it.
+
     Parameters
     ----------
     device : Device
         None takes the current CUDA device.
     sizes : CumbeSizes
         Memory and optimisations.
-
-    Raises
-    ------
-    ResourceError
-        There is no usable device, or the graph and one block's arena do not fit on it.
     """
 
     name = "cumbe"

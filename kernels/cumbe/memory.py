@@ -15,15 +15,70 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bicliques.kernels.cumbe.layout import CUMBE_ITEM, LEVEL_INTS, SHELF
 from bicliques.kernels.gpu.cuda import SCRATCH_SHARE
 from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.machine_code import Variant
 from bicliques.kernels.gpu.records import RECORD, SIZE
 from bicliques.kernels.gpu.sizes import Buffer
-from bicliques.kernels.gpu.source import Variant
 from bicliques.schemas.dtypes import VERTEX, offsets_of
 from bicliques.schemas.errors import DeviceMemoryError, ResourceError
 from bicliques.schemas.graph import MiningGraph
+
+_I32, _I64, _U64 = np.int32, np.int64, np.uint64
+
+#: Phases that the time is spent in. They are the paper's, except that idling is not part of its "others".
+PHASES = (
+    "candidate_selection",
+    "l_construction",
+    "maximality_checking",
+    "maximal_expansion",
+    "subtree_fetching",
+    "work_stealing",
+    "idling",
+)
+
+CUMBE_ITEM = np.dtype(
+    [
+        ("root", _I32),
+        ("fresh", _I32),
+        ("path_at", _I64),
+        ("cand_at", _I64),
+        ("n_path", _I32),
+        ("n_cand", _I32),
+        ("n_todo", _I32),
+        ("unused", _I32),
+    ],
+    align=True,
+)
+
+CUMBE_QUEUE = np.dtype(
+    [
+        *((name, _U64) for name in ("head", "open", "pool", "left_over", "values", "rows")),
+        *((name, _I32) for name in ("stop", "overflow", "hungry", "offered", "unused", "full")),
+        *((name, _U64) for name in ("count", "fingerprint", "tests", "published", "stolen", "rows_left", "longest")),
+        ("ticks", _U64, (len(PHASES),)),
+    ],
+    align=True,
+)
+
+SHELF = np.dtype([(name, _I32) for name in ("n_base", "n_path", "n_rest", "level")], align=True)
+
+#: ``sizeof(Level)`` in ints.
+LEVEL_INTS = 14
+
+CUMBE_PARAMS = np.dtype(
+    [
+        (name, _I64)
+        for name in (
+            "root_indptr root_indices base_indptr base_indices root_weight base_weight root_hash base_hash "
+            "items n_items pool n_pool left_over n_left_over values n_values records n_records "
+            "sizes n_sizes queue "
+            "arena arena_ints most_base most_roots most_wedges table shelves available readers "
+            "plain prove list limited root_is_left min_base max_base min_root max_root deadline_ns"
+        ).split()
+    ]
+)
+
 
 #: The kernel of the engine.
 SEARCH = "cumbe"
@@ -111,13 +166,7 @@ class Bounds(NamedTuple):
 
     @classmethod
     def of(cls, graph: MiningGraph) -> Bounds:
-        """Compute the bounds in one pass over the edges.
-
-        Raises
-        ------
-        ResourceError
-            A root has 2**30 or more edges around it, which is too many for 32-bit positions.
-        """
+        """Compute the bounds in one pass over the edges."""
         degree = np.diff(graph.base_indptr)
         total = offsets_of(degree[graph.root_indices])
         wedges = int((total[graph.root_indptr[1:]] - total[graph.root_indptr[:-1]]).max())
@@ -158,13 +207,7 @@ class Arenas:
 
     @classmethod
     def plan(cls, device: Device, kernel: str, bounds: Bounds, sizes: CumbeSizes) -> Arenas:
-        """As many blocks as are resident together and have an arena.
-
-        Raises
-        ------
-        DeviceMemoryError
-            The device has no room for even one arena.
-        """
+        """As many blocks as are resident together and have an arena."""
         each = 4 * bounds.arena_ints
         free = device.free_bytes()
         fitting = int(SCRATCH_SHARE * free) // each

@@ -218,8 +218,7 @@ class CudaDevice:
 
     def resident_blocks(self, kernel: str, defines: Defines, n_threads: int) -> int:
         """See `Device`."""
-        from bicliques.kernels.gpu.machine_code import load
-        from bicliques.kernels.gpu.source import Variant
+        from bicliques.kernels.gpu.machine_code import Variant, load
 
         function = load(Variant.of(kernel, defines)).function
         per_multiprocessor = self._cupy.cuda.driver.occupancyMaxActiveBlocksPerMultiprocessor(
@@ -243,8 +242,7 @@ class CudaDevice:
         self, kernel: str, defines: Defines, n_blocks: int, n_threads: int, params: np.ndarray, begin: Any = None
     ) -> None:
         """As `enqueue`. The event `begin` is recorded between the copy of the parameters and the launch."""
-        from bicliques.kernels.gpu.machine_code import load
-        from bicliques.kernels.gpu.source import Variant
+        from bicliques.kernels.gpu.machine_code import Variant, load
 
         loaded = load(Variant.of(kernel, defines))
         # Engines of other threads use the same kernel and its only parameter block. So the lock keeps copy and launch

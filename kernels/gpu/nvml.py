@@ -1,12 +1,17 @@
-"""The functions of NVML, NVIDIA's library of device counters, that tell the number and the energy of GPUs.
+"""The GPUs that CUDA shows to this process, and their number and energy by NVML, NVIDIA's library of counters.
 
-They are called through ctypes. The Python package for NVML declares all of its functions, and the import of that takes
+Its functions are called through ctypes. The Python package for NVML declares all of them, and the import of that takes
 longer than many a search. Reference: https://docs.nvidia.com/deploy/nvml-api
+
+CUDA is not started for it. To start it takes a quarter of a second for each GPU that the process sees
+(docs/lab/scaling.md).
 """
 
 from __future__ import annotations
 
 import ctypes
+import functools
+import os
 from typing import Any
 
 #: Bytes of the longest UUID, NVML_DEVICE_UUID_V2_BUFFER_SIZE.
@@ -18,15 +23,13 @@ _NOT_SUPPORTED = 3
 class Nvml:
     """NVML, ready to be used.
 
+    Raises `OSError`: here and in all methods, if there is no such library, or NVML refuses the call. The error says
+    why.
+
     Parameters
     ----------
     library : object or None
         What has NVML's functions, by their names in C. None: the library that comes with NVIDIA's driver.
-
-    Raises
-    ------
-    OSError
-        Here and in all methods, if there is no such library, or NVML refuses the call. The error says why.
     """
 
     def __init__(self, library: Any = None):
@@ -83,3 +86,29 @@ class Nvml:
             text.restype = ctypes.c_char_p
             raise OSError(f"{name}: {text(code).decode()}")
         return code
+
+
+#: The variable that tells CUDA which GPUs it may show, and in which order.
+VARIABLE = "CUDA_VISIBLE_DEVICES"
+
+
+def named_devices() -> list[str] | None:
+    """The GPUs that `VARIABLE` names. None if it is not set; then CUDA shows all that there are."""
+    named = os.environ.get(VARIABLE)
+    return None if named is None else [name.strip() for name in named.split(",") if name.strip() not in ("", "-1")]
+
+
+@functools.cache
+def numbered_devices() -> tuple[str, ...] | None:
+    """All GPUs of this machine as `VARIABLE` would name them: ``"0"``, ``"1"``, and so on.
+
+    None if only CUDA knows: where there is no NVML, where this process may not use some GPU of the machine, and where a
+    GPU is divided into instances (MIG), of which CUDA shows one.
+    """
+    try:
+        nvml = Nvml()
+        devices = [nvml.device_at(k) for k in range(nvml.count())]
+        is_divided = any(nvml.is_divided(device) for device in devices)
+    except OSError:
+        return None
+    return None if is_divided else tuple(map(str, range(len(devices))))

@@ -1,4 +1,7 @@
-"""Makes `Bicliques` of a kernel's records on the device. `kernels.gpu.slice_run` does the same on the host."""
+"""The graph on a device, as both GPU engines search it, and bicliques that are made there of a kernel's records.
+
+`kernels.gpu.slice_run` makes them on the host.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from bicliques.kernels.gpu.device import Device
-from bicliques.kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, parameters
-from bicliques.kernels.gpu.source import Variant
-from bicliques.schemas import blocks
+from bicliques.kernels.gpu.machine_code import Variant
+from bicliques.kernels.gpu.records import PACK_PARAMS, PACK_TOTALS, WORD_BITS, parameters
+from bicliques.schemas import bicliques
 from bicliques.schemas.bicliques import ID, Bicliques
 from bicliques.schemas.dtypes import COUNT, OFFSET, VERTEX
 from bicliques.schemas.graph import MiningGraph
+from bicliques.schemas.search import Near, Search
 
 _KERNEL, _THREADS, _BLOCKS = "pack", 128, 16  # most blocks per multiprocessor
 _DEFINES: dict[str, int] = {}
@@ -55,6 +59,9 @@ def pack(
 ) -> Bicliques:
     """Bicliques in dense ids of the user's sides, ascending. All arrays are on the device, which may be writing them.
 
+    Raises `DeviceMemoryError` or `MemoryError`: the device has no room for the result and 8 bytes per record; with
+    blocks, 60 bytes.
+
     Parameters
     ----------
     records : handle
@@ -63,14 +70,9 @@ def pack(
     values : handle
         For each record, its base vertices, then its root ranks.
     in_blocks : bool
-        Whether rows are put into the blocks of `schemas.blocks`. Otherwise they have the order of the records.
+        Whether rows are put into the blocks of `schemas.bicliques`. Otherwise they have the order of the records.
     near : bool
         Whether it is behind the members how many pairs are missing.
-
-    Raises
-    ------
-    DeviceMemoryError, MemoryError
-        The device has no room for the result and 8 bytes per record; with blocks, 60 bytes.
     """
     n_blocks = min(_BLOCKS * device.n_multiprocessors, -(-n_records // _THREADS)) or 1
     n_warps = n_blocks * _THREADS // 32
@@ -85,8 +87,8 @@ def pack(
     _enqueue(device, n_blocks, fields, numbers)
     totals = device.read(before, PACK_TOTALS, n_warps, 1)[0]
     n = int(totals["rows"])
-    if in_blocks and n > blocks.BLOCK_ROWS:
-        order = blocks.block_order(device.view(fields.pop("keys"), kind, 0, n_records), n)
+    if in_blocks and n > bicliques.BLOCK_ROWS:
+        order = bicliques.block_order(device.view(fields.pop("keys"), kind, 0, n_records), n)
         fields |= {"order": order, "ended": device.zeros(1, COUNT)}
         numbers["n_records"] = n
         _enqueue(device, n_blocks, fields, numbers)
@@ -113,3 +115,55 @@ def _enqueue(device: Device, n_blocks: int, fields: dict[str, Any], numbers: dic
 def shipped() -> list[Variant]:
     """All that `pack` asks for."""
     return [Variant.of(_KERNEL, _DEFINES)]
+
+
+class DeviceGraph:
+    """A `MiningGraph` on the device, with the size and hash sum of every vertex."""
+
+    def __init__(self, device: Device, graph: MiningGraph) -> None:
+        self.graph = graph
+        self._members: Members | None = None
+        degree = np.diff(graph.root_indptr)
+        base_degree = np.sort(np.diff(graph.base_indptr))[::-1]
+        self.max_root_degree = int(degree.max())
+        self.max_rows = int(min(graph.n_roots, base_degree[:WORD_BITS].sum()))
+        self.arrays = {
+            "root_indptr": device.upload(graph.root_indptr),
+            "root_indices": device.upload(graph.root_indices),
+            "base_indptr": device.upload(graph.base_indptr),
+            "base_indices": device.upload(graph.base_indices),
+            "root_weight": device.upload(np.diff(graph.root_members_indptr).astype(VERTEX)),
+            "base_weight": device.upload(np.diff(graph.base_members_indptr).astype(VERTEX)),
+            "root_hash": device.upload(graph.root_hash),
+            "base_hash": device.upload(graph.base_hash),
+        }
+        self.params: dict[str, int] = {name: device.address(handle) for name, handle in self.arrays.items()}
+        self.params |= {"n_roots": graph.n_roots, "n_base": graph.n_base}
+
+    def members(self, device: Device) -> Members:
+        """The members of every vertex, on the device. They are uploaded at the first call."""
+        if self._members is None:
+            self._members = Members.of(
+                device, self.graph, {side: self.arrays[f"{side}_hash"] for side in ("base", "root")}
+            )
+        return self._members
+
+
+def search_params(graph: MiningGraph, search: Search) -> dict[str, int]:
+    """Launch parameters that say what counts as a result, by root and base side."""
+    left, right = (search.min_left, search.max_left), (search.min_right, search.max_right)
+    (min_root, max_root), (min_base, max_base) = (left, right) if graph.root_side == "left" else (right, left)
+    unlimited, near = int(np.iinfo(OFFSET).max), search.near or Near(0, 0, 0)
+    near_root, near_base = (near.left, near.right) if graph.root_side == "left" else (near.right, near.left)
+    return {
+        "prove": search.mode != "count",
+        "list": search.mode == "list",
+        "root_is_left": graph.root_side == "left",
+        "min_base": min_base,
+        "max_base": unlimited if max_base is None else max_base,
+        "min_root": min_root,
+        "max_root": unlimited if max_root is None else max_root,
+        "near_pairs": -1 if near.pairs is None else near.pairs,
+        "near_root": near_root,
+        "near_base": near_base,
+    }

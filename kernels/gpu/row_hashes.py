@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bicliques.kernels.gpu.device import Device
+from bicliques.kernels.gpu.machine_code import Variant
 from bicliques.kernels.gpu.records import ROW_HASH_PARAMS, ROW_HASH_WRONG, parameters
-from bicliques.kernels.gpu.source import Variant
 from bicliques.schemas.dtypes import COUNT
 from bicliques.schemas.errors import IncompleteError
 
@@ -55,6 +55,8 @@ class Hashed(NamedTuple):
 class RowHasher:
     """The vertices of a run on a device.
 
+    Raises `DeviceMemoryError`: the device has no room for 16 bytes per vertex.
+
     Parameters
     ----------
     labels : (ndarray or None, ndarray or None)
@@ -63,11 +65,6 @@ class RowHasher:
         `schemas.hashes.vertex_hashes` of both sides.
     root_side : "left" or "right"
         The side that has the root of each row.
-
-    Raises
-    ------
-    DeviceMemoryError
-        The device has no room for 16 bytes per vertex.
     """
 
     def __init__(
@@ -84,20 +81,16 @@ class RowHasher:
     def rows(self, left: Lists, right: Lists, roots: Any, ids: Any, n_rows: int) -> Hashed:
         """Hash rows. Their arrays have to be filled already.
 
+        Raises `IncompleteError`: a row is empty, or has another length than is claimed, or has a value that is no
+        label, or its members do not ascend, or it lacks its root, or has another id. Raises `DeviceMemoryError`: the
+        device has no room for 16 bytes per row and 8 per vertex.
+
         Parameters
         ----------
         roots : array of int32, shape (n_rows,)
             Dense id of the root of each row.
         ids : array of int64, shape (n_rows,)
             What each row says is its id, which is compared with the hash of its members.
-
-        Raises
-        ------
-        IncompleteError
-            A row is empty, or has another length than is claimed, or has a value that is no label, or its members do
-            not ascend, or it lacks its root, or has another id.
-        DeviceMemoryError
-            The device has no room for 16 bytes per row and 8 per vertex.
         """
         device = self._device
         with device.active():

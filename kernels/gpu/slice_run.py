@@ -20,12 +20,10 @@ from bicliques.kernels.compiled.jit import entry
 from bicliques.kernels.compiled.lists import sort_list
 from bicliques.kernels.gpu.buffers import Buffers, S
 from bicliques.kernels.gpu.device import Device
-from bicliques.kernels.gpu.device_graph import DeviceGraph, search_params
-from bicliques.kernels.gpu.pack import pack
+from bicliques.kernels.gpu.pack import DeviceGraph, pack, search_params
 from bicliques.kernels.gpu.records import RECORD, SIZE
-from bicliques.schemas.bicliques import ID, Bicliques
+from bicliques.schemas.bicliques import ID, Bicliques, Emit, emit_to
 from bicliques.schemas.dtypes import COUNT, OFFSET, VERTEX, offsets_of
-from bicliques.schemas.emit import Emit, emit_to
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import mixed

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from bicliques.kernels.compiled.jit import entry
-from bicliques.kernels.compiled.measures import MEASURES, value
+from bicliques.kernels.compiled.searching import MEASURES, value
 from bicliques.kernels.graph.csr import compact_columns, degrees_of_columns, from_sorted_pairs, select_rows, transpose
 from bicliques.kernels.graph.threads import borders, on_slices
 from bicliques.schemas.dtypes import OFFSET, VERTEX

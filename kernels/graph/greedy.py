@@ -12,8 +12,7 @@ import numpy as np
 
 from bicliques.kernels.graph.wedges import degrees_of, gather
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.measures import measure
-from bicliques.schemas.search import Search
+from bicliques.schemas.search import Search, measure
 from bicliques.schemas.totals import measured
 
 #: Wedges that are walked at most, half of them from either side. It takes about a quarter of a second.

@@ -9,9 +9,8 @@ import numpy as np
 
 from bicliques.kernels.graph.core import core_rows
 from bicliques.kernels.graph.csr import compact_columns, from_sorted_pairs, renumbered, select_rows, taken, transpose
-from bicliques.kernels.graph.order import rank_order
 from bicliques.kernels.graph.twins import group_twins
-from bicliques.kernels.graph.wedges import root_side_of
+from bicliques.kernels.graph.wedges import rank_order, root_side_of
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.facts import PrepareFacts
 from bicliques.schemas.graph import MiningGraph

@@ -329,7 +329,7 @@ def _ranked(
         degree = xp.diff(root_csr.indptr)
         by_rank = xp.sort((degree << 32) | xp.arange(len(degree))) & 0xFFFFFFFF
     else:
-        from bicliques.kernels.graph.order import rank_order  # not before it is needed: it imports a compiler
+        from bicliques.kernels.graph.wedges import rank_order  # not before it is needed: it imports a compiler
 
         by_rank = xp.asarray(rank_order(options.order, *map(on_host, (*root_csr, *base_csr))))
     ranked = _select(xp, root_csr, by_rank)

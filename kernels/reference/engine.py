@@ -16,9 +16,8 @@ from bicliques.kernels.reference.cliques import cliques_below
 from bicliques.kernels.reference.near import NearTree
 from bicliques.kernels.reference.pivot import held_bounds, leaves_below
 from bicliques.kernels.reference.tree import Tree
-from bicliques.schemas.bicliques import fingerprint
+from bicliques.schemas.bicliques import Emit, fingerprint
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.emit import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.leaves import CLIQUES, Leaves, bounds_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bicliques.schemas.engine_kind import EngineKind
-from bicliques.schemas.platform import CORES
+from bicliques.schemas.platform import CORES, EngineKind
 from bicliques.schemas.search import Search
 
 if TYPE_CHECKING:

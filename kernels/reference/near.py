@@ -60,8 +60,7 @@ from bicliques.schemas.bicliques import ID, Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import mixed
-from bicliques.schemas.measures import measure
-from bicliques.schemas.search import Near, Search, Side
+from bicliques.schemas.search import Near, Search, Side, measure
 from bicliques.schemas.work import EVERYTHING, Subtrees
 
 

@@ -82,8 +82,7 @@ from bicliques.schemas.bicliques import ID, Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import mixed
-from bicliques.schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
-from bicliques.schemas.search import By, Search
+from bicliques.schemas.search import TOO_MANY, By, Search, fewest_left, fewest_right, measure
 from bicliques.schemas.work import EVERYTHING, Subtrees
 
 

@@ -13,14 +13,13 @@ from bicliques.pipeline.api.table import record
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
-from bicliques.schemas.engine_kind import EngineKind
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.leaves import CLIQUES
-from bicliques.schemas.members import as_labels
 from bicliques.schemas.option import as_option
 from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
+from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.regular_files import read_regular
-from bicliques.schemas.search import Mode, Search
+from bicliques.schemas.search import Mode, Search, as_labels
 from bicliques.schemas.values import as_path
 
 logger = logging.getLogger(__name__)
@@ -59,11 +58,6 @@ class Asked:
             What the search gives. Each call derives it from parameters of its own.
         **fixed
             Options that the call does not let the user choose.
-
-        Raises
-        ------
-        InputError
-            If `source` is None, or an option is wrong, or a file of labels cannot be read.
         """
         if source is None:
             raise InputError("there is no source; give a path, a table or a graph")
@@ -101,12 +95,8 @@ def with_engine(
     """The options with the chosen engine in place of ``engines.AUTO``.
 
     The engine has to run where the workers are: on this machine, or where the workers of a `scheduler` are. If a faster
-    engine cannot run although there is a GPU, `progress` gets a note that says why.
-
-    Raises
-    ------
-    ResourceError
-        If the engine that the options name cannot run there.
+    engine cannot run although there is a GPU, `progress` gets a note that says why. Raises `ResourceError` if the
+    engine that the options name cannot run there.
     """
     choice = choose_engine(options.engine, options.search, scheduler)
     logger.info("engine %s: %s", choice.name, choice.reason)
@@ -126,9 +116,8 @@ def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = Non
         raise InputError(f"engine {engine} does not know of missing pairs; choose cpu or auto")
     why_not: Callable[[EngineKind], str | None] = engines.here
     if scheduler is not None:
-        from bicliques.pipeline.workers.opening import (
-            ask_workers,  # only where needed, because workers import compilers
-        )
+        # only where needed, because workers import compilers
+        from bicliques.pipeline.workers.opening import ask_workers
 
         why_not = ask_workers(scheduler)
     return engines.choose(engine, lambda kind: why_not(kind) or kind.lacks(search))
@@ -137,15 +126,12 @@ def choose_engine(engine: str, search: Search, scheduler: Scheduler | None = Non
 def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
     """The labels of both sides that a call names itself and in files, by the names of the fields of `Search`.
 
+    Raises `InputError` if something is no label, or a file cannot be read or holds none.
+
     Parameters
     ----------
     given : mapping
         Values by the names of `pipeline.api.table.TABLE`.
-
-    Raises
-    ------
-    InputError
-        If something is no label, or a file cannot be read or holds none.
     """
     files = record(LabelFiles, given)
     found = {}

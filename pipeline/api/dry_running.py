@@ -11,10 +11,9 @@ from bicliques.kernels.engines import Choice
 from bicliques.pipeline.api import keywords, preparing, steps
 from bicliques.pipeline.api.choices import Asked, choose_engine, with_engine
 from bicliques.pipeline.api.table import with_options
-from bicliques.pipeline.estimate import words
 from bicliques.pipeline.estimate.memory import MemoryBound, PreparingBound, memory_bound, preparing_bound
 from bicliques.pipeline.estimate.sample import Estimate, estimate
-from bicliques.pipeline.estimate.table import Guess
+from bicliques.pipeline.estimate.table import COUNTS, Guess, in_range, threshold_table
 from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.interrupts import Interrupted, interruptible
 from bicliques.pipeline.run.accounts import peak_rss
@@ -80,8 +79,8 @@ class DryRun:
         """The number of bicliques, and the table of thresholds that the command prints."""
         if self.estimate is None:
             return "<dry run: no maximal biclique is large enough>"
-        count = words.in_range(self.estimate.bicliques, words.COUNTS)
-        table = words.threshold_table(self.estimate.table, self.workers)
+        count = in_range(self.estimate.bicliques, COUNTS)
+        table = threshold_table(self.estimate.table, self.workers)
         return f"<dry run: {count} maximal bicliques>\n{spoken(table)}"
 
     def to_json(self) -> dict[str, Any]:

@@ -151,6 +151,8 @@ def in_temporary_folder(
 ) -> Iterator[Results]:
     """The results of a run that is there during the block.
 
+    Raises `InputError` or `ResourceError` as `bicliques.mine`.
+
     Parameters
     ----------
     source : path or object
@@ -159,13 +161,6 @@ def in_temporary_folder(
         Where the temporary folder is made. None: the temporary folder of the system.
     progress : callable, bool or None
         See `pipeline.run.progress.to_callback`.
-
-    Raises
-    ------
-    InputError, ResourceError
-        As `bicliques.mine`.
-    KeyboardInterrupt
-        After Ctrl-C. Nothing is kept.
     """
     progress = to_callback(progress)
     options = with_engine(asked.options, asked.workers.scheduler, progress)

@@ -10,10 +10,9 @@ from typing import Literal, TypedDict
 
 from bicliques.pipeline.workers.devices import Devices
 from bicliques.pipeline.workers.options import Scheduler
-from bicliques.schemas.members import Labels
 from bicliques.schemas.options import Ids, LabelType, Order, RootSide, Where
-from bicliques.schemas.search import By
-from bicliques.schemas.where import Conditions
+from bicliques.schemas.reading import Conditions
+from bicliques.schemas.search import By, Labels
 
 
 class _Reading(TypedDict, total=False):

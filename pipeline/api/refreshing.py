@@ -15,8 +15,8 @@ import numpy as np
 from bicliques.kernels import engines
 from bicliques.pipeline.api import keywords, preparing, steps
 from bicliques.pipeline.api.choices import Asked, with_engine
-from bicliques.pipeline.api.complete import is_complete_as_it_is
 from bicliques.pipeline.api.diffing import Compared, Comparison
+from bicliques.pipeline.api.preparing import is_complete_as_it_is
 from bicliques.pipeline.api.runs import results_of
 from bicliques.pipeline.api.same_run import is_there_already
 from bicliques.pipeline.api.table import with_options
@@ -138,13 +138,7 @@ def refresh(
 
 
 def parent_at(path: Path) -> Run:
-    """A run whose rows can be taken over.
-
-    Raises
-    ------
-    InputError
-        If it is not one that lists all bicliques, or not complete, or damaged.
-    """
+    """A run whose rows can be taken over."""
     if store_url(path) is not None:
         raise InputError(f"{path} is kept in a store, and rows are taken over from folders; mine the new edge list")
     run = Run.at(path)

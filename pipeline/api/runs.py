@@ -14,10 +14,10 @@ from bicliques.pipeline.api.same_run import begun_anew, is_there_already
 from bicliques.pipeline.api.table import AS_BEFORE, record, with_options
 from bicliques.pipeline.process.interrupts import Interrupted
 from bicliques.pipeline.results.results import Results, open_results
-from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.files import PathLike
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import REPORT_FILE
+from bicliques.pipeline.run.opened import driven
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.session import MiningSession

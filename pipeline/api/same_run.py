@@ -17,7 +17,7 @@ from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.series.removal import finish_removal, put_back, set_aside
+from bicliques.pipeline.series.pruning import finish_removal, put_back, set_aside
 from bicliques.pipeline.series.runs import is_run
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.option import as_option
@@ -28,6 +28,8 @@ from bicliques.schemas.values import local_path
 def why_another(folder: RunFolder, asked: RunOptions, digest_now: Callable[[], str | None]) -> str | None:
     """Why the run in a folder is not the one that is asked for, in one clause. None if it is.
 
+    Raises `InputError` if the source cannot be read, and `IncompleteError` if the options of the run are damaged.
+
     Parameters
     ----------
     folder : RunFolder
@@ -36,13 +38,6 @@ def why_another(folder: RunFolder, asked: RunOptions, digest_now: Callable[[], s
         The options of the run. An engine ``engines.AUTO`` agrees with every engine of the run that is there.
     digest_now : callable
         () -> the digest of the source as it is now, or None if that is not known. It is called if all options agree.
-
-    Raises
-    ------
-    InputError
-        If the source cannot be read.
-    IncompleteError
-        If the options of the run are damaged.
     """
     there, where = _flat(folder.options().to_json()), folder.store.shown()
     for name, value in _flat(asked.to_json()).items():
@@ -73,11 +68,6 @@ def is_there_already(path: Path, asked: RunOptions, source: Any, ingest_on: Inge
         The input. An object in memory is read into a temporary folder, to compare what is in it.
     ingest_on : "auto", "cpu" or "gpu"
         Where that is done.
-
-    Raises
-    ------
-    InputError
-        If `path` holds another run, or the source cannot be read.
     """
     if not _is_run(path):
         return False
@@ -98,14 +88,7 @@ def begun_anew(path: Path, source: Any) -> Iterator[Callable[[], None]]:
     """Set aside the run in `path`, if there is one, while another run begins there.
 
     The block calls what it gets once the new run can be gone on with. Then the old run is removed. If the block fails
-    before, the old run is put back.
-
-    Raises
-    ------
-    InputError
-        If a process works on the run, its folder has something that the run has not made, or it is the source.
-    ResourceError
-        If a file cannot be removed.
+    before, the old run is put back. Raises `ResourceError` if a file cannot be removed.
     """
     if is_run_folder(source) and local_path(source).resolve() == path.resolve():
         raise InputError(f"{path} is the source and the output; name another output folder")

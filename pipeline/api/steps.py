@@ -19,7 +19,7 @@ from typing import Any
 
 from bicliques.kernels import engines
 from bicliques.pipeline.api import preparing
-from bicliques.pipeline.api.complete import is_complete_as_it_is, proven_manifest
+from bicliques.pipeline.api.preparing import is_complete_as_it_is, proven_manifest
 from bicliques.pipeline.ingest.doubts import refuse_doubts
 from bicliques.pipeline.ingest.readers.files import is_named
 from bicliques.pipeline.mining import driver
@@ -39,8 +39,7 @@ from bicliques.pipeline.run.session import MiningSession, last_session, mend_ses
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.opening import are_faster, check_workers, on_all_cores, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Pool
-from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.pipeline.workers.thread_pool import InThreads, Pool
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
@@ -78,7 +77,9 @@ def started(
 ) -> Iterator[Run]:
     """Make a new run, read its input, and hold its lock during the block.
 
-    If reading fails, or a given label is not in the input, the folder is removed.
+    If reading fails, or a given label is not in the input, the folder is removed. Raises `InputError` if the input, the
+    folder or a given label cannot be used, and `ResourceError` if the disk is full, or a file cannot be written for
+    another reason.
 
     Parameters
     ----------
@@ -96,13 +97,6 @@ def started(
         See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
     keep : bool
         False for a temporary folder. Then errors do not say how to resume the run.
-
-    Raises
-    ------
-    InputError
-        If the input, the folder or a given label cannot be used.
-    ResourceError
-        If the disk is full, or a file cannot be written for another reason.
     """
     if series is None and is_named(source):
         series = options.source
@@ -220,6 +214,9 @@ def complete_run(
 ) -> MiningSession | None:
     """Do all steps that are not done yet, with one set of workers. The run is proven once all of it is mined.
 
+    Raises `ResourceError` if the disk is full, no worker is left, or a slice fails again and again, and
+    `IncompleteError` if the proof fails, or damaged files cannot be mended.
+
     Parameters
     ----------
     run : Run
@@ -239,13 +236,6 @@ def complete_run(
     -------
     MiningSession or None
         None when the run was complete already.
-
-    Raises
-    ------
-    ResourceError
-        If the disk is full, no worker is left, or a slice fails again and again.
-    IncompleteError
-        If the proof fails, or damaged files cannot be mended.
     """
     on_progress, folder = to_callback(progress), run.folder
     preparing.prepare(run, on_progress, source, call)

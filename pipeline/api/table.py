@@ -161,6 +161,8 @@ def refuse_unknown(call: str, given: Mapping[str, Any], known: Set[str]) -> None
 def record(kind: type[T], given: Mapping[str, Any], before: T | None = None, **more: Any) -> T:
     """Make a record of options.
 
+    Raises `InputError` if a value is wrong.
+
     Parameters
     ----------
     kind : type
@@ -171,11 +173,6 @@ def record(kind: type[T], given: Mapping[str, Any], before: T | None = None, **m
         The record whose value is taken where `given` says `AS_BEFORE`.
     **more
         Fields that are not in the table.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong.
     """
     mine = {entry.field: as_plain(given.get(entry.name, entry.default)) for entry in TABLE if entry.record is kind}
     found = {

@@ -170,7 +170,7 @@ def verify_card(found: Verification) -> str:
 
 def dry_run_card(dry: DryRun) -> str:
     """Profile, plan and estimates of a dry run."""
-    from bicliques.pipeline.estimate import words  # here, because other commands do not import it
+    from bicliques.pipeline.estimate import table  # here, because other commands do not import it
 
     graph, plan, guess = dry.graph, dry.plan, dry.estimate
     rows: list[tuple[str, object]] = [
@@ -196,15 +196,15 @@ def dry_run_card(dry: DryRun) -> str:
     busy = ", if none of them ever waits" if (dry.workers or 1) > 1 else ""
     count = guess.bicliques
     rows += [
-        ("bicliques", f"{count.value:,.0f}, counted" if guess.exact else words.in_range(count, words.COUNTS)),
-        ("output", "none" if dry.count_only else words.in_range(guess.bytes, words.BYTES)),
-        ("time", f"{words.in_range(dry.seconds or guess.seconds, words.TIMES)} for {_sharers(dry.workers)}{busy}"),
+        ("bicliques", f"{count.value:,.0f}, counted" if guess.exact else table.in_range(count, table.COUNTS)),
+        ("output", "none" if dry.count_only else table.in_range(guess.bytes, table.BYTES)),
+        ("time", f"{table.in_range(dry.seconds or guess.seconds, table.TIMES)} for {_sharers(dry.workers)}{busy}"),
         (
             "estimated from",
             "all of the search" if guess.exact else f"{_percent(guess.share)} of the search, and samples",
         ),
     ]
-    return f"{_lines(rows)}\n\n{words.threshold_table(guess.table, dry.workers)}"
+    return f"{_lines(rows)}\n\n{table.threshold_table(guess.table, dry.workers)}"
 
 
 def _dry_memory(dry: DryRun) -> str:

@@ -32,14 +32,7 @@ def add_run(command: argparse.ArgumentParser) -> None:
 
 
 def add_options(command: argparse.ArgumentParser, *calls: Call, only: Iterable[str] = GROUPS) -> None:
-    """Add the options of the calls that a command makes.
-
-    Parameters
-    ----------
-    *calls : Call
-    only : iterable of str
-        Keys of `GROUPS`.
-    """
+    """Add the options of the calls that a command makes."""
     wanted = set(only)
     for key, group in GROUPS.items():
         entries = [entry for entry in TABLE if entry.told.group == key and set(calls) & set(entry.told.on)]
@@ -149,10 +142,7 @@ _SWITCH = {"1": True, "true": True, "yes": True, "on": True, "0": False, "false"
 def from_text(entry: Entry, text: str) -> Any:
     """The value of an option that is given as text. Several values are written as behind the option.
 
-    Raises
-    ------
-    ValueError, argparse.ArgumentTypeError
-        If it cannot be parsed.
+    Raises `ValueError` or `argparse.ArgumentTypeError` if it cannot be parsed.
     """
     how = _how(entry)
     if "action" not in how:
@@ -167,10 +157,7 @@ def from_text(entry: Entry, text: str) -> Any:
 def from_value(entry: Entry, value: Any) -> Any:
     """The value of an option that is given as a value of TOML.
 
-    Raises
-    ------
-    ValueError, argparse.ArgumentTypeError
-        If it is of another type.
+    Raises `ValueError` or `argparse.ArgumentTypeError` if it is of another type.
     """
     how = _how(entry)
     is_switch, is_many = "action" in how and "nargs" not in how, "nargs" in how

@@ -15,8 +15,8 @@ from bicliques.pipeline.cli.command import BAD_INPUT, COMPLETE, FAILURE, INTERRU
 from bicliques.pipeline.cli.commands import COMMANDS, parser, parsers
 from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.interrupts import Terminated, terminable
-from bicliques.pipeline.process.left_out import leave_out
 from bicliques.pipeline.process.logs import log_to_stderr
+from bicliques.pipeline.process.startup import leave_out
 from bicliques.pipeline.run.names import store_url
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import BicliqueError, InputError

@@ -66,6 +66,8 @@ def settings_of(
 ) -> dict[str, Setting]:
     """What the environment and the file say of the options of a command, by the names of the table.
 
+    Raises `InputError` if one of them has a name or a value that is wrong. The sentence names the place.
+
     Parameters
     ----------
     command : str
@@ -74,11 +76,6 @@ def settings_of(
         None: that of this process.
     folder : Path or None
         Where the file is. None: the current folder.
-
-    Raises
-    ------
-    InputError
-        If one of them has a name or a value that is wrong. The sentence names the place.
     """
     entries = {entry.name: entry for call in calls_of(command) for entry in entries_of(call)}
     found = _of_file(command, entries, (folder or Path()) / FILE)

@@ -90,13 +90,7 @@ class BothRuns:
 def open_both(old: Path, new: Path) -> BothRuns:
     """Open two runs.
 
-    Raises
-    ------
-    InputError
-        If one is not a run, does not hold all bicliques, or is of another schema; or if their labels or their sides do
-        not fit together.
-    IncompleteError
-        If one is not complete, or a part of it is missing.
+    Raises `IncompleteError` if one is not complete, or a part of it is missing.
     """
     runs = [_complete(path) for path in (old, new)]
     if runs[0][0].options.search.near != runs[1][0].options.search.near:
@@ -120,11 +114,6 @@ def fitting(runs: list[Run], labels: list[Labels], where: tuple[str, str], again
         What a sentence calls them.
     again : str
         How one of them can be had in another way, as "mine one of them".
-
-    Raises
-    ------
-    InputError
-        If their labels or their sides do not fit together.
     """
     old, new = where
     names = [run.names for run in runs]

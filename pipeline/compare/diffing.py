@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bicliques.pipeline import __version__
 from bicliques.pipeline.compare.both_runs import BothRuns, CompleteRun, open_both
 from bicliques.pipeline.compare.difference import (
     GONE_FILE,
@@ -23,7 +25,6 @@ from bicliques.pipeline.compare.difference import (
     is_of_difference,
     remove_difference,
 )
-from bicliques.pipeline.compare.partition import Divided, Partition, divide
 from bicliques.pipeline.compare.refreshed import compared_parts, follows
 from bicliques.pipeline.compare.rows import (
     CommonNumbers,
@@ -35,16 +36,16 @@ from bicliques.pipeline.compare.rows import (
     pieces_of,
     second_hashes,
     vertex_table,
+    write_rows,
 )
-from bicliques.pipeline.compare.rows_file import write_rows
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
+from bicliques.pipeline.proof.equal_rows import Buckets
 from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.files import PathLike, temporary_folder, whole_file, write_json
 from bicliques.pipeline.run.names import CHANGES, refuse_url
 from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
-from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.difference import Counted, Record
 from bicliques.schemas.dtypes import offsets_of
@@ -62,48 +63,14 @@ PROVEN = (
 
 
 def diff(old: PathLike, new: PathLike, output: PathLike, *, progress: OnProgress | bool | None = None) -> Difference:
-    """Find the maximal bicliques that are gone, and those that are new, between two complete runs.
-
-    Parameters
-    ----------
-    old, new : path
-        Folders of the two runs.
-    output : path
-        Folder for ``gone.parquet``, ``new.parquet``, ``vertices_left.parquet``, ``vertices_right.parquet`` and
-        ``diff.json``. It is empty, or does not exist yet.
-    progress : callable, bool or None
-        As for `bicliques.mine`.
-
-    Returns
-    -------
-    Difference
-        Rows are read only when they are asked for.
-
-    Raises
-    ------
-    InputError
-        If the runs cannot be compared, or the folder cannot be used. Nothing is written then.
-    IncompleteError
-        If a run is not complete, or a file of it is damaged, so that the proof fails. Nothing is left then.
-    ResourceError
-        If the disk or the temporary folder is full. Nothing is left then.
+    """Find what changed between two complete runs; see `bicliques.diff`, which calls this.
 
     Notes
     -----
     Two bicliques are the same if the ids and a second 64-bit hash of their members are equal; docs/design.md says how
     likely an error is. If the new run was refreshed from the old one, ids are enough, as they were for that. Memory:
-    some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder
-    ($TMPDIR) needs 24 bytes per row of both runs.
-
-    Examples
-    --------
-    >>> import bicliques
-    >>> source = "examples/debian12_package_tag.parquet"
-    >>> for night, left in (("OUT-old", 3), ("OUT-new", 4)):
-    ...     results = bicliques.mine(source, night, min_left=left, min_right=3, report=False)
-    >>> changes = bicliques.diff("OUT-old", "OUT-new", "OUT-changes")
-    >>> len(changes.gone), len(changes.new), changes.unchanged
-    (9352, 0, 27706)
+    some 0.7 GB, a bit per row, and some 100 bytes per vertex. The temporary folder ($TMPDIR) needs 24 bytes per row of
+    both runs.
     """
     started = time.perf_counter()
     both = open_both(as_path(old, "the old run"), as_path(new, "the new run"))
@@ -130,13 +97,7 @@ def refuse_place(place: Path, new: Path | None = None) -> None:
 
 @dataclass(frozen=True, eq=False)
 class _Marked:
-    """The rows that only one run has.
-
-    Parameters
-    ----------
-    expected : Counted
-        Their number and fingerprint.
-    """
+    """The rows that only one run has."""
 
     picked: Picked
     expected: Counted
@@ -281,3 +242,138 @@ def write_table(target: Path, table: pa.Table) -> None:
     """Write a table of vertices."""
     with whole_file(target) as file:
         pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+
+#: Three words of 64 bits: the id of the row, the hash of its members, its number and the run that it is of.
+BYTES_PER_ROW = 24
+#: Rows of a bucket, which is sorted in memory, and most buckets.
+_BUCKET, _MOST_BUCKETS = 1 << 21, 1 << 16
+#: Most threads that compare buckets.
+_MOST_THREADS = 4
+#: The bit of the third word that says that the row is of the new run.
+_NEW = np.uint64(1 << 63)
+
+
+class Divided(NamedTuple):
+    """Rows in the order of their buckets.
+
+    Parameters
+    ----------
+    records : ndarray, shape (rows, 3), uint64
+    ends : ndarray of int64
+        Where each bucket ends.
+    """
+
+    records: np.ndarray
+    ends: np.ndarray
+
+
+class Changed(NamedTuple):
+    """Rows that only one of the runs has.
+
+    Parameters
+    ----------
+    rows : ndarray of int64
+        Their numbers in that run.
+    fingerprint : int
+        Sum of their ids modulo 2**64.
+    """
+
+    rows: np.ndarray
+    fingerprint: int
+
+
+def divide(ids: np.ndarray, hashes: np.ndarray, first: int, is_new: bool, n_buckets: int) -> Divided:
+    """Divide rows among buckets.
+
+    Parameters
+    ----------
+    ids : ndarray of uint64
+        The ids of the rows.
+    hashes : ndarray of uint64
+        Hashes of their members that have nothing to do with the ids.
+    first : int
+        Number of the first row; the others follow.
+    is_new : bool
+        Whether they are of the new run.
+    n_buckets : int
+        A power of two, at most 2**16.
+    """
+    records = np.empty((len(ids), 3), np.uint64)
+    records[:, 0], records[:, 1] = ids, hashes
+    records[:, 2] = np.arange(first, first + len(ids), dtype=np.uint64) | (_NEW if is_new else np.uint64(0))
+    if n_buckets == 1:
+        return Divided(records, np.array([len(ids)]))
+    bucket = (hashes >> np.uint64(64 - n_buckets.bit_length() + 1)).astype(np.uint16)
+    order = np.argsort(bucket, kind="stable")  # NumPy sorts 16 bits by their digits
+    return Divided(records[order], np.cumsum(np.bincount(bucket, minlength=n_buckets)))
+
+
+class Partition:
+    """Takes the rows of both runs, and says which of them only one run has.
+
+    Two rows are the same when their ids and the hashes of their members are equal, 128 bits together. Raises
+    `ResourceError` from all methods, if the temporary folder is full.
+
+    Parameters
+    ----------
+    folder : Path
+        A temporary folder.
+    rows : int
+        Number of rows of both runs together.
+
+    Notes
+    -----
+    It writes `BYTES_PER_ROW` per row. Memory: some 150 MB per thread.
+    """
+
+    def __init__(self, folder: Path, rows: int):
+        n = min(1 << (max(-(-rows // _BUCKET), 1) - 1).bit_length(), _MOST_BUCKETS)
+        self._buckets = Buckets(folder, n, BYTES_PER_ROW * rows)
+
+    @property
+    def n_buckets(self) -> int:
+        """How many buckets `divide` has to make."""
+        return self._buckets.n
+
+    def add(self, rows: Divided) -> None:
+        """Add rows that were divided among `n_buckets` buckets."""
+        self._buckets.add(rows.records, rows.ends.tolist())
+
+    def changed(self) -> Iterator[tuple[Changed, Changed]]:
+        """The rows that only the old run has, and those that only the new run has, bucket by bucket.
+
+        Raises `IncompleteError` if a run has a row twice.
+        """
+        return self._buckets.each(_compared, _MOST_THREADS)
+
+
+def _compared(words: np.ndarray) -> tuple[Changed, Changed]:
+    ids, hashes, rows = np.ascontiguousarray(words.reshape(-1, 3).T)
+    order = np.argsort(hashes)
+    if _parted(ids[order], hashes[order]):
+        order = np.lexsort((ids, hashes))
+    ids, hashes, rows = ids[order], hashes[order], rows[order]
+    is_new = rows >= _NEW
+    same = (hashes[1:] == hashes[:-1]) & (ids[1:] == ids[:-1])
+    twice = same & (is_new[1:] == is_new[:-1])
+    twice[1:] |= same[1:] & same[:-1]  # of three equal rows two are of one run
+    if twice.any():
+        raise IncompleteError(
+            f"the row with id {ids[int(np.argmax(twice))].astype(np.int64)} is in one of the runs twice; find out "
+            "in which, with: bicliques verify"
+        )
+    alone = np.ones(len(rows), bool)
+    alone[1:] &= ~same
+    alone[:-1] &= ~same
+    gone, new = alone & ~is_new, alone & is_new
+    return _chosen(ids, rows, gone), _chosen(ids, rows & ~_NEW, new)
+
+
+def _parted(ids: np.ndarray, hashes: np.ndarray) -> bool:
+    """Whether there are rows with equal hashes and other ids, which have to be sorted by these, too."""
+    return bool(((hashes[1:] == hashes[:-1]) & (ids[1:] != ids[:-1])).any())
+
+
+def _chosen(ids: np.ndarray, rows: np.ndarray, which: np.ndarray) -> Changed:
+    return Changed(rows[which].astype(np.int64), int(np.add.reduce(ids[which], dtype=np.uint64)))

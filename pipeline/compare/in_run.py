@@ -19,6 +19,8 @@ from bicliques.schemas.errors import BicliqueError
 def changes_since_the_run_before(run: PathLike) -> Difference | None:
     """What changed since `pipeline.series.runs.run_before` of a complete run.
 
+    Raises `InputError`, `IncompleteError` or `ResourceError` as `bicliques.diff`.
+
     Parameters
     ----------
     run : path
@@ -29,11 +31,6 @@ def changes_since_the_run_before(run: PathLike) -> Difference | None:
     Difference or None
         Of ``changes/`` in the folder of the run, and in its store. If it is there already and is of the same two runs,
         it is not made again. None if there is no run before.
-
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        As `bicliques.diff`.
     """
     path = Path(run)
     before, folder = run_before(path), RunFolder(path)

@@ -1,7 +1,8 @@
 """What differs between a run and the one that it was refreshed from, by ids alone and one part at a time.
 
 Rows that were taken over have the ids of the run before, in a part of their own for each part before
-(`pipeline.compare.taking_over`). So no members are read, and no hashes of all rows are sorted.
+(`pipeline.compare.taking_over`). So no members are read, and no hashes of all rows are sorted. `Ids` says which of many
+ids are among few.
 """
 
 from __future__ import annotations
@@ -10,13 +11,46 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from bicliques.pipeline.compare.both_runs import BothRuns, CompleteRun
-from bicliques.pipeline.compare.some_ids import Ids, ids_in
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.run.names import part_name
 from bicliques.pipeline.run.tables import open_part
+
+#: Leading bits by which most ids are known not to be among them: so many more than their number has, and the most.
+_MORE_BITS, _MOST_BITS = 5, 26
+
+
+def ids_in(part: pq.ParquetFile) -> np.ndarray:
+    """The ids of all rows of a part, uint64."""
+    ids: np.ndarray = part.read(columns=["id"], use_threads=False)["id"].to_numpy().view(np.uint64)
+    return ids
+
+
+class Ids:
+    """Some ids, few of all that are looked up.
+
+    Parameters
+    ----------
+    ids : ndarray, int64 or uint64
+    """
+
+    def __init__(self, ids: np.ndarray):
+        self.ids = np.sort(ids.view(np.uint64))
+        bits = min(len(ids).bit_length() + _MORE_BITS, _MOST_BITS)
+        self._is_near, self._shift = np.zeros(1 << bits, np.bool_), np.uint64(64 - bits)
+        self._is_near[self.ids >> self._shift] = True
+
+    def have(self, ids: np.ndarray) -> np.ndarray:
+        """Which of the ids are among them."""
+        found = self._is_near[ids >> self._shift]
+        near = np.flatnonzero(found)
+        if len(near):
+            at = np.minimum(np.searchsorted(self.ids, ids[near]), len(self.ids) - 1)
+            found[near] = self.ids[at] == ids[near]
+        return found
 
 
 class Part(NamedTuple):
@@ -52,10 +86,7 @@ def follows(both: BothRuns) -> bool:
 def compared_parts(both: BothRuns) -> Iterator[Part]:
     """Every part of two runs of which the new one `follows`.
 
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
+    Raises `IncompleteError` if a part is missing or damaged.
     """
     pairs: list[tuple[int | None, int | None]] = list(_pairs(both))
     taken = {now for _, now in pairs}

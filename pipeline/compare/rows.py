@@ -1,25 +1,36 @@
-"""The rows of both runs, read twice: hashes of all, then the members of some; and how many rows each vertex was in."""
+"""The rows of both runs, read twice: hashes of all, then the members of some; and how many rows each vertex was in.
+
+`write_rows` writes rows into one Parquet file of the layout of parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from bicliques.kernels.compiled.lists import count_members, sum_lists
 from bicliques.pipeline.compare.both_runs import BothRuns, CompleteRun
+from bicliques.pipeline.output import stretch
+from bicliques.pipeline.output.part_writer import LAYOUT, part_schema, to_batch
+from bicliques.pipeline.output.stretch import LabelRoom, Stretch, row_groups
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.proof.coded_groups import CodedGroups
 from bicliques.pipeline.proof.read_back import in_pieces, read_part
+from bicliques.pipeline.run.files import whole_file
+from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.tables import open_part
-from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.bicliques import Bicliques, Provenance, fingerprint
+from bicliques.schemas.difference import Counted
 from bicliques.schemas.dtypes import COUNT
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import VertexHashes, mixed, splitmix64
@@ -56,10 +67,7 @@ class Piece(NamedTuple):
 def pieces_of(compared: CompleteRun) -> Iterator[Piece]:
     """All rows of a run, in pieces for threads.
 
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
+    Raises `IncompleteError` if a part is missing or damaged.
     """
     first = 0
     for part in compared.manifest.parts:
@@ -74,15 +82,7 @@ def pieces_of(compared: CompleteRun) -> Iterator[Piece]:
 def hashed(compared: CompleteRun, hashes: VertexHashes, piece: Piece) -> tuple[np.ndarray, np.ndarray]:
     """The ids of the rows of a piece, and the hashes of their members, both uint64.
 
-    Parameters
-    ----------
-    hashes : VertexHashes
-        By dense id of the run.
-
-    Raises
-    ------
-    IncompleteError
-        If the part is missing or damaged.
+    Raises `IncompleteError` if the part is missing or damaged.
     """
     ids, found = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
     path, tables = piece.path, compared.tables
@@ -113,13 +113,7 @@ def _sums(path: Path, batch: Bicliques, hashes: VertexHashes) -> Iterator[np.nda
 
 
 class Marks:
-    """Marks rows of a run, with a bit for each.
-
-    Parameters
-    ----------
-    rows : int
-        Number of rows of the run.
-    """
+    """Marks rows of a run, with a bit for each."""
 
     def __init__(self, rows: int):
         self._bits = np.zeros(-(-rows // 8), np.uint8)
@@ -241,11 +235,6 @@ def vertex_table(
     -------
     Table
         Columns ``label``, ``before``, ``after``, ``gone`` and ``new``.
-
-    Raises
-    ------
-    IncompleteError
-        If a vertex was not in as many bicliques as the others say, so that the files of a run contradict each other.
     """
     columns = {}
     for name, own, counts in (
@@ -279,3 +268,55 @@ def vertex_table(
     if not known:
         found |= dict.fromkeys(("before", "after"), pa.nulls(len(rows), pa.int64()))
     return pa.table({"label": labels.take(order), **found})
+
+
+def write_rows(
+    target: Path, batches: Iterable[Bicliques], tables: Tables, provenance: Provenance, near: bool = False
+) -> Counted:
+    """Write all rows to a file, in stretches that are sorted by size.
+
+    Raises `ResourceError` if the disk is full. Then there is no file.
+
+    Parameters
+    ----------
+    provenance : Provenance
+        For the metadata of the file.
+    near : bool
+        Whether pairs of the rows may be no edges.
+
+    Returns
+    -------
+    Counted
+        What was written.
+    """
+    room = LabelRoom(tables)
+    rows = total = 0
+    with whole_file(target) as file, part_file(file, part_schema(tables, provenance, near=near)) as writer:
+        for group in _groups(batches, room):
+            table = pa.Table.from_batches([to_batch(group, tables)])
+            writer.write_table(table, row_group_size=2 * stretch.GROUP_ROWS)
+            rows, total = rows + len(group), (total + fingerprint(group)) % 2**64
+    return Counted(rows, total)
+
+
+@contextmanager
+def part_file(file: Any, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
+    """A writer of Parquet in the layout of parts. `file` is closed by the caller, also after an error."""
+    order = pq.SortingColumn.from_ordering(schema, [("n_left", "descending"), ("n_right", "descending")])
+    writer = pq.ParquetWriter(file, schema, sorting_columns=order, **LAYOUT)
+    try:
+        yield writer
+        writer.close()
+    finally:
+        writer.is_open = False  # after an error it would try to write the end of the file
+
+
+def _groups(batches: Iterable[Bicliques], room: LabelRoom) -> Iterable[Bicliques]:
+    waiting = Stretch()
+    for batch in batches:
+        for piece in stretch.pieces_of(batch, stretch.STRETCH_MEMBERS):
+            waiting.add(piece)
+            if waiting.is_full:
+                yield from row_groups(waiting.take(), room)
+    if len(waiting):
+        yield from row_groups(waiting.take(), room)

@@ -23,11 +23,9 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from bicliques.pipeline.compare.rows import CommonNumbers
-from bicliques.pipeline.compare.rows_file import part_file
-from bicliques.pipeline.compare.some_ids import Ids, ids_in
+from bicliques.pipeline.compare.refreshed import Ids, ids_in
+from bicliques.pipeline.compare.rows import CommonNumbers, part_file
 from bicliques.pipeline.ingest.from_run import link_or_copy
-from bicliques.pipeline.mining.energy import ProcessorEnergy
 from bicliques.pipeline.output import stretch
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.process.cores import count_cores
@@ -41,6 +39,7 @@ from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.session import MiningSession, remember
 from bicliques.pipeline.run.tables import open_part, read_schema
+from bicliques.pipeline.slices.power import ProcessorEnergy
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import IncompleteError
@@ -69,6 +68,8 @@ def take_over(
 ) -> None:
     """Fill a run of which nothing is mined yet from a complete one.
 
+    Raises `ResourceError` if the disk is full. Nothing counts of `run` then.
+
     Parameters
     ----------
     run : Run
@@ -85,13 +86,6 @@ def take_over(
         When the work began, in seconds since 1970 (UTC).
     on_progress : callable
         Called with a `Progress` after every part.
-
-    Raises
-    ------
-    IncompleteError
-        If the rows of the run before are not those that it has proven. Nothing counts of `run` then.
-    ResourceError
-        If the disk is full. Nothing counts of `run` then.
     """
     parent, manifest = before
     for place in (run.folder.bicliques, run.folder.pending, run.folder.ledger):

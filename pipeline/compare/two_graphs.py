@@ -20,11 +20,11 @@ import pyarrow as pa
 from bicliques.kernels.compiled.lists import count_members
 from bicliques.kernels.graph.csr import from_sorted_pairs, transpose
 from bicliques.kernels.graph.remains import Changed, Lists, edges_apart, remains_of
+from bicliques.pipeline import __version__
 from bicliques.pipeline.compare.both_runs import Labels, fitting, notes
 from bicliques.pipeline.compare.difference import GONE_FILE, NEW_FILE, VERTEX_FILES
 from bicliques.pipeline.compare.diffing import write_table
-from bicliques.pipeline.compare.rows import CommonNumbers, numbered, vertex_table
-from bicliques.pipeline.compare.rows_file import write_rows
+from bicliques.pipeline.compare.rows import CommonNumbers, numbered, vertex_table, write_rows
 from bicliques.pipeline.prepare.build import read_edges
 from bicliques.pipeline.prepare.members import Members
 from bicliques.pipeline.process.cores import count_cores
@@ -35,7 +35,6 @@ from bicliques.pipeline.run.labels import hashes_of
 from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import open_part, read_table
-from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import ID, SCHEMA_VERSION, Bicliques, row_hashes
 from bicliques.schemas.difference import ComparedRun, Counted, Record
 from bicliques.schemas.dtypes import COUNT, VERTEX
@@ -60,6 +59,8 @@ def labels_of(run: Run) -> Labels:
 class TwoGraphs:
     """The edge tables of two runs that have read their inputs, and the rows of the runs once they are mined.
 
+    Raises `InputError` if their labels or their sides do not fit together.
+
     Parameters
     ----------
     runs : (Run, Run)
@@ -68,11 +69,6 @@ class TwoGraphs:
         What a sentence calls them.
     search : Search
         Which bicliques are wanted.
-
-    Raises
-    ------
-    InputError
-        If their labels or their sides do not fit together.
 
     Notes
     -----
@@ -278,11 +274,7 @@ def with_delta(old: Run, added: Run | None, removed: Run | None) -> pa.Table:
     """The edges of a run without those of another one, and with those of a third one, as labels.
 
     An edge of `removed` that is not there, and one of `added` that is there, changes nothing. An edge of both stays.
-
-    Raises
-    ------
-    InputError
-        If their labels or sides do not fit together.
+    Raises `InputError` if their labels or sides do not fit together.
     """
     parts = [_labelled(old, np.ones(old.input["n_edges"], np.bool_))]
     if removed is not None:

@@ -21,12 +21,7 @@ _ANY_DEVICE = 1 << 30
 
 
 def refuse_too_large(run: Run) -> None:
-    """Refuse a run whose graph does not fit on the device of this process, beside the smallest buffers of its engine.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Refuse a run whose graph does not fit on this process's device, next to the smallest buffers of its engine."""
     kind = engines.kind(run.options.engine)
     for search, graph in run.bands:
         needed = kind.device_bytes(graph, search, kind.platform.most_halvings)

@@ -25,8 +25,7 @@ from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.schemas.bands import Reach
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import Emit, emit_to, nowhere
+from bicliques.schemas.bicliques import Bicliques, Emit, emit_to, nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Slice, Subtrees
@@ -96,6 +95,9 @@ def estimate(
 ) -> Estimate:
     """Search samples of the tree of a run that is planned.
 
+    Raises `InputError` if there is no temporary folder to write into, and `ResourceError` if the temporary folder is
+    full.
+
     Parameters
     ----------
     run : Run
@@ -107,13 +109,6 @@ def estimate(
     on_progress : callable
     stop : Event or None
         When it is set, what is known is the answer. Ctrl-C in the main thread sets it.
-
-    Raises
-    ------
-    InputError
-        If there is no temporary folder to write into.
-    ResourceError
-        If the temporary folder is full.
     """
     sampler = _Sampler(run, budget_s, seed, on_progress, stop or threading.Event())
     own = sampler.look((0, 0), run.graph, _COUNT * budget_s, _WALK * budget_s)

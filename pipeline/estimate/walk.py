@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from bicliques.pipeline.prepare.weights import RootWeights
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts
@@ -75,11 +75,6 @@ class Walk:
 
 class Walker:
     """Counts one tree exactly as far as there is time, and walks through the rest, with an engine on cores.
-
-    Parameters
-    ----------
-    search : Search
-        It counts sizes.
 
     Attributes
     ----------

@@ -69,12 +69,7 @@ def read_as(seen: Seen) -> Reading:
 
 
 def refuse_doubts(source: str, notes: Iterable[str]) -> None:
-    """Refuse an input with doubts, for ``--strict``.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse an input with doubts, for ``--strict``."""
     if texts := "; ".join(notes):
         raise InputError(f"{source} is doubtful: {texts}; mend it, or leave --strict out if it is as it should be")
 

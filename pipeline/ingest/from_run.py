@@ -9,21 +9,56 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn
-from bicliques.pipeline.ingest.staging import all_or_nothing
-from bicliques.pipeline.run.checksums import checksum
+from bicliques.pipeline.run.files import checksum, disk_errors
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.names import OPTIONS_FILE, ingest_files
+from bicliques.pipeline.run.names import OPTIONS_FILE, STAGING, ingest_files, refuse_links, tables_in
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.option import as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.values import local_path
+
+
+@contextmanager
+def all_or_nothing(folder: Path) -> Iterator[Path]:
+    """A folder to write into. At the end its files move to `folder`, the edges last; after an error they disappear."""
+    refuse_links(folder)
+    try:
+        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
+    except OSError as error:
+        raise InputError(f"{folder} cannot be written into ({error.strerror}); choose another folder") from error
+    made: list[Path] = []
+    try:
+        for name in ("labels", "edges"):
+            (staging / name).mkdir()
+        yield staging
+        files = tables_in(staging)
+        if (folder / "edges").exists():
+            for old in set(tables_in(folder)) - set(files):  # a writer that was killed may have made more files
+                (folder / old).unlink()
+        for file in files:
+            target = folder / file
+            if not target.parent.exists():
+                target.parent.mkdir()
+                made.append(target.parent)
+            (staging / file).replace(target)
+            made.append(target)
+    except BaseException as error:
+        for path in reversed(made):
+            path.rmdir() if path.is_dir() else path.unlink()
+        with disk_errors(folder):
+            raise error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)  # files that stay are removed when the run goes on
 
 
 def is_run_folder(source: Any) -> bool:
@@ -33,6 +68,8 @@ def is_run_folder(source: Any) -> bool:
 
 def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on: IngestOn = "auto") -> dict[str, Any]:
     """Put the tables of another run into `folder`. Returns the facts of that run about its input, and ``from_run``.
+
+    Raises `ResourceError`: writing fails, as on a full disk.
 
     Parameters
     ----------
@@ -44,13 +81,6 @@ def take_from_run(source: Path, options: IngestOptions, folder: Path, ingest_on:
         An existing folder. After an error it is as it was before.
     ingest_on : "auto", "cpu" or "gpu"
         As `options`: "gpu" is refused.
-
-    Raises
-    ------
-    InputError
-        An option says how to read, or the other run has not read its input, or its tables are damaged.
-    ResourceError
-        Writing fails, as on a full disk.
     """
     started = time.perf_counter()
     _refuse_reading(source, options, ingest_on)

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from bicliques.pipeline.ingest.doubts import Seen, read_as
+from bicliques.pipeline.ingest.from_run import all_or_nothing
 from bicliques.pipeline.ingest.gpu.ingest_on import IngestOn, choose_reader, memory_errors, read_on_device
 from bicliques.pipeline.ingest.readers import EdgeStream, open_source
 from bicliques.pipeline.ingest.readers.files import Files
 from bicliques.pipeline.ingest.sources.at_hand import at_hand
-from bicliques.pipeline.ingest.staging import all_or_nothing
 from bicliques.pipeline.ingest.table.normalise import EdgeTable, Labels
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS
@@ -112,6 +112,10 @@ def ingest(
 ) -> IngestSummary:
     """Read `source` and write the tables of edges and labels into `folder`.
 
+    Raises `InputError`: the input or an option is wrong; the sentence names the file, the line and the remedy. Or
+    `folder` does not exist, or may not be written into. Raises `ResourceError`: writing fails half-way, as on a full
+    disk. Or a GPU was asked for and has too little memory.
+
     Parameters
     ----------
     source : path, sequence of paths, or object
@@ -125,14 +129,6 @@ def ingest(
         "auto" the CPU reads what a GPU has too little memory for.
     keep : callable or None
         Gets the sorted edges on the device (`DeviceEdgeTable.on_device`), if a device has read and has room for them.
-
-    Raises
-    ------
-    InputError
-        The input or an option is wrong; the sentence names the file, the line and the remedy. Or `folder` does not
-        exist, or may not be written into.
-    ResourceError
-        Writing fails half-way, as on a full disk. Or a GPU was asked for and has too little memory.
     """
     started = time.perf_counter()
     with at_hand(source, options.where) as there:
@@ -234,12 +230,7 @@ def _ingest(
 
 
 def refuse_two_kinds(stream: EdgeStream, left: Labels, right: Labels) -> None:
-    """Refuse labels of which one side has integers and the other one text, if they have to be one set.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse labels of which one side has integers and the other one text, if they have to be one set."""
     if pa.types.is_integer(left.values.type) != pa.types.is_integer(right.values.type):
         names, integers = stream.side_names, pa.types.is_integer(left.values.type)
         number, text = names if integers else names[::-1]
@@ -250,12 +241,7 @@ def refuse_two_kinds(stream: EdgeStream, left: Labels, right: Labels) -> None:
 
 
 def refuse_empty(stream: EdgeStream, n_rows: int, is_file: bool, loops: int = 0) -> None:
-    """Refuse an input of which no edge is left.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse an input of which no edge is left."""
     if n_rows:
         return
     left_out = f" ({number(stream.skipped, 'bad line was', 'bad lines were')} left out)" if stream.skipped else ""

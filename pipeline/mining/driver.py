@@ -16,7 +16,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Start
-from bicliques.pipeline.mining.energy import ProcessorEnergy
 from bicliques.pipeline.mining.incumbent import Incumbent
 from bicliques.pipeline.mining.watch import Watch
 from bicliques.pipeline.output.writers import WriteOn
@@ -32,9 +31,10 @@ from bicliques.pipeline.run.plan import BandOf
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
 from bicliques.pipeline.run.session import MiningSession, how_it_ended, remember
 from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots
+from bicliques.pipeline.slices.power import ProcessorEnergy
 from bicliques.pipeline.slices.shared_slice import mine_slice
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask, warm_up
-from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
+from bicliques.pipeline.workers.thread_pool import Pool, Result, WorkerLostError
 from bicliques.schemas.errors import BicliqueError, ResourceError
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Outcome, Part, SliceResult
 from bicliques.schemas.options import RunLimits
@@ -88,6 +88,10 @@ def mine_run(
 ) -> MiningSession:
     """Mine the work that is outstanding after what the ledger has.
 
+    Raises `ResourceError` if the disk is full, no worker is left, or a slice fails again and again. The run can be
+    resumed. Raises `IncompleteError` if the plan is not there, or a file is in the place of one of the run's. Raises
+    `KeyboardInterrupt` after a second Ctrl-C.
+
     Parameters
     ----------
     run : Run
@@ -108,15 +112,6 @@ def mine_run(
     -------
     MiningSession
         What this call did. It is also stored with the run.
-
-    Raises
-    ------
-    ResourceError
-        If the disk is full, no worker is left, or a slice fails again and again. The run can be resumed.
-    IncompleteError
-        If the plan is not there, or a file is in the place of one of the run's.
-    KeyboardInterrupt
-        After a second Ctrl-C.
     """
     folder = run.folder
     _ = run.planned  # raises if the step is not done
@@ -404,10 +399,7 @@ class Commits:
     def ended(self) -> list[Any]:
         """Contexts of the entries that were written since the last call. Waits up to 10 ms for the first of them.
 
-        Raises
-        ------
-        ResourceError
-            If the disk is full.
+        Raises `ResourceError` if the disk is full.
         """
         ended: list[Any] = []
         with suppress(queue.Empty):

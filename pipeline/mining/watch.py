@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from bicliques.pipeline.dealing.schedule import Start
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
-from bicliques.pipeline.workers.pool import Pool
+from bicliques.pipeline.workers.thread_pool import Pool
 from bicliques.schemas.manifest import SliceResult
 
 logger = logging.getLogger(__name__)

@@ -18,16 +18,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from bicliques.pipeline.output.parallel_writer import writing_threads
-from bicliques.pipeline.output.part_writer import part_schema
-from bicliques.pipeline.output.rmm_pool import device_bytes, take_from_pool
+from bicliques.pipeline.output.part_writer import part_schema, writing_threads
 from bicliques.pipeline.run.labels import Tables
-from bicliques.schemas import blocks
+from bicliques.schemas import bicliques
 from bicliques.schemas.bicliques import ID, UNKNOWN, Bicliques, Provenance
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import DeviceMemoryError
 
-#: Bytes of a row group before encoding. It also ends with a block of `schemas.blocks`.
+#: Bytes of a row group before encoding. It also ends with a block of `schemas.bicliques`.
 _GROUP_BYTES = 128 << 20
 #: There is one thread per so many bytes of the device, up to a largest number of threads.
 _BYTES_A_THREAD, _MOST_THREADS = 4 << 30, 8
@@ -95,13 +93,13 @@ class CudfParquet:
             return CudfFile(self, path)
 
     def table(self, piece: Bicliques, stream: Any) -> Any:
-        """The rows as a table of `schemas.bicliques.biclique_schema`, in the blocks of `schemas.blocks`.
+        """The rows as a table of `schemas.bicliques.biclique_schema`, in the blocks of `schemas.bicliques`.
 
         Rows on the device are in them already. Those on the host are from an engine that found no room on the device.
         """
-        if isinstance(piece.root, np.ndarray) and len(piece) > blocks.BLOCK_ROWS:
+        if isinstance(piece.root, np.ndarray) and len(piece) > bicliques.BLOCK_ROWS:
             keys = np.diff(piece.left_indptr) << 32 | np.diff(piece.right_indptr)
-            piece = piece.pick(blocks.block_order(keys, len(piece)))
+            piece = piece.pick(bicliques.block_order(keys, len(piece)))
         return self._labelled(self._dense(piece, stream), stream)
 
     def fingerprint(self, piece: Bicliques, stream: Any) -> int:
@@ -138,7 +136,7 @@ class CudfParquet:
         until = left + right
         targets = self.cupy.arange(members, int(until[-1]) + members, members, dtype=until.dtype)
         inner = self.cupy.searchsorted(until, targets, side="right").get() - 1
-        cuts = blocks.cuts_between_blocks(sorted({int(row) for row in inner if 0 < row < len(found)}))
+        cuts = bicliques.cuts_between_blocks(sorted({int(row) for row in inner if 0 < row < len(found)}))
         rows = [0, *cuts, len(found)]
         bounds = zip(rows, left[rows].get().tolist(), right[rows].get().tolist(), strict=True)
         return [
@@ -199,7 +197,7 @@ class CudfFile:
             path,
             backend.empty,
             backend.schema,
-            group_rows=blocks.BLOCK_ROWS,
+            group_rows=bicliques.BLOCK_ROWS,
             compression=backend.compression,
             dictionary=backend.has_text,
             differences=["n_left", "n_right", "root"],
@@ -211,12 +209,8 @@ class CudfFile:
     def write(self, piece: Bicliques) -> None:
         """Append these rows.
 
-        Raises
-        ------
-        DeviceMemoryError
-            The device has no memory left for the rows.
-        OSError
-            The file cannot be written.
+        Raises `DeviceMemoryError`: the device has no memory left for the rows. Raises `OSError`: the file cannot be
+        written.
         """
         with writing_errors(), _memory_errors(f"write {self.path}"):
             self._writer.write(self.backend.table(piece, self.stream))
@@ -283,3 +277,28 @@ def chunked_writer(
     if not dictionary:
         options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
     return io.parquet.ChunkedParquetWriter.from_options(options, stream=stream)
+
+
+#: Share of the device's memory that the pool keeps while it is not used. Memory beyond that is freed at each
+#: synchronisation, and to allocate it again takes milliseconds. Other users of the device can get the kept memory, too.
+_KEPT = 1 / 8
+
+
+def device_bytes() -> int:
+    """Memory of the current device, in use or not."""
+    import cupy
+
+    return int(cupy.cuda.runtime.memGetInfo()[1])
+
+
+def take_from_pool() -> None:
+    """Give RMM an asynchronous pool on the current device, unless a memory resource was chosen already.
+
+    By default RMM calls ``cudaMalloc`` and ``cudaFree`` for every temporary of libcudf, which has dozens per call.
+    ``cudaFree`` waits for the kernels of all streams, so writing would wait for the engine.
+    """
+    import rmm
+
+    if type(rmm.mr.get_current_device_resource()) is rmm.mr.CudaMemoryResource:
+        kept = int(device_bytes() * _KEPT)
+        rmm.mr.set_current_device_resource(rmm.mr.CudaAsyncMemoryResource(release_threshold=kept))

@@ -94,10 +94,7 @@ class DeviceWriter:
     def __call__(self, found: Bicliques, /) -> None:
         """Hand a batch to the threads. Its arrays must not change any more. Waits while all threads are writing.
 
-        Raises
-        ------
-        ResourceError
-            A resource is missing, as when the disk is full.
+        Raises `ResourceError`: a resource is missing, as when the disk is full.
         """
         for piece in self.backend.pieces(found, CHUNK_MEMBERS) if len(found) else []:
             self._raise_errors()

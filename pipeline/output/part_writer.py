@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bicliques.kernels.gpu.nvml import named_devices
 from bicliques.pipeline.output import stretch
 from bicliques.pipeline.output.stretch import LabelRoom, Stretch, pieces_of, row_groups
+from bicliques.pipeline.process.cores import count_cores, processes_that_share
 from bicliques.pipeline.run.files import create, disk_errors, replace_file
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.names import part_name, part_stem, unnamed_part
@@ -33,6 +35,19 @@ LAYOUT: dict[str, Any] = {
     "write_page_index": True,
     "write_page_checksum": True,
 }
+
+
+#: Most threads. More would be faster than any disk.
+_MOST_THREADS = 16
+
+
+def writing_threads() -> int:
+    """How many threads this worker may write with: its share of the cores, if each worker has a GPU of this machine.
+
+    A process that this package starts is told how many share them. One that dask-cuda starts sees the GPUs of all.
+    """
+    workers = max(processes_that_share(), len(named_devices() or ()))
+    return min(max(count_cores() // workers, 1), _MOST_THREADS)
 
 
 def to_batch(found: Bicliques, tables: Tables) -> pa.RecordBatch:
@@ -101,10 +116,8 @@ class PartWriter:
     def __call__(self, found: Bicliques, /) -> None:
         """Append a batch, whose arrays may change afterwards.
 
-        Raises
-        ------
-        ResourceError
-            A resource is missing, as when the disk is full; or the labels of a biclique do not fit into a row.
+        Raises `ResourceError`: a resource is missing, as when the disk is full; or the labels of a biclique do not fit
+        into a row.
         """
         for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
             self.stretch.add(piece)

@@ -162,13 +162,7 @@ class LabelRoom:
         self._sizes = sizes if longest * GROUP_MEMBERS > GROUP_BYTES else None
 
     def until(self, found: Bicliques) -> np.ndarray | None:
-        """Bytes of the rows before each row, both sides together. None if they do not matter.
-
-        Raises
-        ------
-        ResourceError
-            One biclique has too many bytes for a row.
-        """
+        """Bytes of the rows before each row, both sides together. None if they do not matter."""
         if self._sizes is None:
             return None
         total = np.zeros(len(found) + 1, np.int64)

@@ -2,21 +2,101 @@
 
 from __future__ import annotations
 
+import queue
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Protocol
 
+from bicliques.pipeline.output import stretch
 from bicliques.pipeline.output.cudf_parquet import CudfParquet, why_no_cudf
 from bicliques.pipeline.output.device_writer import DeviceWriter
-from bicliques.pipeline.output.parallel_writer import ParallelWriter, writing_threads
-from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.output.part_writer import PartWriter, writing_threads
+from bicliques.pipeline.output.stretch import pieces_of
 from bicliques.pipeline.run.labels import Tables
-from bicliques.schemas.bicliques import UNKNOWN, Provenance
-from bicliques.schemas.emit import Emit
+from bicliques.schemas.bicliques import UNKNOWN, Bicliques, Emit, Provenance
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.manifest import Part
 from bicliques.schemas.options import Where
 from bicliques.schemas.platform import Platform
+
+
+class ParallelWriter:
+    """An `Emit` that writes full stretches of the bicliques of one slice on threads. Each thread has its own parts.
+
+    A call returns as soon as the arrays of the engine are copied. Sorting, encoding and writing go on while the engine
+    works. Memory is bounded, because each thread has at most one stretch.
+
+    Parameters
+    ----------
+    folder, slice_number, tables, provenance
+        See `pipeline.output.part_writer.PartWriter`.
+    threads : int
+        Stretches that are written at a time. A slice with fewer than two makes one part.
+    """
+
+    on_device = False
+
+    def __init__(
+        self,
+        folder: Path,
+        slice_number: int,
+        tables: Tables,
+        threads: int,
+        provenance: Provenance = UNKNOWN,
+    ):
+        self._writers = [PartWriter(folder, slice_number, tables, provenance) for _ in range(threads)]
+        self._free: queue.LifoQueue[PartWriter] = queue.LifoQueue()  # last in, first out, so that few parts are opened
+        for one in self._writers:
+            self._free.put(one)
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="write")
+        self._stretches: list[Future[None]] = []
+        self._filling: PartWriter | None = None
+
+    def __call__(self, found: Bicliques, /) -> None:
+        """Append a batch, whose arrays may change afterwards. Waits while all threads have stretches to write.
+
+        Raises `ResourceError`: a resource is missing, as when the disk is full.
+        """
+        for piece in pieces_of(found, stretch.STRETCH_MEMBERS):
+            self._raise_errors()
+            self._filling = self._filling or self._free.get()
+            self._filling.stretch.add(piece)
+            if self._filling.stretch.is_full:
+                self._hand_over(self._filling)
+
+    def close(self) -> list[Part]:
+        """Wait until all is written, and name the last parts. Without rows there is no part."""
+        if self._filling is not None:
+            self._hand_over(self._filling)
+        for written in self._stretches:
+            written.result()
+        parts = [part for some in self._threads.map(PartWriter.close, self._writers) for part in some]
+        self._threads.shutdown()
+        return parts
+
+    def discard(self) -> None:
+        """Remove all that was written, after an error."""
+        self._threads.shutdown(cancel_futures=True)
+        for one in self._writers:
+            one.discard()
+
+    def _hand_over(self, one: PartWriter) -> None:
+        self._filling = None
+        self._stretches.append(self._threads.submit(self._write, one))
+
+    def _write(self, one: PartWriter) -> None:
+        try:
+            one.write_stretch()
+        finally:
+            self._free.put(one)
+
+    def _raise_errors(self) -> None:
+        ended = [written for written in self._stretches if written.done()]
+        self._stretches = [written for written in self._stretches if not written.done()]
+        for written in ended:
+            written.result()
+
 
 #: Where the bicliques of a GPU engine are encoded. ``auto`` is the GPU if cuDF is there, which was 13 times as fast as
 #: 16 threads of the same machine (docs/multi-gpu.md).
@@ -53,11 +133,6 @@ def open_writer(
         The platform of the engine.
     provenance : Provenance
         See `pipeline.output.part_writer.PartWriter`.
-
-    Raises
-    ------
-    ResourceError
-        The GPU is asked to write and cannot.
     """
     if not platform.leaves_cores:
         return PartWriter(folder, slice_number, tables, provenance)

@@ -12,8 +12,7 @@ from bicliques.kernels.graph.members import Restricted
 from bicliques.schemas.bands import Reach, bands_of
 from bicliques.schemas.facts import BandFacts
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.measures import TOO_MANY
-from bicliques.schemas.search import Search
+from bicliques.schemas.search import TOO_MANY, Search
 from bicliques.schemas.totals import measured
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import read_table
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import InputError
-from bicliques.schemas.members import Label, Labels, label_words
-from bicliques.schemas.search import Search, Side
+from bicliques.schemas.search import Label, Labels, Search, Side, label_words
 
 #: From so many labels on, an unknown label is compared only with those that share a part with it.
 MANY = 20_000
@@ -39,10 +38,8 @@ class Members(NamedTuple):
 def find_members(run: Run, search: Search | None = None) -> Members:
     """The vertices that a search names, or that of the options of a run. The input of the run has been read.
 
-    Raises
-    ------
-    InputError
-        If a label is none of its side. The sentence says what is near it, or that it is on the other side.
+    Raises `InputError` if a label is none of its side. The sentence says what is near it, or that it is on the other
+    side.
     """
     search = search or run.options.search
     return Members(_Side(run, "left").ids(search.containing_left), _Side(run, "right").ids(search.containing_right))
@@ -79,13 +76,7 @@ def why_nothing(run: Run, kept: Restricted) -> str | None:
 
 
 def refuse_unknown(run: Run, label: Label) -> None:
-    """Refuse a label that no vertex of the input of a run has.
-
-    Raises
-    ------
-    InputError
-        The sentence says what is near it.
-    """
+    """Refuse a label that no vertex of the input of a run has."""
     sides = [_Side(run, side) for side in _OTHER]
     if not any(side.has(label) for side in sides):
         near = [one for side in sides for one in side.near(label)]

@@ -19,13 +19,7 @@ _NO_SIGNAL = 0
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, raised after all running work was finished and committed.
-
-    Parameters
-    ----------
-    so_far : Results, Count or DryRun
-        The results so far.
-    """
+    """Ctrl-C, raised after all running work was finished and committed."""
 
     def __init__(self, message: str, so_far: Any):
         super().__init__(message)

@@ -29,12 +29,6 @@ from bicliques.schemas.work import Subtrees
 def certify(run: Run, ledger: Ledger) -> Certificate:
     """The certificate of a run, whose ledger leaves nothing outstanding (`pipeline.proof.wholeness.check_cover`).
 
-    Raises
-    ------
-    IncompleteError
-        If a band was not searched to the end, if the bands leave out sizes that could be among the largest, or if the
-        search began with a bound that the rows do not reach. The error says which.
-
     Notes
     -----
     It reads the edges, and takes O(edges) time.
@@ -120,11 +114,6 @@ def count_above(run: Run, total: Best, seconds: float, on_progress: OnProgress) 
         The rows of the run. If they are fewer than were asked for, all bicliques are counted.
     on_progress : callable
         Called with a `Progress` after each corner.
-
-    Raises
-    ------
-    IncompleteError
-        If a corner holds other bicliques than the rows of the run.
     """
     started, search = time.monotonic(), run.options.search
     kept = restricted(run, *read_edges(run.folder))

@@ -82,14 +82,8 @@ class CodedGroups:
     def read(self, group: int) -> SummedGroup | None:
         """Sum up a row group. None if it is written in another way, so that somebody else has to read it.
 
-        Raises
-        ------
-        OSError
-            The file cannot be read.
-        ValueError
-            It is damaged.
-        IncompleteError
-            It holds a label that the input does not have.
+        Raises `OSError`: the file cannot be read. Raises `IncompleteError`: it holds a label that the input does not
+        have.
         """
         found = self._metadata.row_group(group)
         if any(own.type != _TYPES.get(found.column(own.column).physical_type) for own in self._sides):

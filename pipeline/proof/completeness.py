@@ -28,9 +28,8 @@ from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
-from bicliques.schemas.bicliques import Bicliques
+from bicliques.schemas.bicliques import Bicliques, emit_to
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.emit import emit_to
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import Reduction
@@ -93,13 +92,7 @@ class Drawn:
 def draw(
     run: Run, edges: tuple[np.ndarray, np.ndarray], sizes: tuple[int, int], n: int, seed: int, on: OnProgress
 ) -> Drawn:
-    """Draw `n` bicliques of these sizes, and find what the rows of a run have to be.
-
-    Raises
-    ------
-    InputError
-        If the run is one of only some maximal bicliques, or nothing can be drawn.
-    """
+    """Draw `n` bicliques of these sizes, and find what the rows of a run have to be."""
     search = run.options.search
     if search.has_filters or search.is_containing or run.job.name not in ("all", "vertices"):
         raise InputError(

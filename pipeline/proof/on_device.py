@@ -20,9 +20,8 @@ import pyarrow.parquet as pq
 
 from bicliques.kernels.gpu.device import CudaDevice, Device
 from bicliques.kernels.gpu.row_hashes import Lists, RowHasher
-from bicliques.pipeline.output.cudf_parquet import CudfParquet, column_values, why_no_cudf
+from bicliques.pipeline.output.cudf_parquet import CudfParquet, column_values, take_from_pool, why_no_cudf
 from bicliques.pipeline.output.device_writer import DeviceWriter
-from bicliques.pipeline.output.rmm_pool import take_from_pool
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.bicliques import ID, Bicliques, row_hashes
@@ -130,6 +129,8 @@ def hashed_groups(
 ) -> Iterator[tuple[list[HashedGroup], np.ndarray, np.ndarray]]:
     """Row groups of a part, as many at a time as fit on the device.
 
+    Raises `DeviceMemoryError`: the device has no room for a row group.
+
     Parameters
     ----------
     path : Path
@@ -143,13 +144,6 @@ def hashed_groups(
     ------
     (list of HashedGroup, ndarray, ndarray)
         The row groups, and in how many of their rows each left and each right vertex is, int64.
-
-    Raises
-    ------
-    IncompleteError
-        The part is damaged, holds a label that the input does not have, or its columns contradict each other.
-    DeviceMemoryError
-        The device has no room for a row group.
     """
     reader, hasher = _open(run)
     for some, rows in _portions(metadata, groups, reader.device.free_bytes() // _BYTES_A_MEMBER):

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bicliques.kernels import engines
-from bicliques.pipeline.mining.energy import energy_facts
+from bicliques.pipeline import __version__
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.process import startup
 from bicliques.pipeline.process.logs import tell
@@ -38,8 +38,8 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import BandOf, Plan
 from bicliques.pipeline.run.progress import OnProgress, number
 from bicliques.pipeline.run.session import busy_ratio_of
-from bicliques.pipeline.run.version import __version__
-from bicliques.pipeline.workers.pool import Pool
+from bicliques.pipeline.slices.power import energy_facts
+from bicliques.pipeline.workers.thread_pool import Pool
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.facts import BEFORE_MINING, Session
@@ -76,6 +76,9 @@ def prove(
 ) -> Manifest:
     """Prove a run and write its manifest. `on_device` and `reading` are as of `prove_parts`.
 
+    Raises `IncompleteError` if something is missing or does not agree. The error names it. Raises `ResourceError` if
+    the disk is full, or workers fail again and again.
+
     Parameters
     ----------
     run : Run
@@ -84,13 +87,6 @@ def prove(
         The workers that read the parts back.
     on_progress : callable
         Called with a `Progress` after each part.
-
-    Raises
-    ------
-    IncompleteError
-        If something is missing or does not agree. The error names it.
-    ResourceError
-        If the disk is full, or workers fail again and again.
     """
     started = time.perf_counter()
     facts = {step: run.facts(step) for step in BEFORE_MINING}
@@ -141,10 +137,7 @@ def prove(
 def sum_up(run: Run, pool: Pool, on_progress: OnProgress, on_device: bool = False) -> None:
     """Make the summary of a complete run anew. Its parts are proven once more at the same time.
 
-    Raises
-    ------
-    IncompleteError
-        Where `prove_parts` raises it. The summary is not changed then.
+    Raises `IncompleteError` where `prove_parts` raises it. The summary is not changed then.
     """
     manifest = run.folder.manifest()
     assert manifest is not None
@@ -200,12 +193,6 @@ def prove_parts(
     (int, int, Summary)
         The number of rows; the number of rows that were compared with each other, which is none or all; the summary of
         the rows.
-
-    Raises
-    ------
-    IncompleteError
-        If the rows of a slice are not what its engine reported, or a row is there twice. The error names the first such
-        slice, or the parts of the row.
 
     Notes
     -----

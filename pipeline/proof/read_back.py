@@ -21,7 +21,7 @@ from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.labels import Tables, ids_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import open_part, read_schema
-from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.pipeline.slices.worker import open_in_worker
 from bicliques.schemas.bicliques import READ_VERSIONS, Bicliques
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
@@ -94,10 +94,7 @@ def in_pieces(part: Part, row_groups: int, piece_bytes: int | None = None) -> It
 def proof_tasks(task: ProofTask) -> list[ProofTask]:
     """Divide the task of a whole part by `in_pieces`. A device takes the part as a whole.
 
-    Raises
-    ------
-    IncompleteError
-        If the part is large enough to be divided, and cannot be read.
+    Raises `IncompleteError` if the part is large enough to be divided, and cannot be read.
     """
     if task.part.bytes <= PIECE_BYTES or task.on_device:
         return [task]
@@ -110,10 +107,8 @@ def proof_tasks(task: ProofTask) -> list[ProofTask]:
 def prove_part(task: ProofTask) -> tuple[PartProof, Summary]:
     """Count, hash and sum up the rows of a part, or of some of its row groups.
 
-    Raises
-    ------
-    IncompleteError
-        If the part cannot be read, has another schema, or holds a label that the input does not have.
+    Raises `IncompleteError` if the part cannot be read, has another schema, or holds a label that the input does not
+    have.
     """
     run = open_in_worker(task.folder, task.run)
     path = run.folder.bicliques / task.part.name
@@ -203,6 +198,8 @@ def read_part(
 ) -> Iterator[Bicliques]:
     """The rows of a part as dense ids, one batch per row group.
 
+    Raises `IncompleteError` if the file is damaged, has another schema, or its columns contradict each other.
+
     Parameters
     ----------
     tables : Tables
@@ -211,11 +208,6 @@ def read_part(
         Row groups start to stop - 1. None: all.
     at_once : int
         Rows that are decoded together. 2**15 need half the memory of a whole row group, and a third more time.
-
-    Raises
-    ------
-    IncompleteError
-        If the file is damaged, has another schema, or its columns contradict each other.
     """
     with _opened(path, tables) as file:
         for group in range(*(groups or (0, file.num_row_groups))):
@@ -260,13 +252,7 @@ def _columns(schema: pa.Schema) -> str:
 
 
 def check_ids(path: Path, group: int, ids: np.ndarray, hashes: np.ndarray) -> None:
-    """Refuse rows of a row group whose ids are not the hashes of their members.
-
-    Raises
-    ------
-    IncompleteError
-        It names the first.
-    """
+    """Refuse rows of a row group whose ids are not the hashes of their members."""
     wrong = np.flatnonzero(ids.view(np.uint64) != hashes)
     if len(wrong):
         row = int(wrong[0])

@@ -21,7 +21,7 @@ from bicliques.pipeline.proof.read_back import PartProof, ProofTask, proof_tasks
 from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
-from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
+from bicliques.pipeline.workers.thread_pool import Pool, Result, WorkerLostError
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.manifest import Part
 
@@ -136,6 +136,8 @@ class Reading:
     ) -> tuple[dict[str, PartRead], np.ndarray | None, Summary]:
         """Read what is not read yet, and return what was found.
 
+        Raises `ResourceError` if workers die three times with the same task.
+
         Parameters
         ----------
         parts : tuple of Part
@@ -150,13 +152,6 @@ class Reading:
         (dict of str to PartRead, ndarray or None, Summary)
             What was read of each part, by its name; the hashes of all rows (uint64) unless there are too many; and the
             summary, in which the numbers of parts are their positions in `parts`.
-
-        Raises
-        ------
-        IncompleteError
-            If a part is damaged, or parts are changed again and again.
-        ResourceError
-            If workers die three times with the same task.
         """
         for _ in range(_PASSES):
             self._settle(parts)

@@ -33,6 +33,8 @@ BATCH = 1 << 13
 class Largest:
     """Finds the `n` largest of all bicliques whose sizes are added.
 
+    Raises `InputError` if `by` is another word.
+
     Parameters
     ----------
     by : "edges", "vertices", "balance", "left" or "right"
@@ -43,11 +45,6 @@ class Largest:
     best : ndarray, shape (at most n, 7), int64
         The largest bicliques, the largest first. Columns: measure, edges, left size, hash (its 64 bits as a signed
         number), file, row group, row.
-
-    Raises
-    ------
-    InputError
-        If `by` is another word.
     """
 
     def __init__(self, n: int, by: By):
@@ -153,14 +150,8 @@ def places_of(best: np.ndarray) -> list[Place]:
 def largest(files: Sequence[Path], n: int, by: By) -> list[Place]:
     """The places of the `n` largest bicliques, the largest first; see `Largest`.
 
-    The two size columns are read twice. The ids of row groups that may hold one of the largest are read, too.
-
-    Raises
-    ------
-    InputError
-        If `by` is no measure.
-    IncompleteError
-        If a file is missing or damaged.
+    The two size columns are read twice. The ids of row groups that may hold one of the largest are read, too. Raises
+    `InputError` if `by` is no measure, and `IncompleteError` if a file is missing or damaged.
     """
     found, total = Largest(n, by), SizeCounts.empty()
     for _, _, left, right in _sizes(files):
@@ -186,12 +177,8 @@ def sampled(files: Sequence[Path], n: int, seed: int) -> list[Place]:
     """The places of `n` rows that are chosen at random, or of all rows if there are fewer.
 
     The chosen rows are those whose id, mixed with the seed, is smallest, in that order. So the choice does not depend
-    on the places of the rows, and a smaller sample is the beginning of a larger one. All ids are read.
-
-    Raises
-    ------
-    IncompleteError
-        If a file is missing or damaged.
+    on the places of the rows, and a smaller sample is the beginning of a larger one. All ids are read. Raises
+    `IncompleteError` if a file is missing or damaged.
     """
     salt = splitmix64(np.array([seed], np.uint64))
 
@@ -213,11 +200,7 @@ def place_of_id(files: Sequence[Path], id: int) -> Place | None:
     """The place of the first row with an id. None if there is none.
 
     Ids have no order, so the column of ids is read, in a few threads with one row group each, until the row is found.
-
-    Raises
-    ------
-    IncompleteError
-        If a file is missing or damaged.
+    Raises `IncompleteError` if a file is missing or damaged.
     """
 
     def look(place: tuple[int, int]) -> Place | None:
@@ -265,10 +248,7 @@ def _least(sizes: SizeCounts, by: By, n: int) -> tuple[int, ...]:
 def rows_at(files: Sequence[Path], places: list[Place], schema: pa.Schema) -> pa.Table:
     """The rows at `places`, in that order. Every row group is read once, up to the last row wanted of it.
 
-    Raises
-    ------
-    IncompleteError
-        If a file is missing or damaged.
+    Raises `IncompleteError` if a file is missing or damaged.
     """
     if not places:
         return schema.empty_table()

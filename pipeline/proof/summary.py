@@ -92,6 +92,8 @@ class Summary:
     def add(self, batch: Bicliques, known: VertexHashes, file: int = 0, group: int = 0) -> np.ndarray:
         """Add a batch, and return the hashes of its rows.
 
+        Raises `IncompleteError` if the batch has a dense id that no vertex has.
+
         Parameters
         ----------
         known : VertexHashes
@@ -103,11 +105,6 @@ class Summary:
         -------
         ndarray, shape (rows,), uint64
             One hash per biclique. Their sum modulo 2**64 is the fingerprint of the batch.
-
-        Raises
-        ------
-        IncompleteError
-            If the batch has a dense id that no vertex has.
         """
         left = _sums(batch.left, batch.left_indptr, known[0], self.left)
         right = _sums(batch.right, batch.right_indptr, known[1], self.right)
@@ -189,10 +186,7 @@ class Summary:
     def write(self, folder: RunFolder) -> None:
         """Write ``sizes.parquet``, ``largest.parquet`` and a table per side into ``summary/`` of a run.
 
-        Raises
-        ------
-        ResourceError
-            If the disk is full, or a file cannot be written for another reason.
+        Raises `ResourceError` if the disk is full, or a file cannot be written for another reason.
         """
         target = folder.summary
         with disk_errors(target):
@@ -209,10 +203,7 @@ class Summary:
     def read(cls, folder: RunFolder) -> Summary:
         """Read what `write` wrote.
 
-        Raises
-        ------
-        IncompleteError
-            If a file is missing or damaged.
+        Raises `IncompleteError` if a file is missing or damaged.
         """
         with _reading(folder):
             columns = _read(folder.summary / "sizes.parquet")
@@ -241,10 +232,7 @@ def _sums(ids: np.ndarray, indptr: np.ndarray, hashes: np.ndarray, occurrences: 
 def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[Place] | None:
     """The places of the `n` largest bicliques of a complete run, the largest first. None if its summary has fewer.
 
-    Raises
-    ------
-    IncompleteError
-        If the summary is damaged.
+    Raises `IncompleteError` if the summary is damaged.
     """
     with _reading(folder):
         best = _read_largest(folder).get(by)
@@ -256,10 +244,7 @@ def read_largest(folder: RunFolder, manifest: Manifest, by: By, n: int) -> list[
 def place_in_summary(folder: RunFolder, manifest: Manifest, id: int) -> Place | None:
     """The place of the biclique of a complete run that has an id. None if it is none of the largest by any measure.
 
-    Raises
-    ------
-    IncompleteError
-        If the summary is damaged.
+    Raises `IncompleteError` if the summary is damaged.
     """
     with _reading(folder):
         known = list(_read_largest(folder).values())

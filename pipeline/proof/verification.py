@@ -74,13 +74,7 @@ class Adjacency:
         return found, most.reshape(-1, 2)
 
     def holes(self, rows: Bicliques) -> tuple[np.ndarray, np.ndarray]:
-        """The left and the right ends of all missing pairs of rows that say how many they have, row by row, int32.
-
-        Raises
-        ------
-        IncompleteError
-            If a row has more or fewer of them.
-        """
+        """The left and the right ends of all missing pairs of rows that say how many they have, row by row, int32."""
         assert rows.missing is not None
         found, most = np.empty(len(rows), np.int64), np.empty(2 * len(rows), np.int64)
         ends = np.empty(2 * int(rows.missing.sum()), np.int32)
@@ -204,6 +198,8 @@ def verify_run(
 ) -> Verification:
     """Read all parts again and check them.
 
+    Raises `ResourceError` if the temporary folder is full.
+
     Parameters
     ----------
     path : Path
@@ -219,15 +215,6 @@ def verify_run(
     complete : (int, int) or None
         Draw bicliques of so many members, too, and look for rows that are missing (`pipeline.proof.completeness`).
 
-    Raises
-    ------
-    IncompleteError
-        If the run is not complete, or a check fails. The error names what is wrong.
-    InputError
-        If `path` is not a run, or the run only counted, or another value is wrong.
-    ResourceError
-        If the temporary folder is full.
-
     Notes
     -----
     Memory: the edges in both directions (16 bytes per edge), 8 bytes per vertex, and for each of at most 32 threads
@@ -239,9 +226,7 @@ def verify_run(
     complete = None if complete is None else sizes_of(complete, "the size of what is drawn")
     url = store_url(path)
     if url is not None:
-        from bicliques.pipeline.run.bucket import (
-            copy_for_check,  # imported only here, because most runs are kept in folders
-        )
+        from bicliques.pipeline.run.bucket import copy_for_check  # here, because most runs are kept in folders
 
         with copy_for_check(url) as folder:
             return verify_run(folder, sample, seed, progress, bound_time, complete)

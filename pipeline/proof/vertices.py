@@ -38,19 +38,14 @@ _SIDES: tuple[Side, Side] = ("left", "right")
 def write(run: Run, total: Total, summary: Summary | None = None) -> None:
     """Write a table per side into ``vertices/``.
 
+    Raises `ResourceError` if the disk is full, or a file cannot be written for another reason.
+
     Parameters
     ----------
     total : PerVertex
         The total of the run.
     summary : Summary or None
         What the proof has counted in the rows. None if there are no rows, or if this was compared before.
-
-    Raises
-    ------
-    IncompleteError
-        If the proof has counted something else. No table is written then.
-    ResourceError
-        If the disk is full, or a file cannot be written for another reason.
     """
     assert isinstance(total, PerVertex)
     sizes = [run.input["n_left"], run.input["n_right"]]
@@ -91,13 +86,7 @@ def _columns(own: SideTotals) -> dict[str, Any]:
 
 
 def check(run: Run, summary: Summary) -> None:
-    """Compare the numbers of bicliques in the tables with what was counted in the rows now.
-
-    Raises
-    ------
-    IncompleteError
-        If a table is damaged, or has other numbers.
-    """
+    """Compare the numbers of bicliques in the tables with what was counted in the rows now."""
     reason = why_damaged(run)
     for side in _SIDES if reason is None else ():
         file = run.folder.vertices / f"{side}.parquet"
@@ -125,13 +114,7 @@ def why_damaged(run: Run) -> str | None:
 
 
 def refuse_full(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder for the tables that is none, or that has files in it.
-
-    Raises
-    ------
-    InputError
-        The folder cannot take the tables.
-    """
+    """Refuse a folder for the tables that is none, or that has files in it."""
     refuse_url(folder)
     refuse_inside_run(folder)
     path = Path(folder)
@@ -144,10 +127,7 @@ def refuse_full(folder: str | os.PathLike[str]) -> None:
 def copy(run: Run, folder: Path) -> None:
     """Copy the tables of a run into another folder.
 
-    Raises
-    ------
-    ResourceError
-        If the disk is full, or the folder cannot be made.
+    Raises `ResourceError` if the disk is full, or the folder cannot be made.
     """
     with disk_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)

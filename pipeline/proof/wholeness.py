@@ -14,15 +14,12 @@ from bicliques.schemas.manifest import Manifest
 def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Path, str]] | None = None) -> str | None:
     """Why a run that has a manifest is not complete any more, in words. None if it is complete.
 
+    Raises `IncompleteError` if something else is in the place of a file of the run, or the ledger contradicts itself.
+
     Parameters
     ----------
     surveyed : (Ledger, dict) or None
         What `Ledger.survey` returned, if the caller has called it already.
-
-    Raises
-    ------
-    IncompleteError
-        If something else is in the place of a file of the run, or the ledger contradicts itself.
 
     Notes
     -----
@@ -47,13 +44,7 @@ def why_not_whole(run: Run, manifest: Manifest, surveyed: tuple[Ledger, dict[Pat
 
 
 def check_cover(ledger: Ledger) -> None:
-    """Check that every node of every source was taken, and none twice.
-
-    Raises
-    ------
-    IncompleteError
-        If an entry does not count, or a node was not taken, or a node was taken twice.
-    """
+    """Check that every node of every source was taken, and none twice."""
     sizes = ledger.sizes(ledger.entries.values())
     for entry in ledger.entries.values():
         reason = ledger.problem(entry, sizes)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from bicliques.pipeline.remote.systems import file_system, is_on_objects, plain_errors
-from bicliques.pipeline.remote.urls import place_of, without_secrets
+from bicliques.pipeline.remote.urls import file_system, is_on_objects, place_of, plain_errors, without_secrets
 from bicliques.pipeline.run.files import PathLike, disk_errors, flush, whole_file
 from bicliques.pipeline.run.names import is_file, is_folder, temporary_name, url_of
 from bicliques.pipeline.run.outside import refuse_inside_run, refuse_inside_store
@@ -44,17 +43,13 @@ class Seen:
 class Place:
     """A folder that a run is published to: one of this machine. Names of files are relative to it, with slashes.
 
-    Files get their names when they are whole, and survive a loss of power then.
+    Files get their names when they are whole, and survive a loss of power then. Raises `ResourceError`: by each method,
+    if a file cannot be written, read or removed, or the place does not answer.
 
     Attributes
     ----------
     shown : str
         The folder in words, without secrets.
-
-    Raises
-    ------
-    ResourceError
-        By each method, if a file cannot be written, read or removed, or the place does not answer.
     """
 
     def __init__(self, path: Path):
@@ -62,13 +57,7 @@ class Place:
         self._path = path
 
     def look(self, folders: Iterable[str]) -> dict[str, Seen]:
-        """The files directly in the place, and all those below these folders of it. Empty if it does not exist.
-
-        Raises
-        ------
-        InputError
-            If the place cannot be read, or is a file.
-        """
+        """The files directly in the place, and all those below these folders of it. Empty if it does not exist."""
         if os.path.lexists(self._path) and not os.path.isdir(self._path):  # noqa: PTH112 - Path.is_dir may raise
             raise InputError(f"{self._path} is no folder; name another one")
         found = {}
@@ -134,7 +123,7 @@ class Place:
 
 
 class StorePlace(Place):
-    """A folder on a file system that `pipeline.remote.systems` opens."""
+    """A folder on a file system that `pipeline.remote.urls` opens."""
 
     def __init__(self, url: str):
         self.shown, self._url = place_of(url), url
@@ -226,13 +215,7 @@ class StorePlace(Place):
 
 
 def open_place(url: PathLike) -> Place:
-    """The place that a path or a URL names. Nothing is read yet.
-
-    Raises
-    ------
-    InputError
-        If nothing can be written there, or a package is missing.
-    """
+    """The place that a path or a URL names. Nothing is read yet."""
     text = url_of(url)
     if text is None:
         return Place(local_path(url))

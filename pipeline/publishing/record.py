@@ -1,25 +1,146 @@
-"""The record of a publication, ``_published.json``: of which run it is, and which file has which digest.
+"""What is published of a run, in which order, and the record of it.
 
-It is the first file that is written and is written again as the publication goes on. So it always names all files that
-a publication has put there or may be putting there, and nothing else is ever removed.
+A run that is not complete and whole is refused. The record, ``_published.json``, says of which run the publication is,
+and which file has which digest. It is the first file that is written and is written again as the publication goes on.
+So it always names all files that a publication has put there or may be putting there, and nothing else is ever removed.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
 from threading import Lock
 
+from bicliques.pipeline import __version__
 from bicliques.pipeline.ingest.readers.files import is_hidden
-from bicliques.pipeline.publishing.contents import Contents, is_published
+from bicliques.pipeline.proof import summary, vertices
+from bicliques.pipeline.proof.wholeness import why_not_whole
 from bicliques.pipeline.publishing.place import Place, Seen
-from bicliques.pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE, SUCCESS_FILE
+from bicliques.pipeline.run.names import (
+    MANIFEST_FILE,
+    OPTIONS_FILE,
+    PUBLISHED_FILE,
+    REFUSED_FILE,
+    REPORT_FILE,
+    SUCCESS_FILE,
+    has_name_of_run,
+    is_file,
+    is_folder,
+    refuse_links,
+)
+from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import number
-from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.records import checked, parsed, read_as, with_checksum
+
+_PARTS = "bicliques"
+#: Folders beside the parts, all of which can be read without the rest of the run.
+_BESIDE = ("edges", "labels", "summary", "vertices", "changes", "communities")
+#: The folders of a run that are published.
+PUBLISHED_FOLDERS = (_PARTS, *_BESIDE)
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What is published.
+
+    Parameters
+    ----------
+    phases : tuple of tuple of str
+        Names of files below the folder of the run, with slashes. All files of a phase are written before any file of
+        the next: the parts, what lies beside them, the manifest.
+    """
+
+    run: Run
+    manifest: Manifest
+    phases: tuple[tuple[str, ...], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in the order of the phases."""
+        return tuple(name for phase in self.phases for name in phase)
+
+    @property
+    def fingerprint(self) -> int:
+        """The fingerprint of the manifest."""
+        assert self.manifest.fingerprint is not None, "a run that lists has a fingerprint"
+        return self.manifest.fingerprint
+
+    @property
+    def path(self) -> Path:
+        """Folder of the run."""
+        return self.run.path
+
+    def size(self, name: str) -> int:
+        """Bytes of a file."""
+        return self._sizes[name] if name in self._sizes else (self.path / name).stat().st_size
+
+    @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return {f"{_PARTS}/{part.name}": part.bytes for part in self.manifest.parts}
+
+
+def is_published(name: str) -> bool:
+    """Whether a file of this name may be one that was published, and not one of somebody else."""
+    folder, slash, rest = name.rpartition("/")
+    if not slash:
+        return name in (MANIFEST_FILE, REPORT_FILE)
+    return folder in PUBLISHED_FOLDERS and has_name_of_run(folder, rest)
+
+
+def sealed(path: Path) -> Contents:
+    """What is published of the run in a folder."""
+    run = Run.with_holes(path)
+    if run.job.rows == "none":
+        raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
+    refuse_links(run.path)
+    if os.path.lexists(refused := run.path / REFUSED_FILE):
+        raise InputError(
+            f"{path} has not passed the gate of its schedule, so it is not published; look at its changes, and let it "
+            f"pass: start the flow for its day without refuse_above, or remove {refused}"
+        )
+    manifest = run.folder.manifest()
+    if manifest is None:
+        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+        raise IncompleteError(
+            f"{path} is not complete, and only a complete run is published; continue with: "
+            f"{how_to_resume(path, outcome)}"
+        )
+    if (reason := _why_damaged(run, manifest)) is not None:
+        raise IncompleteError(f"{reason}; mend it with: {how_to_resume(path)}")
+    run.folder.check("ingest")
+    parts = tuple(f"{_PARTS}/{part.name}" for part in manifest.parts)
+    page = (REPORT_FILE,) if is_file(run.store.local(run.path / REPORT_FILE)) else ()
+    return Contents(run, manifest, (parts, (*_beside(run), *page), (MANIFEST_FILE,)))
+
+
+def _why_damaged(run: Run, manifest: Manifest) -> str | None:
+    """The first thing that is wrong with a complete run, in words. Ledger, sizes of parts and summary are looked at."""
+    if (reason := why_not_whole(run, manifest)) is not None:
+        return reason
+    if manifest.proven_rows != manifest.count:
+        return f"{manifest.proven_rows:,} of {manifest.count:,} rows in {run.path} are proven"
+    if run.options.search.per_vertex and (reason := vertices.why_damaged(run)) is not None:
+        return reason
+    return summary.why_damaged(run.folder, manifest)
+
+
+def _beside(run: Run) -> list[str]:
+    """Names of the files beside the parts. Files that are not finished do not count."""
+    found = []
+    for name in _BESIDE:
+        folder = run.store.local(run.path / name)
+        if is_folder(folder):
+            found += [f"{name}/{file.name}" for file in run.folder.own_files(folder) if not file.name.startswith(".")]
+    return found
+
 
 #: Version of the record.
 LAYOUT = 1
@@ -91,13 +212,7 @@ class Listing:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Listing:
-        """Inverse of `to_bytes`.
-
-        Raises
-        ------
-        IncompleteError
-            If it is damaged, or names a file that no run has.
-        """
+        """Inverse of `to_bytes`."""
         found = parsed(data)
         if found.get("layout") != LAYOUT:
             raise IncompleteError(f"it has layout {found.get('layout')!r}, and this version reads {LAYOUT}")
@@ -120,10 +235,8 @@ class Record:
     def write(self, files: Mapping[str, Listed], unchecked: Iterable[str]) -> None:
         """Write the record, and read it back; see `Listing`.
 
-        Raises
-        ------
-        ResourceError
-            If it cannot be written, or another publication has written its own since this one wrote its last.
+        Raises `ResourceError` if it cannot be written, or another publication has written its own since this one wrote
+        its last.
         """
         if self._seen is not None:
             self.check()
@@ -138,22 +251,14 @@ class Record:
             raise self.disturbed(PUBLISHED_FILE)
 
     def check(self) -> None:
-        """Refuse to go on where another publication has begun.
-
-        Raises
-        ------
-        ResourceError
-        """
+        """Refuse to go on where another publication has begun."""
         if self._there().publication != self._name:
             raise self.disturbed(PUBLISHED_FILE)
 
     def confirm(self, name: str) -> None:
         """Take a file back that was just written, if another publication has begun that does not know of it.
 
-        Raises
-        ------
-        ResourceError
-            If another one has begun.
+        Raises `ResourceError` if another one has begun.
 
         Notes
         -----
@@ -185,12 +290,7 @@ class Record:
 
 
 def refuse_place(place: Place, contents: Contents) -> None:
-    """Refuse a place inside the folder of the run or of another one, whose readers would take its files for rows.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a place inside the folder of the run or of another one, whose readers would take its files for rows."""
     store = contents.run.store.shown()
     if place.is_below(contents.path) or f"{place.shown}/".startswith(f"{store}/"):
         raise InputError(f"{place.shown} is the folder of the run, or lies in it; name a folder elsewhere")
@@ -198,23 +298,7 @@ def refuse_place(place: Place, contents: Contents) -> None:
 
 
 def known_listing(place: Place, there: dict[str, Seen], contents: Contents, overwrite: bool) -> Listing | None:
-    """The record of what was published in a place. None if nothing was.
-
-    Parameters
-    ----------
-    there : dict of str to Seen
-        The files in the place.
-    contents : Contents
-        What is to be published.
-    overwrite : bool
-        Whether another run may be there.
-
-    Raises
-    ------
-    InputError
-        If there is another run and it may not be, a file of somebody else in the place of one of ours, or a Parquet
-        file among the rows that readers would take for rows.
-    """
+    """The record of what was published in a place. None if nothing was."""
     if OPTIONS_FILE in there:
         raise InputError(f"{place.shown} is the folder of a run, which is not published into; name another one")
     if PUBLISHED_FILE not in there:
@@ -238,12 +322,7 @@ def known_listing(place: Place, there: dict[str, Seen], contents: Contents, over
 
 
 def refuse_readable(place: Place, there: Collection[str], ours: Collection[str]) -> None:
-    """Refuse files of somebody else that a reader of the rows would read, too.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse files of somebody else that a reader of the rows would read, too."""
     for name in sorted(there):
         is_row = name.startswith("bicliques/") and name.endswith(".parquet") and not is_hidden(name)
         if is_row and name not in ours:

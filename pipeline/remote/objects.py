@@ -1,10 +1,13 @@
 """The objects below a URL of a store: each is put whole or not at all, and put anew only where no other one is.
 
-obstore asks the store. It is imported where it is needed, because most commands use no store.
+obstore asks the store. It is imported where it is needed, because most commands use no store. It takes keys from
+variables alone, so those of a profile of AWS are read here. Arrow reads the same files by itself.
 """
 
 from __future__ import annotations
 
+import configparser
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import parse_qs, quote, unquote
 
-from bicliques.pipeline.remote.profile import keys_of_profile
-from bicliques.pipeline.remote.systems import file_system, plain_errors
-from bicliques.pipeline.remote.urls import as_asked, place_of, secrets_of
+from bicliques.pipeline.remote.urls import as_asked, file_system, place_of, plain_errors, secrets_of
 from bicliques.schemas.errors import BicliqueError, InputError, ResourceError
 from bicliques.schemas.regular_files import regular
 
@@ -45,13 +46,7 @@ class TakenError(BicliqueError):
 
 
 def objects_at(url: str) -> Objects:
-    """The objects of a run at a URL. The same object for the same URL, because it keeps connections.
-
-    Raises
-    ------
-    InputError
-        If the URL names no folder of a bucket, or as `Objects`.
-    """
+    """The objects of a run at a URL. The same object for the same URL, because it keeps connections."""
     found = opened_at(url, as_asked(url))
     if not found.is_folder:
         raise InputError(f"{found.shown} names no folder of a bucket; write it as in s3://lake/night")
@@ -68,13 +63,7 @@ def beside(url: str, key: str) -> dict[str, bytes]:
     """The object that has this key in each of the folders beside the one at a URL, by the URLs of the folders.
 
     The folders are listed, and a listing that lags leaves out what is new. Folders without the object are left out.
-
-    Raises
-    ------
-    InputError
-        As `Objects`.
-    ResourceError
-        If the store does not answer.
+    Raises `InputError` as `Objects`, and `ResourceError` if the store does not answer.
     """
     place, mark, query = url.partition("?")
     above, _, own = place.rstrip("/").rpartition("/")
@@ -87,17 +76,13 @@ def beside(url: str, key: str) -> dict[str, bytes]:
 class Objects:
     """What is below a URL of a store. Keys are relative to it, with slashes. Threads may share it.
 
+    Raises `InputError` if the URL names no bucket, or has a password or a key, or obstore is not installed. Raises
+    `ResourceError`: by each method, if the store does not answer, or does not do it.
+
     Parameters
     ----------
     url : str
         As ``s3://bucket/folder``; options of Arrow may follow a ``?``.
-
-    Raises
-    ------
-    InputError
-        If the URL names no bucket, or has a password or a key, or obstore is not installed.
-    ResourceError
-        By each method, if the store does not answer, or does not do it.
     """
 
     def __init__(self, url: str):
@@ -149,13 +134,7 @@ class Objects:
                 raise OSError("no answer") from error  # to the end of an upload, which is not there any more
 
     def put_new(self, key: str, data: bytes) -> None:
-        """Put an object where none is. The same content may be there, from a request whose answer was lost.
-
-        Raises
-        ------
-        TakenError
-            If there is another object.
-        """
+        """Put an object where none is. The same content may be there, from a request whose answer was lost."""
         for left in reversed(range(_TRIES)):
             try:
                 if self._create(key, data):
@@ -283,3 +262,45 @@ def _short() -> Iterator[None]:
         elif "sending request" in text:
             text = "no answer"
         raise OSError(text) from error
+
+
+#: Variables that give credentials without a profile, or say that none are needed.
+_GIVEN = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+    "AWS_SKIP_SIGNATURE",
+)
+_KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+
+
+def keys_of_profile() -> dict[str, str]:
+    """The keys of the profile that ``AWS_PROFILE`` names, or of ``default``. Empty if the environment has others."""
+    if any(map(os.environ.get, _GIVEN)):
+        return {}
+    named = os.environ.get("AWS_PROFILE")
+    name = named or "default"
+    config = Path(os.environ.get("AWS_CONFIG_FILE") or _home("config"))
+    credentials = Path(os.environ.get("AWS_SHARED_CREDENTIALS_FILE") or _home("credentials"))
+    found = _section(credentials, name) or _section(config, name if name == "default" else f"profile {name}")
+    if named and not found:
+        raise InputError(
+            f"AWS_PROFILE is {named!r}, a profile without aws_access_key_id in {credentials}; write the keys there, or "
+            "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+        )
+    return found
+
+
+def _home(name: str) -> str:
+    return os.path.expanduser(f"~/.aws/{name}")  # noqa: PTH111 - no home is no error
+
+
+def _section(file: Path, name: str) -> dict[str, str]:
+    """The keys in one section of a file. Empty if it has none."""
+    parser = configparser.RawConfigParser()
+    try:
+        parser.read(file)
+    except (configparser.Error, OSError, UnicodeDecodeError):
+        raise InputError(f"{file} cannot be read as a file of profiles; mend it") from None  # its lines have secrets
+    return {key: parser[name][key] for key in _KEYS if name in parser and key in parser[name]}

@@ -70,6 +70,8 @@ class ByCommunity(ById):
     def communities(self, a: int | None = None, b: int | None = None) -> Communities:
         """The communities of bicliques that share at least `a` left and at least `b` right members.
 
+        Raises `IncompleteError` if the run is not complete, or a file is missing or damaged.
+
         Parameters
         ----------
         a, b : int or None
@@ -79,13 +81,6 @@ class ByCommunity(ById):
         -------
         Communities
             The folder of the run keeps them, in the place of others that it kept before.
-
-        Raises
-        ------
-        InputError
-            If the run may lack bicliques of these sizes, is kept in a store, or keeps no communities.
-        IncompleteError
-            If the run is not complete, or a file is missing or damaged.
         """
         run = self._mined.exact("communities rest on rows of which every pair is an edge")
         if a is None and b is None:
@@ -102,11 +97,9 @@ class ByCommunity(ById):
             raise InputError(f"{why}; mine again for all of them")
         if run.store.url is not None:
             raise InputError(f"{run.store.shown()} is in a store, where no communities are kept; copy the run here")
-        from bicliques.pipeline.results.communities import (
-            find_communities,  # imported only here, because it imports compiled code, and so do these
-        )
-        from bicliques.pipeline.results.edges import edge_groups
-        from bicliques.pipeline.results.parts import Parts
+        # here, because it imports compiled code, and so do these
+        from bicliques.pipeline.results.communities import find_communities
+        from bicliques.pipeline.results.edges import Parts, edge_groups
 
         parts = Parts(run, self.files)
         settings, fingerprint, found, rows = find_communities(parts, run.hashes, edge_groups(run), (a, b))

@@ -134,9 +134,7 @@ class ById(Rows):
             if not self.files and len(self):
                 _ = self.manifest  # says that the run is not complete: until then its rows are in the ledger
             raise self._unknown(number)
-        from bicliques.pipeline.results.explaining import (
-            explained,  # imported only here, because it imports compiled code
-        )
+        from bicliques.pipeline.results.explaining import explained  # here, because it imports compiled code
 
         folder = self._mined.folder
         has_summary = self._manifest is not None and folder.store.local(folder.summary).exists()
@@ -173,9 +171,7 @@ class ById(Rows):
         -----
         It takes as long as `explain`, and reads the edges once more.
         """
-        from bicliques.pipeline.results.picture import (
-            picture_of,  # imported only here, because it imports compiled code
-        )
+        from bicliques.pipeline.results.picture import picture_of  # here, because it imports compiled code
 
         return picture_of(self._mined, self.explain(id, missing, n))
 

@@ -10,7 +10,7 @@ import numpy as np
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS, in_order
 from bicliques.pipeline.proof.selection import Place, places_of
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.search import By
 from bicliques.schemas.totals import measured
@@ -116,6 +116,8 @@ def best_rows(
 ) -> Best:
     """Find the `n` best of those rows that rank between two others and are not dropped.
 
+    Raises `IncompleteError` if a part is missing or damaged.
+
     Parameters
     ----------
     score : Score
@@ -133,11 +135,6 @@ def best_rows(
         row there exceeds, as calls before have found. It is changed, and saves later calls most row groups.
     threads : int
         The most threads that read row groups. Each takes some 60 MB for one of the largest that are written.
-
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
 
     Notes
     -----

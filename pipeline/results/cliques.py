@@ -41,10 +41,7 @@ class CliqueCounts:
     def __getitem__(self, k: int) -> int:
         """The number of cliques of `k` vertices: ``counts[k]``.
 
-        Raises
-        ------
-        InputError
-            If this is no whole number of 1 or more.
+        Raises `InputError` if this is no whole number of 1 or more.
         """
         k = whole(k, "the key of a number of cliques", 1)
         return cliques(self.leaves, (k, k))
@@ -75,13 +72,7 @@ def cliques(leaves: Leaves, k: Range) -> int:
 
 
 def cliques_of(leaves: Leaves, graph: MiningGraph) -> CliqueCounts:
-    """The numbers that follow from all leaves of a double cover, and its motifs.
-
-    Raises
-    ------
-    IncompleteError
-        If the leaves do not have their checksum, or contradict the input.
-    """
+    """The numbers that follow from all leaves of a double cover, and its motifs."""
     if not leaves.is_whole:
         raise IncompleteError("the leaves do not have their checksum; count again")
     indptr, indices = graph.neighbours()

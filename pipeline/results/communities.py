@@ -26,7 +26,7 @@ from bicliques.kernels.compiled.lists import sum_lists
 from bicliques.kernels.graph.csr import compact_columns, from_sorted_pairs, transpose
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import OFFSET, VERTEX
 from bicliques.schemas.errors import IncompleteError, InputError

@@ -15,9 +15,8 @@ from bicliques.pipeline.output.part_writer import to_batch
 from bicliques.pipeline.proof.selection import Place, rows_at
 from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.results.candidates import ABOVE_NOTHING, best_rows
-from bicliques.pipeline.results.edges import blocks_of, edge_groups
+from bicliques.pipeline.results.edges import Parts, blocks_of, edge_groups
 from bicliques.pipeline.results.explanation import Explanation, Standing
-from bicliques.pipeline.results.parts import Parts
 from bicliques.pipeline.results.surprise import surprise_of
 from bicliques.pipeline.rows.collection import bicliques_of
 from bicliques.pipeline.run.opened import Run
@@ -61,6 +60,8 @@ def explained(
 ) -> Explanation:
     """Explain the biclique at a place; see `pipeline.results.by_id.ById.explain`.
 
+    Raises `IncompleteError` if a part or the edge table is missing or damaged.
+
     Parameters
     ----------
     files : sequence of Path
@@ -73,11 +74,6 @@ def explained(
         How many bicliques of each size the run has.
     missing, n : int
         As of `explain`.
-
-    Raises
-    ------
-    IncompleteError
-        If a part or the edge table is missing or damaged.
     """
     parts = Parts(run, files)
     row = parts.rows(*place[:2]).pick(np.array(place[2:]))

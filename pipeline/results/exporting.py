@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from bicliques.pipeline.rows.frames import json_text
+from bicliques.pipeline.rows.tabular import json_text
 from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.labels import ids_of
 from bicliques.pipeline.run.outside import refuse_inside_run
@@ -57,6 +57,9 @@ class Format:
 def export(rows: Rows, run: Run, name: str, to: Path | IO[bytes]) -> None:
     """Write results as text in UTF-8.
 
+    Raises `IncompleteError` if a file of the run is missing or damaged, and `ResourceError` if the file cannot be
+    written.
+
     Parameters
     ----------
     rows : Rows
@@ -67,16 +70,6 @@ def export(rows: Rows, run: Run, name: str, to: Path | IO[bytes]) -> None:
         A key of `FORMATS`.
     to : Path or binary file
         A file is either written as a whole, in place of one that is there, or not at all.
-
-    Raises
-    ------
-    InputError
-        If the run only counted and the format holds bicliques, if there is no such format, or if it cannot hold a label
-        or a graph of this size.
-    IncompleteError
-        If a file of the run is missing or damaged.
-    ResourceError
-        If the file cannot be written.
     """
     if not isinstance(name, str) or name not in FORMATS:
         raise InputError(f"results are exported as {', '.join(FORMATS)}, not as {name!r}")

@@ -45,13 +45,7 @@ class PqCounts:
         return f"<{in_full(self.total)} bicliques of up to {p} x {q}>"
 
     def __getitem__(self, sizes: tuple[int, int]) -> int:
-        """The number of bicliques with p left and q right members: ``counts[p, q]``.
-
-        Raises
-        ------
-        InputError
-            If these are not two numbers of 1 or more, or more than was asked for.
-        """
+        """The number of bicliques with p left and q right members: ``counts[p, q]``."""
         p, q = sizes_of(sizes, "the key of a number of bicliques")
         if self.up_to is not None and (p > self.up_to[0] or q > self.up_to[1]):
             most = "x".join(map(str, self.up_to))
@@ -104,10 +98,7 @@ def in_full(number: int) -> str:
 def pq_of(run: Run) -> PqCounts:
     """The numbers of a run whose leaves are all counted.
 
-    Raises
-    ------
-    IncompleteError
-        If they contradict the input, or the ledger is damaged.
+    Raises `IncompleteError` if they contradict the input, or the ledger is damaged.
     """
     leaves, pq = run.ledger().total, run.options.search.pq
     assert isinstance(leaves, Leaves)
@@ -116,15 +107,7 @@ def pq_of(run: Run) -> PqCounts:
 
 
 def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
-    """How many bicliques of the largest size that was asked for contain each vertex of the left and of the right side.
-
-    Raises
-    ------
-    InputError
-        If there are too many.
-    IncompleteError
-        If the numbers of a side do not add up to those of its members.
-    """
+    """How many bicliques of the largest size that was asked for contain each left and each right vertex."""
     graph, sizes = run.graph, counts.up_to
     assert sizes is not None
     number = counts[sizes]
@@ -149,13 +132,7 @@ def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
 
 
 def edges_of(run: Run, counts: PqCounts) -> dict[str, np.ndarray]:
-    """Ids of both ends of all edges in order, and how many butterflies contain each.
-
-    Raises
-    ------
-    IncompleteError
-        If the numbers do not add up to those of the edges of all butterflies.
-    """
+    """Ids of both ends of all edges in order, and how many butterflies contain each."""
     graph, number = run.graph, 4 * counts[2, 2]
     sides = graph.root_indptr, graph.root_indices, graph.base_indptr, graph.base_indices
     found = np.zeros(graph.n_edges, np.int64)
@@ -180,11 +157,6 @@ def check_leaves(leaves: Leaves, graph: MiningGraph, up_to: tuple[int, int] | No
     -------
     tuple of str
         What was compared.
-
-    Raises
-    ------
-    IncompleteError
-        Something is not equal.
     """
     if not leaves.is_whole:
         raise IncompleteError("the leaves do not have their checksum; count again")

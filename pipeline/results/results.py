@@ -19,8 +19,7 @@ from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import found_at, open_part
 from bicliques.schemas.errors import IncompleteError, InputError, in_one_line
 from bicliques.schemas.manifest import Manifest, Outcome, Part
-from bicliques.schemas.members import as_labels
-from bicliques.schemas.search import MEASURES, By, Search
+from bicliques.schemas.search import MEASURES, By, Search, as_labels
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.totals import Best
 from bicliques.schemas.values import share, whole
@@ -257,8 +256,8 @@ class Results(Forms):
         same set give the same order.
 
         With `distinct`, candidates are read in descending order until `n` are distinct. If fewer are, all rows are
-        read, and mostly a few times; see `pipeline.results.cover.distinct_rows`. By "surprise", row groups are read
-        whose sizes allow one of the best; see `pipeline.results.surprise.Surprise`, which has the definition.
+        read, and mostly a few times; see `pipeline.results.interesting.distinct_rows`. By "surprise", row groups are
+        read whose sizes allow one of the best; see `pipeline.results.surprise.Surprise`, which has the definition.
         """
         n = whole(n, "the number of bicliques to show", 1)
         if distinct is not None:
@@ -276,9 +275,7 @@ class Results(Forms):
         members = find_members(self._mined, search) if search.is_containing else None
         ids = None if community is None else self._of_community(community)
         if distinct is not None or by == "surprise" or members is not None or ids is not None:
-            from bicliques.pipeline.results.interesting import (
-                top_rows,  # imported only here, because it imports compiled code
-            )
+            from bicliques.pipeline.results.interesting import top_rows  # here, because it imports compiled code
 
             return top_rows(self._mined, self.files, self.schema, n, by, distinct, members, ids)
         places = read_largest(self._folder, self._manifest, by, n) if self._manifest is not None else None
@@ -314,14 +311,12 @@ class Results(Forms):
         Notes
         -----
         Any other `n` bicliques of the run have at most 1.58 times as many edges together. See
-        `pipeline.results.cover.cover_rows` for the algorithm, what it reads, and its memory.
+        `pipeline.results.interesting.cover_rows` for the algorithm, what it reads, and its memory.
         """
         n = whole(n, "the number of bicliques to choose", 1)
         self._refuse_count_only()
         run = self._mined.exact("a cover counts every pair of a row as an edge")
-        from bicliques.pipeline.results.interesting import (
-            cover_table,  # imported only here, because it imports compiled code
-        )
+        from bicliques.pipeline.results.interesting import cover_table  # here, because it imports compiled code
 
         return cover_table(run, self.files, self.schema, n)
 
@@ -424,12 +419,8 @@ def _call(name: str) -> Callable[..., Any]:
 def open_results(path: Path) -> Results:
     """The results in the folder of a run, complete or not.
 
-    Raises
-    ------
-    InputError
-        If `path` is not the folder of a run.
-    IncompleteError
-        If the manifest or the ledger is damaged.
+    Raises `InputError` if `path` is not the folder of a run, and `IncompleteError` if the manifest or the ledger is
+    damaged.
     """
     return Results(Run.with_holes(path))
 

@@ -35,6 +35,7 @@ class Surprise:
 
     Pairs that are no edges have no information, and they cost the bits that say which of its pairs they are: log2 of
     the number of ways to choose so many of all pairs. So a row without missing pairs has the score of a biclique.
+    Raises `IncompleteError` if the edge table is missing or damaged.
 
     Parameters
     ----------
@@ -69,13 +70,7 @@ class Surprise:
         return min(n_left * n_right, self._edges) * int(self._weights[0])
 
     def bounds(self, n_left: np.ndarray, n_right: np.ndarray) -> np.ndarray:
-        """What the score would be if no member had more neighbours than its biclique gives it.
-
-        Raises
-        ------
-        IncompleteError
-            If a row has more members than there are neighbours.
-        """
+        """What the score would be if no member had more neighbours than its biclique gives it."""
         if n_left.max(initial=0) >= len(self._costs[0]) or n_right.max(initial=0) >= len(self._costs[1]):
             raise IncompleteError("a row has more members than any vertex has neighbours; verify the run")
         of_left, of_right = n_right - self._missed[0], n_left - self._missed[1]  # the fewest neighbours of a member

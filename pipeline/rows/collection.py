@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bicliques.pipeline.proof.selection import Place, rows_at
-from bicliques.pipeline.rows.frames import IdType, Lists, to_pandas
 from bicliques.pipeline.rows.printable import html_table, pairs_of
-from bicliques.pipeline.rows.tabular import FEW_AT_A_TIME, Tabular
+from bicliques.pipeline.rows.tabular import FEW_AT_A_TIME, IdType, Lists, Tabular, to_pandas
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.errors import IncompleteError, InputError, said

@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from bicliques.pipeline.remote.objects import Objects, each, objects_at
-from bicliques.pipeline.remote.systems import file_system
-from bicliques.pipeline.remote.urls import place_of
+from bicliques.pipeline.remote.urls import file_system, place_of
 from bicliques.pipeline.run.bucket_cache import RUN, others, own_place, shared_place
 from bicliques.pipeline.run.bucket_copy import (
     BESIDE,
@@ -32,8 +31,7 @@ from bicliques.pipeline.run.bucket_copy import (
     identity_in,
     was_kept,
 )
-from bicliques.pipeline.run.bucket_ledger import Journal
-from bicliques.pipeline.run.bucket_lock import is_at_work, leased, refuse_others, said_of_driver
+from bicliques.pipeline.run.bucket_ledger import Journal, is_at_work, leased, refuse_others, said_of_driver
 from bicliques.pipeline.run.files import disk_errors, holds, temporary_folder
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.lock import Holder, holder, open_lock, try_lock, words_of
@@ -410,16 +408,9 @@ def driver_folder(url: str, anew: bool = False) -> Path:
 
     If a driver of this process is at work, the folder is what it has. If the bucket has no run, a run that was begun on
     this machine may be there. With `anew` another run is to begin there: the folder is empty then, and what the bucket
-    has is replaced when mining begins.
-
-    Raises
-    ------
-    InputError
-        If a run cannot be kept there, or another driver is at work.
-    IncompleteError
-        If the bucket has a file of the run that is damaged.
-    ResourceError
-        If the bucket does not answer, or the disk is full.
+    has is replaced when mining begins. Raises `InputError` if a run cannot be kept there, or another driver is at work,
+    and `IncompleteError` if the bucket has a file of the run that is damaged, and `ResourceError` if the bucket does
+    not answer, or the disk is full.
     """
     objects_at(url)  # refuses a URL of no folder before there is one here
     bucket = _opened(Bucket, url, own_place(url, "driver"))
@@ -430,12 +421,8 @@ def driver_folder(url: str, anew: bool = False) -> Path:
 def reader_folder(url: str) -> Path:
     """The folder of this process for reading the run at a URL, as the bucket has the run now.
 
-    What a driver of this machine has is read where the bucket has nothing yet, and never changed.
-
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        As `driver_folder`.
+    What a driver of this machine has is read where the bucket has nothing yet, and never changed. Raises `InputError`,
+    `IncompleteError` or `ResourceError` as `driver_folder`.
     """
     objects_at(url)
     place = own_place(url, "reader")
@@ -454,10 +441,8 @@ def reader_folder(url: str) -> Path:
 def worker_folder(url: str, identity: str) -> Path:
     """The folder on this machine with the graph of the run with this identity.
 
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        As `driver_folder`. IncompleteError also if the bucket has no such run.
+    Raises `InputError`, `IncompleteError` or `ResourceError` as `driver_folder`. IncompleteError also if the bucket has
+    no such run.
     """
     objects_at(url)
     place = shared_place(url, identity)
@@ -474,10 +459,7 @@ def worker_folder(url: str, identity: str) -> Path:
 def copy_for_check(url: str) -> Iterator[Path]:
     """A working folder that is brought from the bucket anew, so that a check sees what is there. It goes afterwards.
 
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        As `driver_folder`.
+    Raises `InputError`, `IncompleteError` or `ResourceError` as `driver_folder`.
     """
     with temporary_folder() as place:
         bucket = _opened(Bucket, url, place)

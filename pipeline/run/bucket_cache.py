@@ -54,10 +54,7 @@ _held: dict[tuple[int, Path, str], tuple[Path, int]] = {}
 def own_place(url: str, kind: Kind) -> Path:
     """The place of this process for the run at a URL. No other process has it until this one ends.
 
-    Raises
-    ------
-    ResourceError
-        If nothing can be written there.
+    Raises `ResourceError` if nothing can be written there.
     """
     with _taking:
         top = _top(url)
@@ -68,13 +65,7 @@ def own_place(url: str, kind: Kind) -> Path:
 
 
 def shared_place(url: str, identity: str) -> Path:
-    """The place of all workers of this machine for the run with this identity.
-
-    Raises
-    ------
-    ResourceError
-        If nothing can be written there.
-    """
+    """The place of all workers of this machine for the run with this identity."""
     name = f"worker-{_digest(identity)}"
     with _taking:
         top = _top(url)

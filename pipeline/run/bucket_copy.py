@@ -16,8 +16,7 @@ from pathlib import Path
 
 from bicliques.pipeline.remote.objects import Objects, each
 from bicliques.pipeline.run.bucket_ledger import Journal
-from bicliques.pipeline.run.checksums import checksum
-from bicliques.pipeline.run.files import create, disk_errors, holds, temporary_folder, whole_file
+from bicliques.pipeline.run.files import checksum, create, disk_errors, holds, temporary_folder, whole_file
 from bicliques.pipeline.run.folder import PLACES, RunFolder, children_of
 from bicliques.pipeline.run.names import (
     CHANGES,
@@ -52,14 +51,8 @@ SESSIONS = "steps/mine.json"
 class Copy:
     """A working folder, which is made what the bucket has.
 
-    Raises
-    ------
-    InputError
-        By each method, if a run cannot be kept there.
-    IncompleteError
-        If the bucket has a file of the run that is damaged.
-    ResourceError
-        If the bucket does not answer, or the disk is full.
+    Raises `InputError`: by each method, if a run cannot be kept there. Raises `IncompleteError` if the bucket has a
+    file of the run that is damaged. Raises `ResourceError` if the bucket does not answer, or the disk is full.
     """
 
     def __init__(self, objects: Objects, folder: RunFolder):
@@ -120,13 +113,7 @@ class Copy:
         return True
 
     def what_is_left(self) -> InputError | None:
-        """The error of a place that has no run, and has something of one. None if it is empty.
-
-        Raises
-        ------
-        InputError
-            If a run was published there.
-        """
+        """The error of a place that has no run, and has something of one. None if it is empty."""
         shown = self._objects.shown
         keys = (PUBLISHED_FILE, "sessions/1.json", MANIFEST_FILE)
         there = [key for key in keys if self._objects.size(key) is not None]

@@ -1,4 +1,4 @@
-"""Writes files that are either whole or not there, and puts errors of the file system into one sentence."""
+"""Writes files that are whole or not there, sums files up, and puts errors of the file system into one sentence."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
+from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.run.names import is_file, temporary_name
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.records import checked, with_checksum
-from bicliques.schemas.regular_files import read_regular
+from bicliques.schemas.regular_files import open_regular, read_regular
 from bicliques.schemas.values import local_path
 
 #: The types that a path may have in a call.
@@ -33,13 +35,7 @@ _temporary: set[Path] = set()
 
 @contextmanager
 def temporary_folder(place: str | os.PathLike[str] | None = None) -> Iterator[Path]:
-    """A folder that is removed after the block. It is made in `place`, or in the temporary folder of the system.
-
-    Raises
-    ------
-    InputError
-        If the folder cannot be made.
-    """
+    """A folder that is removed after the block. It is made in `place`, or in the temporary folder of the system."""
     try:
         folder = Path(tempfile.mkdtemp(prefix="bicliques-", dir=None if place is None else local_path(place)))
     except OSError as error:
@@ -70,13 +66,7 @@ def _remove(folder: Path) -> None:
 
 @contextmanager
 def disk_errors(place: Path) -> Iterator[None]:
-    """Turn an error of the file system into one sentence.
-
-    Raises
-    ------
-    ResourceError
-        With the reason, and the name of `place` or of the folder below it that is in the way.
-    """
+    """Turn an error of the file system into one sentence."""
     try:
         yield
     except OSError as error:
@@ -96,13 +86,7 @@ def _folder_in_the_way(place: Path, error: OSError) -> Path:
 
 @contextmanager
 def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
-    """Turn an error of the file system below a `temporary_folder` into one sentence.
-
-    Raises
-    ------
-    ResourceError
-        With the folder, the reason, and the number of bytes that are needed in all.
-    """
+    """Turn an error of the file system below a `temporary_folder` into one sentence."""
     try:
         yield
     except OSError as error:
@@ -116,12 +100,8 @@ def temporary_errors(folder: Path, needed: int) -> Iterator[None]:
 def create(path: Path) -> IO[bytes]:
     """Open a new file to write into.
 
-    A file of that name is removed first. If it is a link, the link is removed, and its target stays as it is.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be made.
+    A file of that name is removed first. If it is a link, the link is removed, and its target stays as it is. Raises
+    `OSError` if the file cannot be made.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
@@ -136,16 +116,13 @@ def create(path: Path) -> IO[bytes]:
 def whole_file(target: Path, flush_names: Callable[[], None] | None = None) -> Iterator[IO[bytes]]:
     """A new file to write into. After the block it gets the name `target`. If the block raises an error, it is removed.
 
+    Raises `ResourceError` if the disk is full, or the file cannot be written for another reason.
+
     Parameters
     ----------
     flush_names : callable or None
         Makes sure that the name survives a loss of power, as a `SharedFlush` of the folder does. None: the folder is
         flushed.
-
-    Raises
-    ------
-    ResourceError
-        If the disk is full, or the file cannot be written for another reason.
     """
     temporary = target.with_name(temporary_name(target.name))
     with disk_errors(target):
@@ -190,10 +167,7 @@ class SharedFlush:
     def __call__(self) -> None:
         """Return when a flush is over that began after this call.
 
-        Raises
-        ------
-        OSError
-            If the disk does not take it.
+        Raises `OSError` if the disk does not take it.
         """
         with self._asking:
             self._asked += 1
@@ -234,10 +208,7 @@ def _is_to_last(path: Path) -> bool:
 def write_json(target: Path, data: dict[str, Any]) -> None:
     """Write a record with its checksum (`schemas.records`). The file is either whole or not there.
 
-    Raises
-    ------
-    ResourceError
-        If the disk is full, or the file cannot be written for another reason.
+    Raises `ResourceError` if the disk is full, or the file cannot be written for another reason.
     """
     with whole_file(target) as file:
         file.write(json.dumps(with_checksum(data), indent=1).encode())
@@ -252,13 +223,7 @@ def holds(file: Path, content: bytes | None) -> bool:
 
 
 def read_json(file: Path) -> dict[str, Any]:
-    """The record in a JSON file, without its checksum.
-
-    Raises
-    ------
-    IncompleteError
-        If the file is missing or damaged.
-    """
+    """The record in a JSON file, without its checksum."""
     try:
         data = json.loads(read_regular(file))
     except (OSError, RecursionError, ValueError) as error:
@@ -269,3 +234,72 @@ def read_json(file: Path) -> dict[str, Any]:
         return checked(data)
     except IncompleteError as error:
         raise IncompleteError(f"{file} cannot be used ({error})") from error
+
+
+#: Bytes of a piece, and most threads that read pieces. More threads wait for memory.
+_PIECE, _MOST_THREADS = 16 << 20, 16
+#: Bytes that are read at a time.
+_BLOCK = 1 << 18
+#: The generator polynomial, its lowest power in the highest bit, without x^32.
+_POLYNOMIAL = 0xEDB88320
+
+
+def checksum(file: Path) -> int:
+    """CRC-32 of a file's bytes. It takes about one second per gigabyte and core."""
+    return checksums_of([file])[file]
+
+
+def checksums_of(files: Sequence[Path]) -> dict[Path, int]:
+    """The `checksum` of each file.
+
+    Raises `OSError` if a file cannot be read.
+    """
+    from concurrent.futures import ThreadPoolExecutor  # here, because most commands sum up no file
+
+    pieces = [(file, start) for file in files for start in range(0, max(file.stat().st_size, 1), _PIECE)]
+    sums = dict.fromkeys(files, 0)
+    with ThreadPoolExecutor(min(count_cores(), _MOST_THREADS)) as threads:
+        # small files are read sooner than threads start
+        at_a_time = threads.map if len(pieces) > len(files) else map
+        found = at_a_time(lambda piece: _of_piece(*piece), pieces)
+        for (file, start), (crc, length) in zip(pieces, found, strict=True):
+            sums[file] = joined(sums[file], crc, length) if start else crc
+    return sums
+
+
+def _of_piece(file: Path, start: int) -> tuple[int, int]:
+    """CRC-32 of the piece of a file that begins at `start`, and its length."""
+    crc, length, block = 0, 0, memoryview(bytearray(_BLOCK))
+    with open_regular(file) as stream:
+        stream.seek(start)
+        while n := stream.readinto(block[: _PIECE - length]):
+            crc = zlib.crc32(block[:n], crc)
+            length += n
+    return crc, length
+
+
+def joined(one: int, other: int, length: int) -> int:
+    """CRC-32 of two texts one behind the other. The second has `length` bytes.
+
+    Notes
+    -----
+    A text is a polynomial, and its CRC-32 is the rest after a division. `length` bytes behind the first text multiply
+    it by x^(8 length). This is the method of `crc32_combine` in zlib (Mark Adler).
+    """
+    power, square = 1 << 31, 1 << 23  # x^0 and x^8
+    while length:
+        if length & 1:
+            power = _product(power, square)
+        square = _product(square, square)
+        length >>= 1
+    return _product(power, one) ^ other
+
+
+def _product(a: int, b: int) -> int:
+    """The product of two polynomials after division. The highest bit is the lowest power."""
+    product = 0
+    for k in range(31, -1, -1):
+        if a >> k & 1:
+            product ^= b
+        b = b >> 1 ^ _POLYNOMIAL if b & 1 else b >> 1
+    return product

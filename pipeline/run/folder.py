@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bicliques.pipeline.run.checksums import checksum, checksums_of
-from bicliques.pipeline.run.files import disk_errors, read_json, write_json
+from bicliques.pipeline import __version__
+from bicliques.pipeline.run.files import checksum, checksums_of, disk_errors, read_json, write_json
 from bicliques.pipeline.run.names import (
     LOCK_FILE,
     MANIFEST_FILE,
@@ -27,7 +27,6 @@ from bicliques.pipeline.run.names import (
 )
 from bicliques.pipeline.run.resuming import how_to_resume, in_the_way, no_run, of_another_schema
 from bicliques.pipeline.run.store import Store, store_at
-from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.bicliques import READ_VERSIONS, SCHEMA_VERSION
 from bicliques.schemas.errors import IncompleteError, InputError, said
 from bicliques.schemas.facts import STEPS, StepFiles
@@ -120,12 +119,7 @@ class RunFolder:
     def options(self) -> RunOptions:
         """What identifies the run.
 
-        Raises
-        ------
-        InputError
-            If this is not the folder of a run.
-        IncompleteError
-            If ``options.json`` is damaged.
+        Raises `InputError` if this is not the folder of a run, and `IncompleteError` if ``options.json`` is damaged.
         """
         return self._of_header("options", RunOptions.from_json)
 
@@ -173,10 +167,7 @@ class RunFolder:
     def facts(self, step: str) -> dict[str, Any] | None:
         """What a finished step wrote down. None if the step is not done.
 
-        Raises
-        ------
-        IncompleteError
-            If the record is damaged. Resuming the run mends it.
+        Raises `IncompleteError` if the record is damaged. Resuming the run mends it.
         """
         file = self.step_file(step)
         if not file.exists():
@@ -186,13 +177,7 @@ class RunFolder:
         return facts
 
     def need(self, step: str) -> dict[str, Any]:
-        """What a finished step wrote down.
-
-        Raises
-        ------
-        IncompleteError
-            If the step is not done, or its record is damaged.
-        """
+        """What a finished step wrote down."""
         facts = self.facts(step)
         if facts is None:
             raise IncompleteError(f"step {step} of {self.path} is not done; continue with: {how_to_resume(self.path)}")
@@ -253,13 +238,7 @@ class RunFolder:
         return None
 
     def check(self, *steps: str) -> None:
-        """Refuse to go on with files that are not as the steps made them.
-
-        Raises
-        ------
-        IncompleteError
-            If a step is not done, or a file is missing or damaged. The error names the first such file.
-        """
+        """Refuse to go on with files that are not as the steps made them."""
         for step in steps:
             self.need(step)
             file = self.broken(step)
@@ -285,13 +264,7 @@ class RunFolder:
         return sorted(filter(is_ours, folder.iterdir()))
 
     def manifest(self) -> Manifest | None:
-        """The manifest of a complete run. None while there is none.
-
-        Raises
-        ------
-        IncompleteError
-            If the manifest is damaged. Resuming the run mends it.
-        """
+        """The manifest of a complete run. None while there is none."""
         if not self.manifest_file.exists():
             return None
         try:
@@ -300,14 +273,7 @@ class RunFolder:
             raise IncompleteError(self._mendable(self.manifest_file, error)) from error
 
     def parts_there(self) -> dict[str, int]:
-        """Size in bytes of every part in ``bicliques/``, by its name.
-
-        Raises
-        ------
-        IncompleteError
-            If ``bicliques`` is a file, a folder has the name of a part, or there is a Parquet file or folder of
-            somebody else. Programs that read the whole folder would take its rows for bicliques.
-        """
+        """Size in bytes of every part in ``bicliques/``, by its name."""
         sizes = {}
         for path in children_of(self.bicliques):
             if is_part(path):
@@ -321,13 +287,7 @@ class RunFolder:
         return sizes
 
     def pending_there(self) -> list[Path]:
-        """The files in ``pending/`` that have the name of a part, finished or not.
-
-        Raises
-        ------
-        IncompleteError
-            If ``pending`` is a file, or a folder has the name of a part.
-        """
+        """The files in ``pending/`` that have the name of a part, finished or not."""
         parts = [path for path in children_of(self.pending) if is_part(path)]
         for path in parts:
             if not path.is_file():
@@ -335,13 +295,7 @@ class RunFolder:
         return parts
 
     def entries_there(self) -> list[Path]:
-        """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run.
-
-        Raises
-        ------
-        IncompleteError
-            If ``ledger`` is a file, or a folder has the name of an entry.
-        """
+        """The files in ``ledger/`` that have the name of an entry. Other files do not belong to the run."""
         entries = [path for path in children_of(self.ledger) if is_entry(path.name)]
         for path in entries:
             if not path.is_file():
@@ -351,10 +305,7 @@ class RunFolder:
     def damage(self, manifest: Manifest) -> str | None:
         """One sentence about the first part whose size is not as the manifest says. None if all sizes are.
 
-        Raises
-        ------
-        IncompleteError
-            Where `parts_there` raises it.
+        Raises `IncompleteError` where `parts_there` raises it.
         """
         named = {part.name: part.bytes for part in manifest.parts}
         there = self.store.sizes(manifest.parts) | self.parts_there()

@@ -11,11 +11,11 @@ from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.dtypes import VERTEX
+from bicliques.schemas.edges import bytes_of
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.hashes import vertex_hashes
 from bicliques.schemas.regular_files import regular
 from bicliques.schemas.search import Side
-from bicliques.schemas.texts import bytes_of
 
 #: Labels by dense id, left and right; None where the rows of a run hold dense ids.
 Tables = tuple[pa.Array, pa.Array] | None
@@ -34,17 +34,7 @@ LABEL_FILES = {"left": "left_labels.arrow", "right": "right_labels.arrow"}
 
 
 def open_labels(folder: RunFolder, side: str) -> pa.Array:
-    """The labels of a side in order of dense ids, memory-mapped.
-
-    Parameters
-    ----------
-    side : "left" or "right"
-
-    Raises
-    ------
-    IncompleteError
-        If the file is missing or damaged.
-    """
+    """The labels of a side in order of dense ids, memory-mapped."""
     file = folder.store.local(folder.graph / LABEL_FILES[side])
     try:
         column = pa.ipc.open_file(pa.memory_map(str(regular(file)))).read_all()["label"]
@@ -68,6 +58,8 @@ def hashes_of(labels: pa.Array, side: Side) -> np.ndarray:
 def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     """Dense ids of labels.
 
+    Raises `IncompleteError` if a value is not a label of this side.
+
     Parameters
     ----------
     values : Array
@@ -78,11 +70,6 @@ def ids_of(values: pa.Array, labels: pa.Array) -> np.ndarray:
     Returns
     -------
     ndarray, shape (len(values),), int32
-
-    Raises
-    ------
-    IncompleteError
-        If a value is not a label of this side.
 
     Notes
     -----
@@ -111,9 +98,7 @@ def _find_texts(wanted: pa.Array, labels: pa.Array) -> np.ndarray:
     """The position of each text among sorted labels. -1 where it is none of them."""
     if len(labels) < _MANY or len(wanted) * _TABLE > len(labels):
         return pc.fill_null(pc.index_in(wanted, value_set=labels), -1).to_numpy()
-    from bicliques.kernels.compiled.searching import (
-        find_texts,  # imported only here, because most commands look up no text
-    )
+    from bicliques.kernels.compiled.searching import find_texts  # here, because most commands look up no text
 
     found = np.empty(len(wanted), VERTEX)
     find_texts(*bytes_of(labels), *bytes_of(wanted), found)

@@ -69,10 +69,7 @@ class Ledger:
     def load(cls, folder: RunFolder, job: Job, n_plan: int) -> Ledger:
         """Read the ledger as it is.
 
-        Raises
-        ------
-        IncompleteError
-            If an entry is damaged.
+        Raises `IncompleteError` if an entry is damaged.
         """
         ledger = cls(folder, job, n_plan, {})
         for entry in sorted(
@@ -107,14 +104,8 @@ class Ledger:
 
         Deletes parts that no entry that counts names, damaged entries, entries whose parts are missing or have another
         size, entries whose source is missing, and unfinished files of entries. Files that do not have the name of an
-        entry or a part stay. Parts that count are moved out of ``pending/``.
-
-        Raises
-        ------
-        InputError
-            If a folder of the run is a link.
-        ResourceError
-            If a file cannot be deleted.
+        entry or a part stay. Parts that count are moved out of ``pending/``. Raises `InputError` if a folder of the run
+        is a link, and `ResourceError` if a file cannot be deleted.
         """
         refuse_links(folder.path)
         folder.store.take_over()
@@ -133,10 +124,7 @@ class Ledger:
     def tidy(self) -> None:
         """Delete the parts that no entry names, and move the others into ``bicliques/``.
 
-        Raises
-        ------
-        ResourceError
-            If a file cannot be deleted or moved.
+        Raises `ResourceError` if a file cannot be deleted or moved.
         """
         with disk_errors(self.folder.bicliques):
             for orphan in self.orphans():
@@ -156,10 +144,7 @@ class Ledger:
     def left_over(self, number: int, n_roots: int) -> Subtrees:
         """The left-over of a slice, read from the file of its entry. Its graph has `n_roots` roots.
 
-        Raises
-        ------
-        IncompleteError
-            If the entry is damaged.
+        Raises `IncompleteError` if the entry is damaged.
         """
         file = self.file(number)
         with _named_in_errors(file):
@@ -169,17 +154,13 @@ class Ledger:
     def commit(self, entry: LedgerEntry, left_over: bytes) -> None:
         """Write the entry of a slice, and let its parts be seen; see `Store.commit`.
 
-        From the entry on its work counts, also after a loss of power.
+        From the entry on its work counts, also after a loss of power. Raises `ResourceError` if the disk is full. The
+        slice does not count then, unless its entry is there already.
 
         Parameters
         ----------
         left_over : bytes
             Packed by `Subtrees.to_bytes`. Empty if nothing is left over.
-
-        Raises
-        ------
-        ResourceError
-            If the disk is full. The slice does not count then, unless its entry is there already.
         """
         number, record = entry.result.slice, one_line(entry.to_json(left_over))
         self.folder.store.commit(number, record, entry.result.parts, self._flush_names)
@@ -198,10 +179,7 @@ class Ledger:
     def outstanding(self) -> dict[int, list[tuple[int, int]]]:
         """The ranges of nodes that no slice has taken, by source. Sources without such a range are left out.
 
-        Raises
-        ------
-        IncompleteError
-            If two slices took the same node.
+        Raises `IncompleteError` if two slices took the same node.
         """
         taken: dict[int, list[tuple[int, int, int]]] = {k: [] for k in (PLAN, *self.entries)}
         for entry in self.entries.values():
@@ -243,10 +221,7 @@ class Ledger:
     def orphans(self) -> Iterator[Path]:
         """Parts that no entry names. In ``pending/`` they may be unfinished.
 
-        Raises
-        ------
-        IncompleteError
-            Where `RunFolder.parts_there` and `RunFolder.pending_there` raise it.
+        Raises `IncompleteError` where `RunFolder.parts_there` and `RunFolder.pending_there` raise it.
         """
         named = {part.name for part in self.parts}
         there = [*(self.folder.bicliques / name for name in self.folder.parts_there()), *self.folder.pending_there()]

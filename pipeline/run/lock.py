@@ -5,7 +5,7 @@ says which process holds the lock. A file without a lock on it is left from a de
 systems do not pass locks between hosts. So a file whose text names another host is respected in any case, unless that
 "host" is a container on the same kernel, with the same file system: the locks of both are in one table there.
 
-A run in a bucket has the lock of its working folder, and one in the bucket (`pipeline.run.bucket_lock`).
+A run in a bucket has the lock of its working folder, and one in the bucket (`pipeline.run.bucket_ledger`).
 """
 
 from __future__ import annotations
@@ -54,13 +54,8 @@ class Holder:
 def locked(lock_file: Path) -> Iterator[None]:
     """Hold the lock of the folder of a run.
 
-    Raises
-    ------
-    InputError
-        If another driver holds the lock; the error names its process and host. Also if the file is a link or not a
-        regular file.
-    ResourceError
-        If the file cannot be written.
+    Raises `InputError` if another driver holds the lock; the error names its process and host. Also if the file is a
+    link or not a regular file. Raises `ResourceError` if the file cannot be written.
     """
     with disk_errors(lock_file):
         descriptor = _acquire(lock_file)
@@ -73,13 +68,7 @@ def locked(lock_file: Path) -> Iterator[None]:
 
 
 def holder(lock_file: Path) -> Holder | None:
-    """The process that works on a run, or that died while it did. None if neither is there.
-
-    Raises
-    ------
-    ResourceError
-        If the file cannot be read.
-    """
+    """The process that works on a run, or that died while it did. None if neither is there."""
     try:
         descriptor = open_lock(lock_file, os.O_RDONLY)
     except FileNotFoundError:

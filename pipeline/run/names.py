@@ -13,7 +13,7 @@ OUT/options.json                what identifies the run
     communities/                communities of bicliques, once asked for (`pipeline.results.by_community`)
     ledger/<slice>.json         one entry per committed slice
     manifest.json               the proof, once complete
-    _SUCCESS                    tells other programs that the run is complete (`pipeline.series.marks`)
+    _SUCCESS                    tells other programs that the run is complete (`pipeline.series.runs`)
     _REFUSED                    in its place, until the gate of a schedule lets the run pass
     report.html                 the run as a page with pictures
     run.lock                    the lock, while a driver works on the run
@@ -172,13 +172,7 @@ def is_ours(path: Path) -> bool:
 
 
 def refuse_links(run: Path) -> None:
-    """Refuse a run that has a link in the place of a folder, because the link may lead to other people's files.
-
-    Raises
-    ------
-    InputError
-        If there is such a link. The error names it.
-    """
+    """Refuse a run that has a link in the place of a folder, because the link may lead to other people's files."""
     for name in FOLDERS:
         if os.path.islink(run / name):  # noqa: PTH114 - Path.is_symlink raises where looking is not allowed
             raise InputError(
@@ -190,10 +184,7 @@ def refuse_links(run: Path) -> None:
 def make_ready(run: Path) -> None:
     """Refuse links, and remove folders of input that was being read. Every step does this before it writes into a run.
 
-    Raises
-    ------
-    InputError
-        If a folder of the run is a link. The error names it.
+    Raises `InputError` if a folder of the run is a link. The error names it.
     """
     refuse_links(run)
     for left in filter(is_staging, sorted(run.iterdir())):
@@ -226,17 +217,9 @@ def store_url(path: str | os.PathLike[str]) -> str | None:
 
 
 def refuse_url(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder to write into that is not on this machine.
-
-    Raises
-    ------
-    InputError
-        If `folder` is a URL.
-    """
+    """Refuse a folder to write into that is not on this machine."""
     if (url := url_of(folder)) is not None:
-        from bicliques.pipeline.remote.urls import (
-            without_secrets,  # imported only here, because every command imports this
-        )
+        from bicliques.pipeline.remote.urls import without_secrets  # here, because every command imports this
 
         shown = without_secrets(url)
         raise InputError(
@@ -261,10 +244,7 @@ def stranger_in(run: Path) -> Path | None:
 def remove_ours(run: Path, keep: tuple[str, ...] = ()) -> None:
     """Remove what a run has made in its folder, except the names in `keep`. ``options.json`` is removed last.
 
-    Raises
-    ------
-    OSError
-        If a file or folder of the run cannot be removed.
+    Raises `OSError` if a file or folder of the run cannot be removed.
     """
     for path in sorted(run.iterdir(), key=lambda path: (path.name == OPTIONS_FILE, path.name)):
         if path.name in keep:

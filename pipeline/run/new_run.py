@@ -44,13 +44,9 @@ class NewRun:
 def new_run(path: Path) -> Iterator[NewRun]:
     """Make the folder of a new run and hold its lock.
 
-    If the block fails before it calls `NewRun.stays`, everything that was made is removed again.
-
-    Raises
-    ------
-    InputError
-        If `path` is a URL or not UTF-8, if it exists and is not an empty folder, if it lies in a folder of another run,
-        if it cannot be made, or if another driver works in it.
+    If the block fails before it calls `NewRun.stays`, everything that was made is removed again. Raises `InputError` if
+    `path` is a URL or not UTF-8, if it exists and is not an empty folder, if it lies in a folder of another run, if it
+    cannot be made, or if another driver works in it.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""`Run`, the one object through which the steps read what a run has."""
+"""`Run`, the one object through which the steps read what a run has, and the folder of a run by its path or URL."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from threading import Lock
 from typing import Any
 
 from bicliques.pipeline.process.cores import count_cores
-from bicliques.pipeline.run.address import driven, here
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import Tables, hashes_of, open_labels
 from bicliques.pipeline.run.ledger import Ledger
+from bicliques.pipeline.run.names import store_url
 from bicliques.pipeline.run.plan import Plan
 from bicliques.pipeline.run.session import sessions
-from bicliques.pipeline.run.store import Store
+from bicliques.pipeline.run.store import Store, places_here, real, store_at
 from bicliques.pipeline.run.tables import check_ids
 from bicliques.schemas.bands import Band
 from bicliques.schemas.bicliques import Provenance
@@ -28,26 +28,50 @@ from bicliques.schemas.options import RunOptions, RunOrigin
 from bicliques.schemas.search import Search
 
 
+def here(path: Path) -> Path:
+    """A path, or the folder of this process for reading the run at a URL of a bucket, as the bucket has the run now.
+
+    Raises `InputError`, `IncompleteError` or `ResourceError`: see `pipeline.run.bucket.reader_folder`.
+    """
+    url = store_url(path)
+    if url is None:
+        return _no_place(path)
+    from bicliques.pipeline.run.bucket import reader_folder  # imported only here, because most runs are in folders
+
+    return reader_folder(url)
+
+
+def driven(path: Path, anew: bool = False) -> Path:
+    """A path, or the folder of this process for mining the run at a URL of a bucket, or with `anew` another one there.
+
+    Raises `InputError`, `IncompleteError` or `ResourceError`: see `pipeline.run.bucket.driver_folder`.
+    """
+    url = store_url(path)
+    if url is None:
+        return _no_place(path)
+    from bicliques.pipeline.run.bucket import driver_folder  # imported only here, because most runs are in folders
+
+    return driver_folder(url, anew)
+
+
+def _no_place(path: Path) -> Path:
+    """Refuse the working folder of a run that no URL has named: as a folder it would go on apart from its bucket."""
+    if store_at(path).url is None and Path(real(places_here())) in Path(real(path)).parents:
+        raise InputError(f"{path} is a copy of a run that is kept in a store; name the address of the run")
+    return path
+
+
 class Run:
     """What a run has: options, facts of its steps, graph, labels, plan, ledger and sessions.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        The folder of the run.
+    Raises `InputError` if the folder is not that of a run. Raises `IncompleteError` if what is asked for is not there
+    yet, or damaged. Resuming the run mends it.
 
     Notes
     -----
     What a run writes only once is read when it is first asked for, and kept: options, facts of steps, plan, graph,
     labels. What changes while a run goes on is read by a method at each call: its ledger, its sessions. Code that
     finishes a step calls `finish`, which forgets what was read before the step was done.
-
-    Raises
-    ------
-    InputError
-        If the folder is not that of a run.
-    IncompleteError
-        If what is asked for is not there yet, or damaged. Resuming the run mends it.
     """
 
     def __init__(self, folder: RunFolder):
@@ -64,10 +88,8 @@ class Run:
     def at(cls, path: Path) -> Run:
         """The run in the folder `path`, or that at a URL of a store, as it is there now, to read it.
 
-        Raises
-        ------
-        InputError
-            Pairs of its rows may be no edges, or it has each pair of sides once. Who knows of these calls `with_holes`.
+        Raises `InputError`: pairs of its rows may be no edges, or it has each pair of sides once. Who knows of these
+        calls `with_holes`.
         """
         return cls.with_holes(path).exact()
 
@@ -82,13 +104,7 @@ class Run:
         return cls(RunFolder(driven(path)))
 
     def exact(self, why: str = "this does not know of missing pairs yet") -> Run:
-        """The run itself, for what takes every pair of a row for an edge; `why` says what for.
-
-        Raises
-        ------
-        InputError
-            Pairs of its rows may be no edges, or it has each pair of sides of a graph of one kind of vertices once.
-        """
+        """The run itself, for what takes every pair of a row for an edge; `why` says what for."""
         self.refuse_one_kind()
         if self.options.search.near is None:
             return self
@@ -98,12 +114,7 @@ class Run:
         )
 
     def refuse_one_kind(self) -> None:
-        """Refuse a graph of one kind of vertices, for what needs both directions of a biclique.
-
-        Raises
-        ------
-        InputError
-        """
+        """Refuse a graph of one kind of vertices, for what needs both directions of a biclique."""
         if self.options.search.mirrored is not None:
             raise InputError(
                 f"{self.store.shown()} holds bicliques of one kind of vertices, each in one direction, and this does "
@@ -213,11 +224,6 @@ class Run:
         """Refuse a graph or labels that no step makes. Checksums tell nothing of files that somebody has sent.
 
         Compiled code would read and write outside of its arrays.
-
-        Raises
-        ------
-        IncompleteError
-            If they do not fit together, or do not fit the input.
         """
         sizes = (self.input["n_left"], self.input["n_right"])
         try:

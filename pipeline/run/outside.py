@@ -29,10 +29,6 @@ def refuse_inside_run(path: str | os.PathLike[str]) -> None:
     ----------
     path : path
         A file or a folder of this machine that is to be written.
-
-    Raises
-    ------
-    InputError
     """
     try:
         whole = Path(os.path.realpath(path))
@@ -54,10 +50,6 @@ def _refuse_inside(shown: str, parts: Sequence[str], is_run: Callable[[Sequence[
         The names on the way to it, its own one last.
     is_run : callable
         Whether the first names lead to the folder of a run, or of what was published of one.
-
-    Raises
-    ------
-    InputError
     """
     for k in range(1, len(parts)):
         if parts[k] in FOLDERS and is_run(parts[:k]):
@@ -78,10 +70,6 @@ def refuse_inside_store(shown: str, path: str, system: Callable[[], Any]) -> Non
         The same on its file system.
     system : callable
         () -> that file system of Arrow. It is asked only if a part of the path is called as a folder of a run.
-
-    Raises
-    ------
-    InputError
     """
 
     def is_run(parts: Sequence[str]) -> bool:
@@ -103,10 +91,7 @@ def _is_run(folder: Path) -> bool:
 def names_in(place: Path) -> list[str]:
     """The names in a folder, ascending. None if it does not exist.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read.
+    Raises `InputError` if it cannot be read.
     """
     try:
         return sorted(path.name for path in place.iterdir()) if place.is_dir() else []
@@ -115,12 +100,7 @@ def names_in(place: Path) -> list[str]:
 
 
 def refuse_strangers(place: Path, names: Iterable[str], is_own: Callable[[str], bool]) -> None:
-    """Refuse a folder that holds a file of somebody else.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a folder that holds a file of somebody else."""
     stranger = next((name for name in names if not is_own(name)), None)
     if stranger is not None:
         raise InputError(f"the output folder {place} is not empty: it holds {stranger}; name another one")
@@ -129,10 +109,7 @@ def refuse_strangers(place: Path, names: Iterable[str], is_own: Callable[[str], 
 def remove_own(place: Path, is_own: Callable[[str], bool]) -> None:
     """Remove the files of a result, whole or not, from a folder that may not be there.
 
-    Raises
-    ------
-    ResourceError
-        If one cannot be removed.
+    Raises `ResourceError` if one cannot be removed.
     """
     with disk_errors(place):
         for path in place.iterdir() if place.is_dir() else ():
@@ -144,10 +121,7 @@ def remove_own(place: Path, is_own: Callable[[str], bool]) -> None:
 def fill_folder(place: Path, remove: Callable[[Path], None]) -> Iterator[None]:
     """Make the folder, without what `remove` removes. If the block fails, that goes, and so does a new folder.
 
-    Raises
-    ------
-    InputError
-        If the folder cannot be made.
+    Raises `InputError` if the folder cannot be made.
     """
     try:
         made = not place.exists()

@@ -44,13 +44,7 @@ class Plan:
 
     @classmethod
     def read(cls, folder: RunFolder, bands: list[tuple[int, int]] | None = None) -> Plan:
-        """The plan in the folder of a run. `bands` is as the step ``plan`` wrote it down, None for a single band.
-
-        Raises
-        ------
-        IncompleteError
-            If a file is missing or damaged.
-        """
+        """The plan in the folder of a run. `bands` is as the step ``plan`` wrote it down, None for a single band."""
         folder.store.local(folder.plan)
         try:
             roots = np.array(map_array(folder.plan / ROOTS_FILE, VERTEX))

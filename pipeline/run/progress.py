@@ -107,11 +107,6 @@ def to_callback(wish: OnProgress | bool | None, stream: TextIO | None = None) ->
         None takes the output of the cell in a notebook, and elsewhere stderr. In a notebook the output is rewritten,
         and on a terminal one line; elsewhere a line is written every 10 seconds.
 
-    Raises
-    ------
-    InputError
-        If `wish` is something else.
-
     Notes
     -----
     Each of these functions has an output of its own in a notebook. So a call makes one, and hands it on.

@@ -39,9 +39,7 @@ def no_run(path: Path) -> str:
     """Why a path is no folder of a run, in words. What was published of a run is none."""
     url = url_of(path)
     if url is not None:
-        from bicliques.pipeline.remote.urls import (
-            without_secrets,  # imported only here, because most commands need it not
-        )
+        from bicliques.pipeline.remote.urls import without_secrets  # here, because most commands need it not
 
         shown = without_secrets(url)
         if is_store(url):

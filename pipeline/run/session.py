@@ -41,7 +41,7 @@ class MiningSession:
     reason : str
         One sentence if the session failed. One clause if something other than Ctrl-C stopped it. Else empty.
     processors : dict
-        `pipeline.mining.energy.ProcessorEnergy` of the session.
+        `pipeline.slices.power.ProcessorEnergy` of the session.
     ctrl_c : bool
         Whether Ctrl-C stopped the session.
     startup : float
@@ -98,10 +98,7 @@ def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
 def remember(folder: RunFolder, session: MiningSession) -> None:
     """Add a session to those of the run, also in its store. A session that began at the same time is replaced.
 
-    Raises
-    ------
-    ResourceError
-        If the disk is full, or the store does not take the record.
+    Raises `ResourceError` if the disk is full, or the store does not take the record.
     """
     facts = asdict(session) | {"busy_ratio": session.busy_ratio}
     before = [other for other in sessions(folder) if other["began"] != session.began]
@@ -119,10 +116,7 @@ def last_session(folder: RunFolder) -> MiningSession:
 def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
     """Make a damaged record of the sessions anew from the manifest of a complete run. Without a manifest, remove it.
 
-    Raises
-    ------
-    ResourceError
-        If the disk is full, or the record cannot be written for another reason.
+    Raises `ResourceError` if the disk is full, or the record cannot be written for another reason.
     """
     file = folder.step_file("mine")
     try:

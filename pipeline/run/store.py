@@ -37,6 +37,9 @@ _buckets: dict[str, Store] = {}
 class Store:
     """The folder of a run. Every method says what a bucket does otherwise.
 
+    Raises `InputError`, `IncompleteError` or `ResourceError`: of a bucket by each method that asks it: if another
+    driver is at work, if it has something of the run that is damaged, if it does not answer.
+
     Parameters
     ----------
     path : Path
@@ -46,12 +49,6 @@ class Store:
     ----------
     url : str or None
         The address of the bucket.
-
-    Raises
-    ------
-    InputError, IncompleteError, ResourceError
-        Of a bucket by each method that asks it: if another driver is at work, if it has something of the run that is
-        damaged, if it does not answer.
     """
 
     url: str | None = None
@@ -106,10 +103,7 @@ class Store:
     def admit(self, parts: Iterable[Part]) -> None:
         """Move parts into ``bicliques/``, or put them into a bucket that has not got them. An entry names them.
 
-        Raises
-        ------
-        ResourceError
-            If a part cannot be moved. It counts, and opening the run for writing moves it.
+        Raises `ResourceError` if a part cannot be moved. It counts, and opening the run for writing moves it.
         """
         for part in parts:
             target = self.path / PARTS / part.name

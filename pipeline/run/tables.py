@@ -31,10 +31,7 @@ _MOST_ROWS = 1 << 26
 def found_at(path: Path) -> dict[str, Any]:
     """Arguments for a reader of Parquet that find a part, also one in the store that its run is kept in.
 
-    Raises
-    ------
-    OSError
-        If it is on this machine, and is missing or no regular file.
+    Raises `OSError` if it is on this machine, and is missing or no regular file.
     """
     source, system = store_of(path).for_arrow(path) or (str(regular(path)), LOCAL)
     return {"source": source, "filesystem": system}
@@ -44,12 +41,7 @@ def found_at(path: Path) -> dict[str, Any]:
 def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
     """A part as a `pyarrow.parquet.ParquetFile` made with `options`. It is closed after the block.
 
-    Raises
-    ------
-    IncompleteError
-        If the part is missing, or if what the block reads of it is damaged.
-    ResourceError
-        If the store of the part does not answer.
+    Raises `ResourceError` if the store of the part does not answer.
     """
     store = store_of(path)
     store.local(path)
@@ -72,10 +64,7 @@ def open_part(path: Path, **options: Any) -> Iterator[pq.ParquetFile]:
 def open_table(source: Any, filesystem: Any = LOCAL, **options: Any) -> pq.ParquetFile:
     """A Parquet file that a run has written. Readers ask for memory by the numbers of rows in it, so these are checked.
 
-    Raises
-    ------
-    ArrowException, OSError, ValueError
-        If it is damaged, or promises more rows than any run writes.
+    Raises `ArrowException`, `OSError` or `ValueError` if it is damaged, or promises more rows than any run writes.
     """
     file = pq.ParquetFile(source, filesystem=filesystem, page_checksum_verification=True, **options)
     told = file.metadata
@@ -99,10 +88,7 @@ def _is_of_a_run_before(path: Path) -> bool:
 def open_bytes(path: Path) -> tuple[Any, int]:
     """The bytes of a part as a file that can be sought, and their number.
 
-    Raises
-    ------
-    OSError
-        If it is missing, or its store does not answer.
+    Raises `OSError` if it is missing, or its store does not answer.
     """
     stored = store_of(path).for_arrow(path)
     if stored is None:
@@ -121,36 +107,21 @@ def read_schema(path: Path) -> pa.Schema:
 def read_table(path: Path) -> pa.Table:
     """All rows of a file that `open_part` opens.
 
-    Raises
-    ------
-    IncompleteError
-        Where `open_part` raises it.
+    Raises `IncompleteError` where `open_part` raises it.
     """
     with open_part(path) as part:
         return part.read()
 
 
 def check_ids(ids: np.ndarray, n: int) -> np.ndarray:
-    """Dense ids of `n` vertices, as a file has them. Compiled code would look for others outside of its arrays.
-
-    Raises
-    ------
-    ValueError
-        If one is not in 0 to n - 1. `open_part` makes a sentence of it.
-    """
+    """Dense ids of `n` vertices, as a file has them. Compiled code would look for others outside of its arrays."""
     if len(ids) and not 0 <= ids.min() <= ids.max() < n:
         raise ValueError(f"it has the vertices {ids.min()} to {ids.max()}, and the run has 0 to {n - 1}")
     return ids
 
 
 def check_edges(path: Path, n: int, sizes: Iterable[int]) -> None:
-    """Refuse numbers of vertices of which there are more than edges. Each has an edge, and whoever asks needs memory.
-
-    Raises
-    ------
-    IncompleteError
-        With the path of the edges, or of the first file of them.
-    """
+    """Refuse more vertices than edges. Each vertex has an edge, and whoever asks needs memory for each."""
     if max(sizes) > n:
         raise IncompleteError(
             f"{path} has {n:,} edges, too few for {max(sizes):,} vertices; delete it and resume the run"
@@ -160,6 +131,8 @@ def check_edges(path: Path, n: int, sizes: Iterable[int]) -> None:
 def read_integers(files: Sequence[Path], threads: int, sizes: dict[str, int]) -> dict[str, np.ndarray]:
     """The columns of files of dense ids without nulls that `open_part` opens, as arrays that cannot be written.
 
+    Raises `IncompleteError` where `open_part` raises it.
+
     Parameters
     ----------
     files : sequence of Path
@@ -168,11 +141,6 @@ def read_integers(files: Sequence[Path], threads: int, sizes: dict[str, int]) ->
         Threads that decode row groups.
     sizes : dict of str to int
         By column, the number of vertices that there are.
-
-    Raises
-    ------
-    IncompleteError
-        Where `open_part` raises it.
     """
     groups: list[tuple[Path, int, int]] = []  # file, number in the file, and first row of each row group
     n = 0

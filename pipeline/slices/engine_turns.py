@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.work import Engine
 
 

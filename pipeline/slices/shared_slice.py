@@ -27,12 +27,11 @@ from bicliques.pipeline.run.accounts import peak_rss
 from bicliques.pipeline.slices.ending import may_end
 from bicliques.pipeline.slices.engine_turns import turn
 from bicliques.pipeline.slices.left_over import LeftOver, unpacked
-from bicliques.pipeline.slices.run_in_worker import open_in_worker
 from bicliques.pipeline.slices.slice_search import SliceSearch
 from bicliques.pipeline.slices.thread_team import Team, team_of, threads_here
-from bicliques.pipeline.slices.worker import SliceDone, SliceTask, hand_in, mine_alone, writer_of
-from bicliques.schemas.engine_kind import EngineKind
+from bicliques.pipeline.slices.worker import SliceDone, SliceTask, hand_in, mine_alone, open_in_worker, writer_of
 from bicliques.schemas.manifest import PLAN, Part, Range, SliceResult
+from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.search import Limits
 from bicliques.schemas.stats import EngineStats, SliceStats
 from bicliques.schemas.totals import Total
@@ -51,12 +50,9 @@ _FIRST_S = 0.005
 def mine_slice(task: SliceTask) -> SliceDone:
     """Mine one slice, on as many threads as there are here (`pipeline.slices.thread_team`).
 
-    One thread, or one with an engine that all share, does it alone; see `pipeline.slices.worker.mine_alone`.
-
-    Raises
-    ------
-    ResourceError
-        A resource is missing, as when the disk is full. No files of the slice are left, and no thread works on it.
+    One thread, or one with an engine that all share, does it alone; see `pipeline.slices.worker.mine_alone`. Raises
+    `ResourceError`: a resource is missing, as when the disk is full. No files of the slice are left, and no thread
+    works on it.
     """
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)

@@ -1,4 +1,7 @@
-"""The search of one slice, by several calls of an engine."""
+"""The search of one slice, by several calls of an engine, and what looks at all bicliques that the engine lists.
+
+An onlooker adds up what is known of every vertex, or takes each pair once.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +10,97 @@ from typing import Any
 
 import numpy as np
 
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import Emit
+from bicliques.schemas.bicliques import Bicliques, Emit, fingerprint
 from bicliques.schemas.graph import MiningGraph
-from bicliques.schemas.jobs import job_of
+from bicliques.schemas.jobs import EachPairOnce, EveryVertex, Job, job_of
 from bicliques.schemas.search import Limits, Search
+from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
-from bicliques.schemas.totals import Total
+from bicliques.schemas.totals import Found, Total
+from bicliques.schemas.vertices import SideTotals
 from bicliques.schemas.work import EVERYTHING, Engine, Slice, Subtrees
+
+
+class Onlooker:
+    """An `Emit` that hands bicliques on, and knows of every vertex their number and the largest of them.
+
+    Parameters
+    ----------
+    emit : Emit or None
+        None: the bicliques are not wanted.
+
+    Attributes
+    ----------
+    left, right : SideTotals
+    """
+
+    on_device = False
+
+    def __init__(self, graph: MiningGraph, emit: Emit | None) -> None:
+        self._emit = emit
+        self.left, self.right = SideTotals.none(graph.n_left), SideTotals.none(graph.n_right)
+
+    def __call__(self, batch: Bicliques) -> None:
+        """Look at a batch."""
+        # here, because most jobs look at nothing
+        from bicliques.kernels.compiled.lists import count_members, keep_largest
+        from bicliques.kernels.compiled.searching import MEASURES
+
+        sides = (batch.left, batch.left_indptr, self.left), (batch.right, batch.right_indptr, self.right)
+        for ids, _, totals in sides:
+            if count_members(ids, totals.count) >= 0:
+                raise ValueError("an engine has listed a vertex that the graph does not have")
+        sizes = np.diff(batch.left_indptr), np.diff(batch.right_indptr)
+        for ids, indptr, totals in sides:
+            for by, kept in totals.largest.items():
+                code = MEASURES[by, False]
+                keep_largest(
+                    code, ids, indptr, sizes, batch.ids.view(np.uint64), (kept.n_left, kept.n_right), kept.hash
+                )
+        if self._emit is not None:
+            self._emit(batch)
+
+    def total(self, job: EveryVertex, found: Found) -> Total:
+        """The total of a slice, of which an engine has found so much."""
+        return job.total_of(found, self.left, self.right)
+
+
+class Half:
+    """An `Emit` that hands on one of each two bicliques of a double cover (`schemas.jobs.EachPairOnce`).
+
+    Parameters
+    ----------
+    emit : Emit or None
+        None: the bicliques are not wanted.
+    least : int
+        See `schemas.search.Search.mirrored`.
+    """
+
+    on_device = False
+
+    def __init__(self, emit: Emit | None, least: int) -> None:
+        self._emit, self._least = emit, least
+        self._found = Found(0, 0, SizeCounts.empty())
+
+    def __call__(self, batch: Bicliques) -> None:
+        """Look at a batch."""
+        rows = batch.once(self._least)
+        sizes = SizeCounts.of(np.diff(rows.left_indptr), np.diff(rows.right_indptr))
+        self._found += Found(len(rows), fingerprint(rows), sizes)
+        if self._emit is not None and len(rows):
+            self._emit(rows)
+
+    def total(self, job: EachPairOnce, found: Found) -> Total:
+        """The total of a slice. An engine has found both directions of it."""
+        return job.total_of(self._found)
+
+
+def onlooker(job: Job, graph: MiningGraph, emit: Emit) -> Onlooker | Half:
+    """What looks at the bicliques of a slice before `emit` gets them, if it does."""
+    wanted = emit if job.rows == "slices" else None
+    least = job.search.mirrored
+    return Onlooker(graph, wanted) if least is None else Half(wanted, least)
+
 
 #: Share of the slice's time that all timed roots together may take.
 _PROBE_SHARE = 0.1
@@ -48,10 +134,6 @@ class SliceSearch:
         self._job = job_of(search)
         self._onlooker: Any = None
         if self._job.looks_on:
-            from bicliques.pipeline.slices.onlooker import (
-                onlooker,  # which loads machine code that other jobs do not need
-            )
-
             self._onlooker = onlooker(self._job, graph, emit)
         self._emit = _TimedEmit(self._onlooker or emit)
         self._sum: Total = job_of(self._job.of_engine).zero

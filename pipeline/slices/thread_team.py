@@ -48,10 +48,7 @@ class Team:
     def all_do(self, task: Callable[[], None]) -> None:
         """Have each thread do the task once, after the tasks that it was given before, and wait for all.
 
-        Raises
-        ------
-        Exception
-            What a thread has raised. An error of this package is preferred, because it says what to do.
+        Raises `Exception`: what a thread has raised. An error of this package is preferred, because it says what to do.
         """
         with self._submitting:  # the threads go on with the next task together
             ended = [self._executor.submit(task) for _ in range(self.threads)]

@@ -1,48 +1,89 @@
 """The tasks of a worker: one slice of mining, or the proof of a few parts. It does not depend on the scheduler.
 
-A worker opens a run once and keeps it (`pipeline.slices.run_in_worker`); the engine and its workspace are its own
-(`pipeline.slices.engine_turns`).
+Each process opens a run once and keeps it, with memory-mapped graph and labels, so all workers of a machine share one
+copy of the pages. The engine and its workspace are those of `pipeline.slices.engine_turns`.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
+from pathlib import Path
 from traceback import clear_frames
 
 import numpy as np
 
 from bicliques.kernels import engines
+from bicliques.pipeline import __version__
 from bicliques.pipeline.output import writers
 from bicliques.pipeline.output.part_writer import to_batch
 from bicliques.pipeline.output.writers import WriteOn, Writer, open_writer
 from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.run.accounts import peak_rss
+from bicliques.pipeline.run.files import disk_errors
+from bicliques.pipeline.run.names import url_of
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.slices import engine_turns, thread_team
 from bicliques.pipeline.slices.ending import may_end
 from bicliques.pipeline.slices.engine_turns import Server, turn
 from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots, unpacked
 from bicliques.pipeline.slices.power import COUNTERS, PowerMeter, Usage
-from bicliques.pipeline.slices.run_in_worker import close_in_worker, open_in_worker
 from bicliques.pipeline.slices.slice_search import SliceSearch
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import nowhere
-from bicliques.schemas.engine_kind import EngineKind
+from bicliques.schemas.bicliques import Bicliques, nowhere
 from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.manifest import Part, SliceResult
-from bicliques.schemas.platform import CORES, Platform
+from bicliques.schemas.platform import CORES, EngineKind, Platform
 from bicliques.schemas.search import Limits
 from bicliques.schemas.stats import SliceStats
 from bicliques.schemas.totals import Total
 from bicliques.schemas.work import Subtrees
+
+_opening = threading.Lock()
+
+
+def open_in_worker(folder: str, identity: str) -> Run:
+    """The run in `folder`, which may be a URL of a store, opened once in this process.
+
+    Raises `IncompleteError`: the folder does not have the run that is called `identity`.
+    """
+    with _opening:  # or two threads would have a graph each, and a GPU both
+        return _opened(folder, identity)
+
+
+@lru_cache(maxsize=1)
+def _opened(folder: str, identity: str) -> Run:
+    url = url_of(folder)
+    if url is None:
+        run = Run.with_holes(Path(folder))
+    else:
+        from bicliques.pipeline.run.bucket import worker_folder  # here, because most runs are kept in folders
+
+        run = Run.with_holes(worker_folder(url, identity))
+        with disk_errors(run.folder.pending):
+            run.folder.pending.mkdir(exist_ok=True)
+    if run.identity != identity:
+        raise IncompleteError(f"{folder} holds another run on this worker than on the driver; share one file system")
+    _ = (
+        run.graph,
+        run.bands,
+        run.tables,
+        run.provenance,
+        run.job,
+    )  # now, while no other thread can open them a second time
+    return run
+
+
+def close_in_worker() -> None:
+    """Give back the memory of the last run."""
+    _opened.cache_clear()
+
 
 logger = logging.getLogger(__name__)
 
@@ -84,10 +125,7 @@ class SliceDone:
 def mine_alone(task: SliceTask) -> SliceDone:
     """Mine one slice. Its bicliques go to Parquet, and everything else is in the answer.
 
-    Raises
-    ------
-    ResourceError
-        A resource is missing, as when the disk is full. No files of the slice are left.
+    Raises `ResourceError`: a resource is missing, as when the disk is full. No files of the slice are left.
     """
     run = open_in_worker(task.folder, task.run)
     kind = engines.kind(run.options.engine)
@@ -142,13 +180,7 @@ def _prepared(run: Run, kind: EngineKind, task: SliceTask) -> Subtrees:
 
 
 def hand_in(run: Run, task: SliceTask, parts: Sequence[Part], total: Total) -> None:
-    """Check that the parts of a slice have the rows that it found, and bring them to where the driver expects them.
-
-    Raises
-    ------
-    IncompleteError
-        If they have not. They are removed.
-    """
+    """Check that the parts of a slice have the rows that it found, and bring them to where the driver expects them."""
     rows = sum(part.rows for part in parts)
     if run.job.rows == "slices" and rows != total.count:
         for part in parts:

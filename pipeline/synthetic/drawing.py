@@ -76,13 +76,7 @@ def usual_largest(edges: int, n: int, limit: int) -> int:
 
 
 def power_law(side: str, n: int, edges: int, exponent: Decimal, largest: int) -> Degrees:
-    """Degrees of `n` vertices of a side with the sum `edges`, by an exponent above 1, the largest of which is given.
-
-    Raises
-    ------
-    InputError
-        If there are no such degrees.
-    """
+    """Degrees of `n` vertices of a side with the sum `edges`, by an exponent above 1, the largest of which is given."""
     if not n + largest - 1 <= edges:
         raise InputError(
             f"{number(edges, 'edge is', 'edges are')} too few for {n:,} {side} vertices, each with an edge and "
@@ -221,15 +215,12 @@ def _permuted(numbers: np.ndarray, line: tuple[int, int, int]) -> np.ndarray:
 class RandomGraph:
     """A graph of Chung and Lu whose degrees are exact: a permutation pairs the ends of edges of both sides.
 
+    Raises `InputError` if there are no such degrees.
+
     Attributes
     ----------
     planted : dict of str to list of ndarray of int64
         By side, the vertices of each planted biclique.
-
-    Raises
-    ------
-    InputError
-        If there are no such degrees.
     """
 
     def __init__(self, graph: Wanted):

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bicliques.kernels.compiled.lists import count_members
+from bicliques.pipeline import __version__
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
 from bicliques.pipeline.run.files import PathLike, disk_errors, read_json, whole_file, write_json
 from bicliques.pipeline.run.names import UNFINISHED_FILE, refuse_url, temporary_name
 from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers, remove_own
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
-from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.synthetic.drawing import Drawn, Part, RandomGraph
 from bicliques.pipeline.synthetic.wanted import Labels, Wanted, wanted, whole
 from bicliques.schemas.errors import IncompleteError, InputError
@@ -60,12 +60,8 @@ def is_of_graph(name: str) -> bool:
 def remove_graph(place: Path) -> None:
     """Remove the files of a graph from a folder that may not be there; first the one that says that it is whole.
 
-    Until all others are gone, another one says that parts are missing, so the rest is not read as a graph.
-
-    Raises
-    ------
-    ResourceError
-        If one cannot be removed.
+    Until all others are gone, another one says that parts are missing, so the rest is not read as a graph. Raises
+    `ResourceError` if one cannot be removed.
     """
     there = names_in(place)
     if UNFINISHED_FILE not in there and any(map(is_of_graph, there)):
@@ -227,10 +223,7 @@ class Estimate:
 def estimate(threads: int | None = None, part_edges: int = _PART_EDGES, **options: Any) -> Estimate:
     """What `generate` would take with these options. Nothing is drawn or written.
 
-    Raises
-    ------
-    InputError
-        If there is no such graph.
+    Raises `InputError` if there is no such graph.
     """
     graph, (part_edges, threads) = wanted(**options), _how(part_edges, threads)
     parts = RandomGraph(graph).parts(part_edges)

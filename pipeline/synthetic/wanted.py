@@ -66,13 +66,7 @@ class Wanted:
 
 
 def wanted(**given: Any) -> Wanted:
-    """A checked `Wanted` from the options of `bicliques.generate`.
-
-    Raises
-    ------
-    InputError
-        If there is no such graph.
-    """
+    """A checked `Wanted` from the options of `bicliques.generate`."""
     plant = given.pop("plant")
     for name, (least, most) in _RANGES.items():
         given[name] = whole(name, given[name], least, most)
@@ -95,13 +89,7 @@ def wanted(**given: Any) -> Wanted:
 
 
 def whole(name: str, value: object, least: int | None = None, most: int | None = None) -> int:
-    """The value of an option, as `schemas.values.as_index` has it.
-
-    Raises
-    ------
-    InputError
-        If it is no whole number, or outside of the range.
-    """
+    """The value of an option, as `schemas.values.as_index` has it."""
     try:
         found = as_index(value)
     except TypeError:

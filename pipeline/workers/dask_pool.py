@@ -27,11 +27,18 @@ from bicliques.kernels.gpu.cuda import CUDA
 from bicliques.pipeline.process.children import identity, on_their_own
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.slices import worker
-from bicliques.pipeline.workers.dask_client import answers, check_environment, client_of, start_cluster
-from bicliques.pipeline.workers.dask_tasks import DaskTasks, could_share, unlisten
+from bicliques.pipeline.workers.dask_tasks import (
+    DaskTasks,
+    answers,
+    check_environment,
+    client_of,
+    could_share,
+    start_cluster,
+    unlisten,
+)
 from bicliques.pipeline.workers.notice import bring_notice
 from bicliques.pipeline.workers.options import Scheduler, address_of
-from bicliques.pipeline.workers.pool import Capacity, Pool, Result
+from bicliques.pipeline.workers.thread_pool import Capacity, Pool, Result
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.platform import CORES, Platform
 
@@ -58,7 +65,7 @@ _CONFIG = {
 
 
 class DaskPool(Pool):
-    """Runs tasks on Dask workers; see `pipeline.workers.pool.Pool`. `local`, `on_gpus`, `start` or `connect` make it.
+    """Runs tasks on Dask workers; see `Pool`. `local`, `on_gpus`, `start` or `connect` make it.
 
     Parameters
     ----------
@@ -98,10 +105,7 @@ class DaskPool(Pool):
     def local(cls, workers: int) -> DaskPool:
         """Start `workers` worker processes on this machine, with one thread each.
 
-        Raises
-        ------
-        ResourceError
-            If they do not start.
+        Raises `ResourceError` if they do not start.
         """
 
         def start() -> distributed.LocalCluster:
@@ -118,28 +122,13 @@ class DaskPool(Pool):
 
     @classmethod
     def on_gpus(cls, devices: Sequence[str], rmm_pool: str | None = None, spill: bool = False) -> DaskPool:
-        """Start a worker process on each of `devices`; see `pipeline.workers.dask_client.start_cluster`."""
+        """Start a worker process on each of `devices`; see `pipeline.workers.dask_tasks.start_cluster`."""
         name = f"{len(devices)} local GPU{'s' if len(devices) != 1 else ''}"
         return cls.start(lambda: start_cluster(devices, rmm_pool, spill), name, CUDA)
 
     @classmethod
     def start(cls, start: Callable[[], distributed.LocalCluster], name: str, platform: Platform) -> DaskPool:
-        """Start a cluster that the pool owns. If anything goes wrong, or at Ctrl-C, the cluster is stopped again.
-
-        Parameters
-        ----------
-        start : callable
-            () -> cluster.
-        name : str
-            The workers in a few words.
-        platform : Platform
-            What their engines run on.
-
-        Raises
-        ------
-        ResourceError
-            If the cluster does not start.
-        """
+        """Start a cluster that the pool owns. If anything goes wrong, or at Ctrl-C, the cluster is stopped again."""
         if getattr(multiprocessing.current_process(), "_inheriting", False):  # Dask's cluster would never be ready
             raise ResourceError(
                 "a process that multiprocessing is still starting cannot start workers; in a script that starts "
@@ -168,24 +157,20 @@ class DaskPool(Pool):
     ) -> DaskPool:
         """Connect to the workers of a running scheduler.
 
+        Raises `InputError` if the client or the cluster cannot be used, and `ResourceError` if the scheduler does not
+        answer or has no workers, or if the workers have another version of this package, or no GPU although the engine
+        needs one.
+
         Parameters
         ----------
         scheduler : str, distributed.Client or distributed.deploy.Cluster
-            The address of the scheduler, or who knows it; see `pipeline.workers.dask_client.client_of`.
+            The address of the scheduler, or who knows it; see `pipeline.workers.dask_tasks.client_of`.
         platform : Platform
             What the engines of the workers run on.
         command : str
             The command that starts a worker of this platform. Errors name it.
         patience_s : float
             Seconds that the scheduler may take to answer, now and later.
-
-        Raises
-        ------
-        InputError
-            If the client or the cluster cannot be used.
-        ResourceError
-            If the scheduler does not answer or has no workers, or if the workers have another version of this package,
-            or no GPU although the engine needs one.
         """
         client, is_ours = client_of(scheduler, patience_s)
         address = address_of(scheduler)

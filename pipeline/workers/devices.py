@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
-from bicliques.kernels.gpu.visible import named_devices, numbered_devices
+from bicliques.kernels.gpu.nvml import named_devices, numbered_devices
 from bicliques.schemas.errors import InputError, ResourceError
 
 #: How a user names GPUs: a number, several numbers, or text as on the command line, ``"0,1"``.
@@ -19,13 +19,7 @@ Devices = int | str | Sequence[int]
 
 
 def device_numbers(devices: Devices) -> tuple[int, ...]:
-    """The numbers of the GPUs that are named. They count the visible GPUs from 0.
-
-    Raises
-    ------
-    InputError
-        If `devices` has another form.
-    """
+    """The numbers of the GPUs that are named. They count the visible GPUs from 0."""
     named = devices.split(",") if isinstance(devices, str) else [devices] if isinstance(devices, int) else devices
     try:
         numbers = tuple(int(number) if isinstance(number, str) else operator.index(number) for number in named)
@@ -66,13 +60,6 @@ def choose_devices(devices: Devices | None, workers: int | None) -> list[str]:
         See `device_numbers`. None: all visible GPUs.
     workers : int or None
         Use only the first `workers` of them. None: all.
-
-    Raises
-    ------
-    InputError
-        If a device is not there or is named twice, or there are fewer devices than `workers`.
-    ResourceError
-        If there is no GPU at all.
     """
     visible = visible_devices()
     if not visible:
@@ -102,13 +89,7 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]i?|)B?\s*")
 
 
 def pool_bytes(device_memory: str) -> int:
-    """Bytes that are left for CuPy's pool of a size such as 16GB, 12.5GiB or 4000000000.
-
-    Raises
-    ------
-    InputError
-        It is no size, or leaves the pool less than a gigabyte.
-    """
+    """Bytes that are left for CuPy's pool of a size such as 16GB, 12.5GiB or 4000000000."""
     found = _SIZE.fullmatch(device_memory) if isinstance(device_memory, str) else None
     if found is None:
         raise InputError(

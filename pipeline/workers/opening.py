@@ -14,11 +14,9 @@ from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.devices import choose_devices, visible_devices
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
-from bicliques.pipeline.workers.pool import Capacity, Pool
-from bicliques.pipeline.workers.thread_pool import InThreads
-from bicliques.schemas.engine_kind import EngineKind
+from bicliques.pipeline.workers.thread_pool import Capacity, InThreads, Pool
 from bicliques.schemas.errors import InputError, ResourceError
-from bicliques.schemas.platform import CORES, Platform
+from bicliques.schemas.platform import CORES, EngineKind, Platform
 
 if TYPE_CHECKING:
     from bicliques.pipeline.workers.dask_pool import DaskPool
@@ -51,13 +49,7 @@ class LocalWorkers:
 
 
 def dask_pool() -> type[DaskPool]:
-    """The class `pipeline.workers.dask_pool.DaskPool`. It is imported only when it is needed, because it imports Dask.
-
-    Raises
-    ------
-    ResourceError
-        If Dask is not installed.
-    """
+    """The class `pipeline.workers.dask_pool.DaskPool`, imported only when it is needed, because it imports Dask."""
     with startup.getting_ready():
         try:
             from bicliques.pipeline.workers.dask_pool import DaskPool
@@ -131,12 +123,8 @@ _begun: ContextVar[_Begun | None] = ContextVar("begun", default=None)
 def check_workers(options: WorkerOptions, platform: Platform) -> None:
     """Refuse workers that the engine cannot have, before anything is read or written.
 
-    Raises
-    ------
-    InputError
-        If options of GPUs come with an engine on cores, or GPUs are named that are not there.
-    ResourceError
-        If the engine needs a GPU, and there is none. If workers need Dask, and it is not installed.
+    Raises `InputError` if options of GPUs come with an engine on cores, or GPUs are named that are not there. Raises
+    `ResourceError` if the engine needs a GPU, and there is none. If workers need Dask, and it is not installed.
     """
     if options.scheduler is None:
         LOCAL_WORKERS[platform.name].check(options)
@@ -145,14 +133,8 @@ def check_workers(options: WorkerOptions, platform: Platform) -> None:
 def expected_capacity(options: WorkerOptions, platform: Platform) -> Capacity | None:
     """How many workers a run would have. 0: this process alone. None: no option says anything of workers.
 
-    Other workers than those of a scheduler have one slot here.
-
-    Raises
-    ------
-    InputError
-        If the client or the cluster that is given as scheduler cannot be used.
-    ResourceError
-        If the scheduler does not answer or has no workers.
+    Other workers than those of a scheduler have one slot here. Raises `InputError` if the client or the cluster that is
+    given as scheduler cannot be used, and `ResourceError` if the scheduler does not answer or has no workers.
     """
     if options.scheduler is not None:
         pool = _connect(options.scheduler, platform)
@@ -171,12 +153,8 @@ def expected_capacity(options: WorkerOptions, platform: Platform) -> Capacity | 
 def begun(options: WorkerOptions, platform: Platform) -> Iterator[None]:
     """Within it workers start that the user asked for, if they do so by themselves. `open_pool` takes them.
 
-    So they start while the input is read. Errors of the start are raised when the pool is used.
-
-    Raises
-    ------
-    InputError, ResourceError
-        Where `check_workers` raises it.
+    So they start while the input is read. Errors of the start are raised when the pool is used. Raises `InputError` or
+    `ResourceError` where `check_workers` raises it.
     """
     local = LOCAL_WORKERS[platform.name]
     if options.scheduler is not None or not local.starts_by_itself(options):
@@ -200,17 +178,13 @@ def _taken(options: WorkerOptions) -> Pool | None:
 def open_pool(options: WorkerOptions, platform: Platform = CORES) -> Iterator[Pool]:
     """The workers that a user asked for, ready to work. They are closed after the block.
 
+    Raises `InputError` where `check_workers` raises it, or if the client or the cluster of a scheduler cannot be used,
+    and `ResourceError` if the scheduler does not answer or has no workers, or workers do not start.
+
     Parameters
     ----------
     platform : Platform
         What the engine of a worker runs on.
-
-    Raises
-    ------
-    InputError
-        Where `check_workers` raises it, or if the client or the cluster of a scheduler cannot be used.
-    ResourceError
-        If the scheduler does not answer or has no workers, or workers do not start.
     """
     with startup.getting_ready():
         check_workers(options, platform)
@@ -228,13 +202,8 @@ def ask_workers(scheduler: Scheduler) -> Callable[[EngineKind], str | None]:
     """A function that says why an engine cannot run on the workers of a scheduler.
 
     It takes the kind of an engine, and returns a clause about the first worker that cannot run it. None if all can.
-
-    Raises
-    ------
-    InputError
-        If the client or the cluster that is given as scheduler cannot be used.
-    ResourceError
-        If the scheduler does not answer or has no workers.
+    Raises `InputError` if the client or the cluster that is given as scheduler cannot be used, and `ResourceError` if
+    the scheduler does not answer or has no workers.
     """
     pool = _connect(scheduler, CORES)
     try:

@@ -20,9 +20,8 @@ from typing import Any, Literal
 from bicliques.pipeline.process.children import identity, on_their_own
 from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.slices import ending
-from bicliques.pipeline.workers.pool import Capacity, Result, WorkerLostError
 from bicliques.pipeline.workers.serving import has_failed, meet_device, serve
-from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.pipeline.workers.thread_pool import Capacity, InThreads, Result, WorkerLostError
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.platform import Platform
 
@@ -163,7 +162,7 @@ class Process:
 
 
 class Processes(InThreads):
-    """Runs tasks in processes that it starts; see `pipeline.workers.pool.Pool`. They end when their parent has ended.
+    """Runs tasks in processes that it starts; see `Pool`. They end when their parent has ended.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from typing import Any
 
 from bicliques.pipeline.process.children import end_with_parent, identity
 from bicliques.pipeline.process.cores import share_cores
-from bicliques.pipeline.process.left_out import leave_out
+from bicliques.pipeline.process.startup import leave_out
 from bicliques.schemas.errors import BicliqueError
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _DEVICE_FAILED = 70
 
 def meet_device() -> None:
     """Import what slices need, while the driver makes the context of the device. Neither depends on the run."""
-    from bicliques.kernels.gpu.wake import wake  # not before the device is known
+    from bicliques.kernels.gpu.cuda import wake  # not before the device is known
 
     waking = wake()
     leave_out()
@@ -51,13 +51,7 @@ def serve(
     fatal_errors: frozenset[str],
     get_ready: Callable[[], None],
 ) -> None:
-    """The life of the process. It ends when it is killed, or with its parent.
-
-    Parameters
-    ----------
-    device, sharing, tasks, fatal_errors, get_ready
-        See `pipeline.workers.processes.Process`.
-    """
+    """The life of the process. It ends when it is killed, or with its parent."""
     if device is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = device
     share_cores(sharing)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bicliques.kernels.gpu.source import FOLDER, KERNELS
+from bicliques.kernels.gpu.machine_code import FOLDER, KERNELS
 
 HERE = Path(__file__).parent
 #: Bytes that belong to nobody, on either side of a buffer: enough for what a warp writes at a time.

@@ -16,7 +16,7 @@ from bicliques.pipeline.results.report.make import report
 from bicliques.pipeline.results.run_status import status
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import SUCCESS_FILE
-from bicliques.pipeline.series.marks import mark_complete
+from bicliques.pipeline.series.runs import mark_complete
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import BicliqueError, IncompleteError
 from bicliques.schemas.options import RunLimits, RunOptions

@@ -10,8 +10,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli import main
-from bicliques.pipeline.run.checksums import checksum
-from bicliques.pipeline.run.files import read_json
+from bicliques.pipeline.run.files import checksum, read_json
 from bicliques.schemas.records import with_checksum
 from tests.support.runs import manifest_pair, random_edges, write_edges
 

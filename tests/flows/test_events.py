@@ -9,7 +9,7 @@ import pytest
 from prefect.client.schemas.objects import State
 
 from bicliques.flows import ending
-from bicliques.flows.assets import asset_key
+from bicliques.flows.events import asset_key
 from bicliques.flows.mine import mine
 from bicliques.pipeline.run.folder import RunFolder
 from tests.flows.emitted import CHANGED, COMPLETE, MADE, READ, events

@@ -14,9 +14,9 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from prefect.client.schemas.objects import State
 
-from bicliques.flows import logs
-from bicliques.flows.assets import asset_key
+from bicliques.flows import progress
 from bicliques.flows.cards import plain, table_of_rows
+from bicliques.flows.events import asset_key
 from bicliques.flows.mine import mine
 from tests.flows.emitted import COMPLETE, MADE, events
 from tests.flows.grouped import grouped
@@ -135,10 +135,10 @@ def test_a_line_of_the_log_is_one_line(monkeypatch, label):
     """Whether the flow says something of a name or the pipeline does."""
     log, lines = logging.Logger("of a flow run"), Lines()
     log.addHandler(lines)
-    monkeypatch.setattr(logs, "get_run_logger", lambda: log)
-    with logs.run_logs():
+    monkeypatch.setattr(progress, "get_run_logger", lambda: log)
+    with progress.run_logs():
         logging.getLogger("bicliques.pipeline.publishing").warning("%s", f"12 files are at {label}")
-    logs.say(f"looked into {label}")
+    progress.say(f"looked into {label}")
     told = (f"12 files are at {label}", f"looked into {label}")
     assert lines.lines == [text if text.isprintable() else repr(text) for text in told]
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import bicliques as bq
-from bicliques.flows import identity, logs
+from bicliques.flows import identity, progress
 from bicliques.flows.identity import complete_since, depends_on_moment, fill_in, folder_for, moment_of
 from bicliques.kernels import engines
 from bicliques.pipeline.api import steps
@@ -27,7 +27,7 @@ EDGES = random_edges(12, 9, 0.4, 1)
 
 @pytest.fixture(autouse=True)
 def _log(monkeypatch):
-    monkeypatch.setattr(logs, "get_run_logger", lambda: logging.getLogger("test"))
+    monkeypatch.setattr(progress, "get_run_logger", lambda: logging.getLogger("test"))
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ from prefect.client.schemas.actions import ArtifactCreate
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.flow_engine import run_flow
 
-from bicliques.flows import keys
-from bicliques.flows.keys import Keys
+from bicliques.flows import names
 from bicliques.flows.mine import mine
+from bicliques.flows.names import Keys
 from tests.flows.grouped import grouped
 from tests.flows.states import artifacts
 from tests.support.runs import random_edges, write_edges
@@ -23,8 +23,8 @@ Of = Callable[..., str]
 @pytest.fixture
 def of(monkeypatch):
     def begin(series: str | None, output: str = "out", deployed: str | None = None, flow: str = "mine") -> str:
-        monkeypatch.setattr(keys, "deployment", SimpleNamespace(name=deployed))
-        monkeypatch.setattr(keys, "flow_run", SimpleNamespace(flow_name=flow))
+        monkeypatch.setattr(names, "deployment", SimpleNamespace(name=deployed))
+        monkeypatch.setattr(names, "flow_run", SimpleNamespace(flow_name=flow))
         key = Keys.of(series, output).key("largest")
         assert ArtifactCreate(key=key).key == key, "Prefect takes it"
         return key

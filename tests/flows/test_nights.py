@@ -13,9 +13,9 @@ from prefect.client.schemas.objects import State
 import bicliques as bq
 from bicliques.flows import tasks
 from bicliques.flows.mine import mine
+from bicliques.pipeline import __version__
 from bicliques.pipeline.api import refreshing
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.version import __version__
 from bicliques.pipeline.series.runs import is_run
 from bicliques.schemas.errors import InputError
 from tests.flows.emitted import COMPLETE, events

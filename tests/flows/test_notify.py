@@ -10,8 +10,8 @@ from prefect.client.schemas.objects import FlowRun, State
 from prefect.states import Cancelled, Cancelling, Completed, Running, Scheduled
 
 import bicliques as bq
+from bicliques.flows.events import tell
 from bicliques.flows.mine import mine
-from bicliques.flows.notify import tell
 from bicliques.pipeline.results.results import Results
 from tests.flows.grouped import grouped
 from tests.flows.receiver import BLOCK

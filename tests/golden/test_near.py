@@ -7,7 +7,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Engine
 from tests.emulation.device import why_not

@@ -17,8 +17,7 @@ from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.kernels.gpu.device import CudaDevice
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.bicliques import Bicliques, fingerprint
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import Bicliques, fingerprint, nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees

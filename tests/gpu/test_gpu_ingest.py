@@ -18,7 +18,7 @@ import bicliques as bq
 from bicliques.kernels.graph.pieces import PIECE_BYTES
 from bicliques.kernels.graph.sorting import VERTEX_BYTES
 from bicliques.pipeline.api import steps
-from bicliques.pipeline.ingest.gpu import edge_table, text
+from bicliques.pipeline.ingest.gpu import edge_table, reading
 from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.ingest.table import normalise
 from bicliques.pipeline.run.folder import RunFolder
@@ -99,7 +99,7 @@ def test_any_text_ends_the_same(
     folder = tmp_path_factory.mktemp("any")
     (folder / file).write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "PIECE_BYTES", 8)
+        patch.setattr(reading, "PIECE_BYTES", 8)
         same(folder / file, folder, **options)
 
 
@@ -113,7 +113,7 @@ def test_many_edges_in_blocks_and_chunks(
     words = np.char.add("us\u00e9r ", left.astype(str)) if kind == "text" else left
     source = tmp_path / "x.csv"
     pd.DataFrame({"user": words, "item": right}).to_csv(source, index=False)
-    monkeypatch.setattr(text, "BLOCK_BYTES", 1 << 20)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 1 << 20)
     monkeypatch.setattr(normalise, "SLICE", 50_000)
     monkeypatch.setattr(edge_table, "PIECE", 50_000)
     monkeypatch.setattr(edge_table, "SLICE", 1000)

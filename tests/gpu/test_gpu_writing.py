@@ -18,7 +18,7 @@ from bicliques.pipeline.output.device_writer import DeviceWriter
 from bicliques.pipeline.output.part_writer import part_schema
 from bicliques.pipeline.proof.read_back import read_part
 from bicliques.pipeline.run.labels import Tables
-from bicliques.schemas import blocks
+from bicliques.schemas import bicliques
 from bicliques.schemas.bicliques import Bicliques, Provenance
 from tests.support.runs import random_edges, write_edges
 
@@ -102,14 +102,14 @@ def test_the_first_row_groups_have_the_largest_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: str, place: str
 ) -> None:
     """Inside a row group the rows keep their order. Rows of the device are in this order already."""
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5000)
+    monkeypatch.setattr(bicliques, "BLOCK_ROWS", 5000)
     batch = some(23_000, 1)
     sizes = list(zip(np.diff(batch.left_indptr).tolist(), np.diff(batch.right_indptr).tolist(), strict=True))
     place = {own: k for k, own in enumerate(batch.ids.tolist())}
     out = DeviceWriter(tmp_path, 0, CudfParquet(LABELS[labels]))
     if place == "device":
         keys = np.diff(batch.left_indptr) << 32 | np.diff(batch.right_indptr)
-        out(on_device(batch.pick(blocks.block_order(keys, len(batch)))))
+        out(on_device(batch.pick(bicliques.block_order(keys, len(batch)))))
     else:
         out(batch)
     [part] = out.close()
@@ -174,7 +174,7 @@ def test_readers_of_all_kinds_read_it(tmp_path: Path) -> None:
 
 def test_large_bicliques_of_a_run_are_in_few_row_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine hands its rows out in blocks, and chunks end with blocks."""
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 5000)
+    monkeypatch.setattr(bicliques, "BLOCK_ROWS", 5000)
     source = write_edges(tmp_path / "g.parquet", random_edges(150, 80, 0.35, 5), strings=True)
     results = bq.mine(
         source, tmp_path / "out", engine="bitmatrix", workers=0, write_on="gpu", progress=False, report=False

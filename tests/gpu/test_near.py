@@ -11,7 +11,7 @@ import pytest
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.memory import GpuSizes
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from tests.kernels.suite import SIDES, Subject

@@ -177,7 +177,7 @@ def test_installed_wheel_runs_from_anywhere(built, tmp_path):
     source = run(
         sys.executable,
         "-c",
-        "from bicliques.kernels.gpu.source import *; print(*map(source_of, KERNELS), source_digest())",
+        "from bicliques.kernels.gpu.machine_code import *; print(*map(source_of, KERNELS), source_digest())",
     )
     assert "__global__" in source
 

@@ -136,7 +136,7 @@ def test_packages_of_the_gpu_that_are_missing_are_named_with_the_extra(tmp_path)
 import sys, types
 from bicliques.kernels.gpu.device import why_no_gpu
 from bicliques.pipeline.output.cudf_parquet import why_no_cudf
-from bicliques.pipeline.workers.dask_client import start_cluster
+from bicliques.pipeline.workers.dask_tasks import start_cluster
 print(why_no_gpu())
 runtime = types.SimpleNamespace(getDeviceCount=lambda: 1)
 sys.modules["cupy"] = types.SimpleNamespace(cuda=types.SimpleNamespace(runtime=runtime))

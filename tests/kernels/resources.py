@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 
 from bicliques.kernels import shipped
 from bicliques.kernels.gpu import machine_code
-from bicliques.kernels.gpu.nvrtc import CompileError, compiled
-from bicliques.kernels.gpu.source import FOLDER, KERNELS, Variant, compile_options, source_of
+from bicliques.kernels.gpu.machine_code import FOLDER, KERNELS, Variant, compile_options, source_of
+from bicliques.kernels.shipped import CompileError, compiled
 
 #: A100, H100 and H200, B200, RTX 50.
 ARCHITECTURES = tuple(machine_code.ARCHITECTURES.values())

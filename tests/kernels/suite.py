@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.bicliques import Bicliques, fingerprint
-from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.bicliques import Bicliques, emit_to, fingerprint, nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

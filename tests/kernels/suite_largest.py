@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import Bicliques, nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from bicliques.kernels.graph.marks import around_marks, with_marks
 from bicliques.kernels.graph.members import Restricted
-from bicliques.schemas.emit import emit_to
+from bicliques.kernels.graph.remains import around_marks, with_marks
+from bicliques.schemas.bicliques import emit_to
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

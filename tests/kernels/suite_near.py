@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bicliques.schemas.bicliques import Bicliques, fingerprint
-from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.bicliques import Bicliques, emit_to, fingerprint, nowhere
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import MEASURES, Limits, Search

@@ -6,9 +6,8 @@ import pytest
 from bicliques.kernels.graph.ceilings import EdgesByCeiling, _levels
 from bicliques.kernels.graph.greedy import Found
 from bicliques.kernels.graph.prepare import prepare
-from bicliques.schemas.measures import measure
 from bicliques.schemas.options import BuildOptions
-from bicliques.schemas.search import MEASURES, Search
+from bicliques.schemas.search import MEASURES, Search, measure
 from tests.kernels.suite_thresholds import with_twins
 from tests.support.oracles import all_pairs, graph_of, random_edges
 

@@ -11,7 +11,7 @@ from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.gpu.records import NOBODY
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.results.cliques import cliques_of
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves
 from bicliques.schemas.search import Limits, Search

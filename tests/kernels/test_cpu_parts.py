@@ -10,7 +10,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 import bicliques.kernels.compiled.making  # noqa: F401  # tells Numba what parts are
-from bicliques.kernels.compiled.mixing import splitmix64 as splitmix64_of_one
+from bicliques.kernels.compiled.searching import splitmix64 as splitmix64_of_one
 from bicliques.kernels.cpu.constants import MAX_ROWS, PADDING
 from bicliques.kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
 from bicliques.kernels.cpu.overlaps import pack_row

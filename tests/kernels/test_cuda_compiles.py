@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from bicliques.kernels.gpu.source import FOLDER, KERNELS, Variant
+from bicliques.kernels.gpu.machine_code import FOLDER, KERNELS, Variant
 from tests.kernels import resources
 from tests.kernels.resources import (
     ARCHITECTURES,

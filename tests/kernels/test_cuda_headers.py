@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bicliques.kernels.gpu.source import FOLDER, compile_options
+from bicliques.kernels.gpu.machine_code import FOLDER, compile_options
 from tests.kernels.resources import compile_source
 
 FILES = sorted(str(path.relative_to(FOLDER)) for path in FOLDER.rglob("*.cu*"))

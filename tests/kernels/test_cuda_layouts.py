@@ -22,11 +22,11 @@ from bicliques.kernels.bitmatrix.memory import (
     sieve,
     sieve_scratch,
 )
-from bicliques.kernels.compiled import measures
-from bicliques.kernels.cumbe import layout as cumbe
+from bicliques.kernels.compiled import searching
+from bicliques.kernels.cumbe import memory as cumbe
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.kernels.gpu import records, slice_run
-from bicliques.kernels.gpu.source import FOLDER, compile_options
+from bicliques.kernels.gpu.machine_code import FOLDER, compile_options
 from tests.kernels.resources import CompileError, compile_source
 
 pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed (pip install '.[nvrtc]')")
@@ -97,11 +97,11 @@ CONSTANTS = {
     "bitmatrix/sieve_types.cuh": {"SIEVE_DEPTH": SIEVE_DEPTH},
     "bitmatrix/near_types.cuh": {"NEAR_DEPTH": NEAR_DEPTH},
     "bitmatrix/bound.cuh": {
-        "BY_EDGES": measures.EDGES,
-        "BY_VERTICES": measures.VERTICES,
-        "BY_BALANCE": measures.BALANCE,
-        "BY_BASE": measures.BASE,
-        "BY_ROOTS": measures.ROOTS,
+        "BY_EDGES": searching.EDGES,
+        "BY_VERTICES": searching.VERTICES,
+        "BY_BALANCE": searching.BALANCE,
+        "BY_BASE": searching.BASE,
+        "BY_ROOTS": searching.ROOTS,
     },
     "bitmatrix/candidate_window.cuh": {"WINDOW_WORDS": _SIZES.window_words},
     "bitmatrix/queue.cuh": {"GIVEN": bitmatrix.GIVEN},

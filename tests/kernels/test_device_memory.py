@@ -8,10 +8,10 @@ from bicliques.kernels.bitmatrix import memory as bitmatrix
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.cumbe import memory as cumbe
 from bicliques.kernels.cumbe.engine import CumbeEngine
-from bicliques.kernels.gpu.device_graph import DeviceGraph
+from bicliques.kernels.gpu.pack import DeviceGraph
 from bicliques.kernels.gpu.records import RECORD
 from bicliques.kernels.gpu.sizes import search_bytes, workspace_bytes
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.stats import EngineStats

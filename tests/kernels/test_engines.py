@@ -7,7 +7,7 @@ from bicliques.kernels.cpu import engine
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import MEASURES, Limits, Search
 from bicliques.schemas.work import Subtrees

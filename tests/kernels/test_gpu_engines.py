@@ -16,11 +16,11 @@ from bicliques.kernels.bitmatrix.kind import KIND
 from bicliques.kernels.bitmatrix.layout import ITEM, PATH
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cumbe.engine import CumbeEngine
-from bicliques.kernels.cumbe.layout import PHASES
+from bicliques.kernels.cumbe.memory import PHASES
 from bicliques.kernels.gpu.records import NOBODY
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas import blocks
-from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas import bicliques
+from bicliques.schemas.bicliques import emit_to, nowhere
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
@@ -59,7 +59,7 @@ class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite
 
     def test_an_emit_with_device_arrays_gets_the_largest_of_a_batch_first(self, monkeypatch):
         """So readers of large bicliques skip most of a file."""
-        monkeypatch.setattr(blocks, "BLOCK_ROWS", 20)
+        monkeypatch.setattr(bicliques, "BLOCK_ROWS", 20)
         batches, rows, engine = [], [], bitmatrix("usual")
         graph = graph_of(edges_of("words", True))
         for emit in (emit_to(batches.append, on_device=True), emit_to(rows.append)):

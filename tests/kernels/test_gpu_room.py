@@ -19,7 +19,7 @@ from bicliques.kernels.cumbe.memory import Arenas
 from bicliques.kernels.gpu.buffers import Buffers
 from bicliques.kernels.gpu.device import CudaDevice
 from bicliques.kernels.graph.ranges import in_lists
-from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.bicliques import emit_to, nowhere
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

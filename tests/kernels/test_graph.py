@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from bicliques.kernels.graph.core import core_edges, core_rows
 from bicliques.kernels.graph.csr import from_sorted_pairs, select_rows, transpose
-from bicliques.kernels.graph.order import rank_order
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.kernels.graph.sorting import prepare_on
 from bicliques.kernels.graph.twins import group_twins
+from bicliques.kernels.graph.wedges import rank_order
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions

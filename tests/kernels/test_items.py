@@ -7,7 +7,7 @@ from bicliques.kernels.bitmatrix import items as module
 from bicliques.kernels.bitmatrix.items import compacted, items_of, joined, subtrees_of
 from bicliques.kernels.bitmatrix.layout import HUB, ITEM, PATH
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

@@ -6,7 +6,7 @@ import pytest
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.layout import ITEM, PATH, QUEUE
 from bicliques.kernels.bitmatrix.memory import Launch
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.search import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.support.emulated import BITMATRIX, everything

@@ -12,7 +12,7 @@ from bicliques.kernels.gpu.pack import Members, pack
 from bicliques.kernels.gpu.records import RECORD
 from bicliques.kernels.gpu.slice_run import unpack
 from bicliques.kernels.graph.prepare import prepare
-from bicliques.schemas import blocks
+from bicliques.schemas import bicliques
 from bicliques.schemas.bicliques import Bicliques, row_hashes
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import hashes_of_ids
@@ -76,7 +76,7 @@ def test_rows_in_blocks_are_the_same_rows_with_the_largest_first(seed, n, side, 
     graph, records, values = drawn(seed, n, side, (14, 9), twins, 0.3)
     given = unpack(graph, records, values)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_ROWS", block)
+        patch.setattr(bicliques, "BLOCK_ROWS", block)
         found = packed(graph, records, values, True, **fields)
     _, first, number = np.unique(given.ids, return_index=True, return_inverse=True)
     numbers = dict(zip(given.ids.tolist(), first[number].tolist(), strict=True))

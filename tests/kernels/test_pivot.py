@@ -11,7 +11,7 @@ from bicliques.kernels.cpu import leaves as cpu_leaves
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.results.pq import check_leaves
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.leaves import Leaves, bounds_of, mixes
 from bicliques.schemas.search import Limits, Search

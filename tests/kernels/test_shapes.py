@@ -7,8 +7,8 @@ from bicliques.kernels.bitmatrix import engine as module
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.memory import Form, GpuSizes, Launch, defines_of, scratch
 from bicliques.kernels.bitmatrix.shapes import Needs, grows, shape, shipped, sifts_much, smallest_shape
-from bicliques.kernels.gpu.source import Variant
-from bicliques.schemas.emit import nowhere
+from bicliques.kernels.gpu.machine_code import Variant
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import DeviceMemoryError
 from bicliques.schemas.search import Limits, Search
 from tests.emulation.device import EmulatedDevice

@@ -19,12 +19,11 @@ from bicliques.kernels.bitmatrix.memory import GpuSizes
 from bicliques.kernels.compiled.sealed import sealed
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
-from bicliques.kernels.gpu import machine_code, pack, source
-from bicliques.kernels.gpu.machine_code import COMPILER, LATER, code_for, file_name, load, load_on
+from bicliques.kernels.gpu import machine_code, pack
+from bicliques.kernels.gpu.machine_code import COMPILER, FOLDER, LATER, Variant, code_for, file_name, load, load_on
 from bicliques.kernels.gpu.records import RECORD
 from bicliques.kernels.gpu.row_hashes import Lists, RowHasher
-from bicliques.kernels.gpu.source import FOLDER, Variant
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
@@ -124,7 +123,7 @@ def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
     first = {variant for variant in device.asked if is_first(variant)}
     assert first == {variant for variant in shipped.shipped() if is_first(variant)}
     assert len(set(shipped.shipped())) == len(shipped.shipped()) == len(first) + 4
-    assert {variant.kernel for variant in first} == set(source.KERNELS)
+    assert {variant.kernel for variant in first} == set(machine_code.KERNELS)
     assert len(device.asked - first) > 2, "problems that the first launch leaves need further shapes"
 
 
@@ -204,7 +203,10 @@ def test_a_device_gets_what_it_can_run(folder, capability, monkeypatch, caplog):
     [given], [record] = modules, caplog.records
     wanted = LOADED[capability]
     if wanted == "nvrtc":
-        assert given == {"code": source.source_of("bitmatrix"), "options": source.compile_options(PLAIN.defines)}
+        assert given == {
+            "code": machine_code.source_of("bitmatrix"),
+            "options": machine_code.compile_options(PLAIN.defines),
+        }
         assert "NVRTC compiles it, because the package has no machine code for this compute" in record.getMessage()
     else:
         assert given == {"path": str(folder / file_name(PLAIN, wanted))}
@@ -272,7 +274,7 @@ def test_the_name_of_a_file_depends_on_what_is_compiled_alone(monkeypatch, tmp_p
     assert mixed == PLAIN
     before = file_name(PLAIN, "sm_90")
     copy = shutil.copytree(FOLDER, tmp_path / "elsewhere")
-    monkeypatch.setattr(source, "FOLDER", copy)
+    monkeypatch.setattr(machine_code, "FOLDER", copy)
     assert file_name(PLAIN, "sm_90") == before
     with (copy / "common" / "hash.cuh").open("a") as header:
         header.write("\n")
@@ -324,7 +326,7 @@ def test_building_again_makes_what_is_missing_and_removes_what_is_old(tmp_path):
 
 @pytest.mark.usefixtures("compiler")
 def test_a_kernel_that_does_not_compile_ends_the_build(tmp_path):
-    from bicliques.kernels.gpu.nvrtc import CompileError
+    from bicliques.kernels.shipped import CompileError
 
     broken = Variant("hub_bits", (("atomicOr", 1),))
     with pytest.raises(CompileError, match=r"hub_bits\.cu with "):

@@ -5,8 +5,7 @@ import pytest
 
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.cpu.engine import CpuEngine
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import Bicliques, nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import MEASURES, Limits, Search
 from bicliques.schemas.totals import Best

@@ -12,7 +12,7 @@ from bicliques.kernels.cpu.workspace import USUAL, Sizes
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bicliques.kernels.gpu import staging
-from bicliques.kernels.gpu.staging import Staging
+from bicliques.kernels.gpu import buffers
+from bicliques.kernels.gpu.buffers import Staging
 
 
 class Toy:
@@ -66,7 +66,7 @@ class OnToy:
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch):
-    monkeypatch.setattr(staging, "_BYTES", 80)
+    monkeypatch.setattr(buffers, "_BYTES", 80)
 
 
 @pytest.mark.parametrize("n", [0, 1, 10, 11, 20, 21, 55])

@@ -9,7 +9,7 @@ from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.memory import HubGraph
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search

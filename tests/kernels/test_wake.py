@@ -9,8 +9,8 @@ from importlib.machinery import ModuleSpec
 
 import pytest
 
-from bicliques.kernels.gpu.visible import VARIABLE, numbered_devices
-from bicliques.kernels.gpu.wake import wake
+from bicliques.kernels.gpu.cuda import wake
+from bicliques.kernels.gpu.nvml import VARIABLE, numbered_devices
 from bicliques.pipeline.cli.main import main
 from bicliques.pipeline.workers.devices import visible_devices
 from bicliques.schemas.errors import ResourceError
@@ -97,7 +97,7 @@ def test_a_command_starts_the_first_device_and_leaves_the_variable(monkeypatch, 
         monkeypatch.delenv(VARIABLE, raising=False)
     else:
         monkeypatch.setenv(VARIABLE, named)
-    monkeypatch.setattr("bicliques.kernels.gpu.wake.numbered_devices", lambda: there)
+    monkeypatch.setattr("bicliques.kernels.gpu.cuda.numbered_devices", lambda: there)
     driver, before = Driver(2), seen_in_c()
     assert woken(monkeypatch, driver, only_first=True) == ["start", "context 0"]
     assert (driver.saw, seen_in_c(), os.environ.get(VARIABLE)) == (seen, before, named)
@@ -170,7 +170,7 @@ def refuse(scheduler: str, platform: Platform):
 )
 def test_a_command_wakes_the_device_that_it_may_use(monkeypatch, words, wakes):
     called = []  # with whether this process uses the first device only
-    monkeypatch.setattr("bicliques.kernels.gpu.wake.wake", called.append)
+    monkeypatch.setattr("bicliques.kernels.gpu.cuda.wake", called.append)
     monkeypatch.setattr("bicliques.pipeline.workers.opening._connect", refuse)  # a scheduler has a minute to answer
     assert main(["count", "no-such-file", *words]) != 0
     assert set(called) == ({False} if wakes else set()), "whoever calls `main` may use other devices"

@@ -5,7 +5,7 @@ import pytest
 
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees

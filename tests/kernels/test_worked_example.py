@@ -7,7 +7,7 @@ import pytest
 
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.emit import emit_to
+from bicliques.schemas.bicliques import emit_to
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees

@@ -9,7 +9,7 @@ from bicliques.kernels import engines
 from bicliques.kernels.cpu import engine
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes, workspace_bytes
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.options import BuildOptions
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees

@@ -207,7 +207,7 @@ def test_the_process_of_a_gpu_imports_little_before_the_driver_starts_and_no_lib
     program = (
         "import sys\nfrom bicliques.pipeline.workers.serving import meet_device, serve\n"
         "assert not {'numpy', 'pyarrow', 'bicliques.kernels.engines'} & set(sys.modules)\n"
-        "woken = []\nimport bicliques.kernels.gpu.wake as waking\nwake = waking.wake\n"
+        "woken = []\nimport bicliques.kernels.gpu.cuda as waking\nwake = waking.wake\n"
         "waking.wake = lambda: woken.append('pyarrow' in sys.modules) or wake()\n"
         "meet_device()\nassert woken == [False]\nassert 'bicliques.pipeline.slices.worker' in sys.modules\n"
         "import pyarrow as pa\npa.array([1]).to_numpy()\nprint([name for name in sys.modules if sys.modules[name]])"
@@ -236,7 +236,7 @@ def test_a_command_does_not_let_cupy_look_for_itself(tmp_path: Path) -> None:
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2.3\n")
     program = (
         f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n"
-        "from bicliques.pipeline.process.left_out import leave_out\nleave_out()\n"
+        "from bicliques.pipeline.process.startup import leave_out\nleave_out()\n"
         "import cupy\nprint(cupy.there, 'email.message' in sys.modules)\n"
         "import importlib.metadata as metadata\n"
         "from importlib.metadata import PackageNotFoundError, version\n"

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from bicliques.schemas.bands import Band, Reach, bands_of, corners_of, gap_in
-from bicliques.schemas.measures import TOO_MANY, fewest_left, fewest_right, measure
-from bicliques.schemas.search import MEASURES, By, Search
+from bicliques.schemas.search import MEASURES, TOO_MANY, By, Search, fewest_left, fewest_right, measure
 from bicliques.schemas.totals import measured
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bicliques.schemas import blocks
+from bicliques.schemas import bicliques
 
 
 @given(
@@ -19,8 +19,8 @@ from bicliques.schemas import blocks
 def test_no_block_has_a_larger_row_than_the_one_before(keys, holes, block, dtype):
     all_keys = np.random.default_rng(len(keys)).permutation([*(key + 1 for key in keys), *[0] * holes]).astype(dtype)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK_ROWS", block)
-        order = blocks.block_order(all_keys, len(keys))
+        patch.setattr(bicliques, "BLOCK_ROWS", block)
+        order = bicliques.block_order(all_keys, len(keys))
     assert order.dtype == np.int32
     assert sorted(order) == np.flatnonzero(all_keys).tolist()
     own = [order[start : start + block] for start in range(0, len(keys), block)]
@@ -38,5 +38,5 @@ def test_no_block_has_a_larger_row_than_the_one_before(keys, holes, block, dtype
     ],
 )
 def test_chunks_begin_with_blocks(monkeypatch, rows, cuts):
-    monkeypatch.setattr(blocks, "BLOCK_ROWS", 100)
-    assert blocks.cuts_between_blocks(rows) == cuts
+    monkeypatch.setattr(bicliques, "BLOCK_ROWS", 100)
+    assert bicliques.cuts_between_blocks(rows) == cuts

@@ -15,13 +15,11 @@ from bicliques.kernels import engines
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.graph.prepare import prepare
 from bicliques.kernels.reference.engine import ReferenceEngine
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import emit_to
+from bicliques.schemas.bicliques import Bicliques, emit_to
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.jobs import JOBS, AllMaximal, EveryVertex, LargestFew, LargestNear, Marked, NearMaximal, job_of
-from bicliques.schemas.measures import measure
 from bicliques.schemas.options import BuildOptions, RunOptions
-from bicliques.schemas.search import MEASURES, Limits, Search
+from bicliques.schemas.search import MEASURES, Limits, Search, measure
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.stats import EngineStats
 from bicliques.schemas.totals import Best, Found, keys_of

@@ -17,7 +17,7 @@ import pytest
 from pyarrow.fs import AwsDefaultS3RetryStrategy, S3FileSystem
 from werkzeug.serving import WSGIRequestHandler
 
-from bicliques.pipeline.remote.systems import file_system
+from bicliques.pipeline.remote.urls import file_system
 from tests.support.short_cuts import ShortCuts, listing
 
 NAME = "lake"
@@ -306,7 +306,7 @@ def _damaged(data: bytes) -> bytes:
 
 
 def impatient_file_system(url: str, **more: Any) -> tuple[S3FileSystem, str]:
-    """As `pipeline.remote.systems.file_system`, but what fails is asked for a second time, at once, and not a third.
+    """As `pipeline.remote.urls.file_system`, but what fails is asked for a second time, at once, and not a third.
 
     Arrow's own client tries for six seconds, so a store that stays broken takes that long.
     """

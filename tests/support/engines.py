@@ -13,9 +13,8 @@ from bicliques.kernels import engines
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.gpu.cuda import CUDA
 from bicliques.pipeline.slices import worker
-from bicliques.schemas.emit import Emit
-from bicliques.schemas.engine_kind import EngineKind
-from bicliques.schemas.platform import Platform
+from bicliques.schemas.bicliques import Emit
+from bicliques.schemas.platform import EngineKind, Platform
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Engine, Slice, Subtrees
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from bicliques.pipeline.run.checksums import checksum
+from bicliques.pipeline.run.files import checksum
 from bicliques.schemas.records import with_checksum
 from tests.support.forks import Sweeper
 

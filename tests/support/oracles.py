@@ -9,7 +9,7 @@ import networkx as nx
 import numpy as np
 
 from bicliques.kernels.graph.prepare import prepare
-from bicliques.schemas.emit import emit_to
+from bicliques.schemas.bicliques import emit_to
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.leaves import Leaves

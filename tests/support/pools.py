@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from bicliques.pipeline.slices.thread_team import on_threads
-from bicliques.pipeline.workers.pool import Capacity, Pool, Result
+from bicliques.pipeline.workers.thread_pool import Capacity, Pool, Result
 
 
 def until(condition: Callable[[], object], seconds: float = 60) -> None:
@@ -26,7 +26,7 @@ def results(pool: Pool, n: int) -> dict[int, Result]:
 
 
 class FakePool(Pool):
-    """A `pipeline.workers.pool.Pool` whose tasks are done here, one after the other, when they are waited for.
+    """A `pipeline.workers.thread_pool.Pool` whose tasks are done here, one after the other, when they are waited for.
 
     Parameters
     ----------

@@ -20,9 +20,8 @@ from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
-from bicliques.pipeline.workers.pool import Pool
-from bicliques.pipeline.workers.thread_pool import InThreads
-from bicliques.schemas.emit import nowhere
+from bicliques.pipeline.workers.thread_pool import InThreads, Pool
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.hashes import vertex_hashes
 from bicliques.schemas.manifest import LedgerEntry, Range, SliceResult
 from bicliques.schemas.options import BuildOptions, RunLimits, RunOptions

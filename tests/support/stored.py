@@ -11,7 +11,7 @@ import pytest
 import bicliques as bq
 from bicliques.kernels.compiled.jit import code_folder
 from bicliques.pipeline.remote import objects
-from bicliques.pipeline.run import bucket_lock
+from bicliques.pipeline.run import bucket_ledger
 from bicliques.pipeline.run.bucket_ledger import Journal
 from bicliques.pipeline.slices.worker import forget
 from tests.support.bucket import Asked, Bucket, bucket_of_moto, impatient_file_system
@@ -72,7 +72,7 @@ def machines_with_a_bucket(folder: Path, patch: pytest.MonkeyPatch) -> Iterator[
     """A machine with a new bucket, and clients that ask twice, and neither nine times nor for six seconds."""
     patch.setattr(objects, "RETRIES", 1)
     patch.setattr(objects, "file_system", impatient_file_system)
-    patch.setattr(bucket_lock, "LEASE_S", 3600.0)  # this machine may be so busy that a minute passes in silence
+    patch.setattr(bucket_ledger, "LEASE_S", 3600.0)  # this machine may be so busy that a minute passes in silence
     with bucket_of_moto(patch) as bucket:
         there = Machines(bucket, folder, patch)
         there.change()

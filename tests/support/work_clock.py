@@ -7,7 +7,7 @@ import pytest
 
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.pipeline.estimate import sample
-from bicliques.schemas.emit import Emit
+from bicliques.schemas.bicliques import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Slice, Subtrees

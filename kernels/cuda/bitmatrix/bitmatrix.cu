@@ -1,6 +1,6 @@
 // Maximal biclique enumeration in bit rows, by one persistent kernel in which each warp works on an item.
 //
-// kernels/shipped.py compiles it ahead in the usual shapes, and kernels/gpu/source.py has NVRTC compile it in others. Both
+// kernels/shipped.py compiles it ahead in the usual shapes, and kernels/gpu/machine_code.py has NVRTC compile it in others. Both
 // set ROW_CAP, LIST_CAP and BLOCK. It also compiles alone, with the defaults of types.cuh.
 //
 // Input: `params` (types.cuh), which kernels/bitmatrix/engine.py fills: the graph in both directions, with root

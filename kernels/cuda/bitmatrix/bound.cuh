@@ -1,5 +1,5 @@
 // How large a biclique is by the measure of the job, and what a bound demands of a node (kernels/reference/engine.py). The
-// measures are those of schemas/measures.py, for the base side and the root side. Thread-level where nothing else is
+// measures are those of schemas/search.py, for the base side and the root side. Thread-level where nothing else is
 // said.
 //
 // Without a bound nothing is demanded beyond the thresholds.

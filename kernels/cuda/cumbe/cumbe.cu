@@ -3,7 +3,7 @@
 // C.-M. Chang, Parallel Maximal Biclique Enumeration on GPUs, thesis, National Taiwan University, 2023. None of their
 // code is used.
 //
-// kernels/shipped.py compiles it ahead with the usual options of types.cuh, and kernels/gpu/source.py has NVRTC compile it
+// kernels/shipped.py compiles it ahead with the usual options of types.cuh, and kernels/gpu/machine_code.py has NVRTC compile it
 // with others. It also compiles alone, with the defaults.
 //
 // Input: `params` (CumbeParams), which kernels/cumbe/engine.py fills: the graph in both directions, with root vertices

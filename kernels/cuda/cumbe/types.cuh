@@ -1,4 +1,4 @@
-// cuMBE: types, options, and the parameter block that host and device share (kernels/cumbe/layout.py).
+// cuMBE: types, options, and the parameter block that host and device share (kernels/cumbe/memory.py).
 //
 // Letters are those of the paper: L is the base side of a node, R its closure on the root side, P its candidates, and Q
 // the root vertices that may not join it any more. All threads of a block call a function together, unless its comment

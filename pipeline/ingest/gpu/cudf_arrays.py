@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from bicliques.kernels.gpu.buffers import Staging
 from bicliques.kernels.gpu.device import free_memory
-from bicliques.kernels.gpu.staging import Staging
 from bicliques.pipeline.ingest.readers.sieve import not_utf8
-from bicliques.pipeline.output.cudf_parquet import chunked_writer, column_values, writing_errors
-from bicliques.pipeline.output.rmm_pool import take_from_pool
+from bicliques.pipeline.output.cudf_parquet import chunked_writer, column_values, take_from_pool, writing_errors
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.edges import EDGES
 

@@ -37,13 +37,6 @@ def choose_reader(ingest_on: IngestOn, n_bytes: int) -> tuple[Arrays | None, str
     ingest_on : "auto", "cpu" or "gpu"
     n_bytes : int
         Bytes of the files of the source. 0 for an object in memory.
-
-    Raises
-    ------
-    InputError
-        `ingest_on` is none of the three values.
-    ResourceError
-        A GPU was asked for and cannot be used.
     """
     if ingest_on not in get_args(Where):
         raise InputError(f"reading is on auto, cpu or gpu, not {ingest_on!r}")
@@ -65,10 +58,7 @@ def choose_reader(ingest_on: IngestOn, n_bytes: int) -> tuple[Arrays | None, str
 def read_on_device(stream: EdgeStream, arrays: Arrays) -> DeviceEdgeTable:
     """All edges of a stream in a table on the device, in chunks if it has no room for all of them.
 
-    Raises
-    ------
-    DeviceMemoryError
-        The device has too little memory even for one block of the input, or for all labels.
+    Raises `DeviceMemoryError`: the device has too little memory even for one block of the input, or for all labels.
     """
     from bicliques.pipeline.ingest.gpu.edge_table import DeviceEdgeTable, edges_of_a_chunk
     from bicliques.pipeline.ingest.gpu.reading import device_batches

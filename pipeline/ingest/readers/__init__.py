@@ -92,10 +92,7 @@ def infer(path: Path, n_files: int = 1) -> str:
 def open_source(source: Any, options: IngestOptions) -> EdgeStream:
     """The stream of raw edges of `Files`, of what `files.find` takes for them, or of an object in memory.
 
-    Raises
-    ------
-    InputError
-        The source cannot be read, its format is not known, or an option does not apply to it.
+    Raises `InputError`: the source cannot be read, its format is not known, or an option does not apply to it.
     """
     if is_named(source):
         source = find(source, options.where)

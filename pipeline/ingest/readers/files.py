@@ -17,8 +17,8 @@ from urllib.parse import unquote
 from bicliques.pipeline.ingest.readers.opening import file_digest, list_digest
 from bicliques.pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
 from bicliques.schemas.errors import InputError
+from bicliques.schemas.reading import Condition
 from bicliques.schemas.values import at_home, literal
-from bicliques.schemas.where import Condition
 
 #: What a person may write for files: a path, a pattern, or several of them.
 Named = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]

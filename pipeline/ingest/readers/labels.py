@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bicliques.pipeline.ingest.readers.base import BadLineError, shorten
+from bicliques.schemas.edges import bytes_of
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import LabelType
-from bicliques.schemas.texts import bytes_of
 
 INTEGER = pa.int64()
 TEXT = pa.large_string()

@@ -80,10 +80,7 @@ def _check_values(column: pa.Array) -> None:
 def _check_rows(column: pa.Array) -> None:
     """Refuse damaged rows. UTF-8 is not checked, and of a dictionary column only the indices are.
 
-    Raises
-    ------
-    ArrowInvalid
-        An offset, an index or a length is out of range.
+    Raises `ArrowInvalid`: an offset, an index or a length is out of range.
     """
     if not pa.types.is_dictionary(column.type):
         _as_bytes(column).validate(full=True)

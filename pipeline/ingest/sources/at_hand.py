@@ -29,12 +29,8 @@ _PIECE = 1 << 20
 def at_hand(source: Any, where: Sequence[str] = ()) -> Iterator[Any]:
     """A source that `pipeline.ingest.readers.open_source` can open: `Files` of this machine, or an object in memory.
 
-    Raises
-    ------
-    InputError
-        A source cannot be found or copied. Errors of the block name a copy as the user has named it.
-    ResourceError
-        The temporary folder has no room for a copy.
+    Raises `InputError`: a source cannot be found or copied. Errors of the block name a copy as the user has named it.
+    Raises `ResourceError`: the temporary folder has no room for a copy.
     """
     items = items_of(source) if is_named(source) else []
     if not items:
@@ -111,10 +107,7 @@ def _with_suffix(path: Path) -> Path:
 def digest_of(name: str, where: Sequence[str] = ()) -> str | None:
     """The digest of a recorded source as it is now, of the files that fit. None for one that cannot be read again.
 
-    Raises
-    ------
-    InputError
-        A file may not be read.
+    Raises `InputError`: a file may not be read.
     """
     if not is_there(name):
         return None

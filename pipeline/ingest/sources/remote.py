@@ -1,6 +1,6 @@
 """Files that are not on this machine: lists them and opens them by their URLs.
 
-The standard library reads ``http://`` and ``https://``, and `pipeline.remote.systems` opens everything else. No message
+The standard library reads ``http://`` and ``https://``, and `pipeline.remote.urls` opens everything else. No message
 has a password, a key or a signature, nor the text of an exception that may have one.
 """
 
@@ -20,10 +20,9 @@ from urllib.error import HTTPError
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
+from bicliques.pipeline import __version__
 from bicliques.pipeline.ingest.readers.files import chosen, is_hidden, refuse_part, refuse_run, with_number
-from bicliques.pipeline.remote.systems import file_system, plain_errors
-from bicliques.pipeline.remote.urls import without_secrets
-from bicliques.pipeline.run.version import __version__
+from bicliques.pipeline.remote.urls import file_system, plain_errors, without_secrets
 from bicliques.schemas.errors import InputError
 
 #: Seconds without an answer after which a server counts as gone.
@@ -76,10 +75,7 @@ class Listing:
 def listed(url: str, where: Sequence[str] = ()) -> Listing:
     """The files of a URL: one, or all of a folder or of a pattern, as `pipeline.ingest.readers.files.find` has it.
 
-    Raises
-    ------
-    InputError
-        There are none, or they cannot be listed.
+    Raises `InputError`: there are none, or they cannot be listed.
     """
     shown, scheme = without_secrets(url), url.partition(":")[0].lower()
     if scheme in ("http", "https"):
@@ -95,13 +91,7 @@ def listed(url: str, where: Sequence[str] = ()) -> Listing:
 
 
 def copy(file: RemoteFile, target: IO[bytes]) -> None:
-    """Copy a file to the end of `target`.
-
-    Raises
-    ------
-    InputError
-        It cannot be read to its end.
-    """
+    """Copy a file to the end of `target`."""
     n_read = 0
     with _reading(file.url, file.shown):
         opened, n_bytes = file.open()

@@ -30,8 +30,7 @@ from bicliques.pipeline.process.in_order import MOST_THREADS, in_order
 from bicliques.pipeline.run.files import create
 from bicliques.pipeline.run.names import edges_file
 from bicliques.schemas.dtypes import MAX_VERTICES, VERTEX
-from bicliques.schemas.edges import EDGES, label_schema
-from bicliques.schemas.texts import bytes_of
+from bicliques.schemas.edges import EDGES, bytes_of, label_schema
 
 #: Entries that a thread takes at a time.
 PIECE = 1 << 18

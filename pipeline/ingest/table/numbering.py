@@ -28,12 +28,7 @@ MAX_TEXT = 2**31 - 1
 
 
 def refuse_too_many(side: str, n: int, n_bytes: int = 0) -> None:
-    """Refuse `n` labels that cannot be numbered, or whose text (`n_bytes` of it) does not fit into a label table.
-
-    Raises
-    ------
-    ResourceError
-    """
+    """Refuse `n` labels that cannot be numbered, or whose text (`n_bytes` of it) does not fit into a label table."""
     if n > MAX_VERTICES:
         raise ResourceError(
             f"{n} {side} labels are more than the {MAX_VERTICES} that 32-bit ids can number; split the graph"
@@ -46,13 +41,7 @@ def refuse_too_many(side: str, n: int, n_bytes: int = 0) -> None:
 
 
 class Texts:
-    """Labels that are text.
-
-    Parameters
-    ----------
-    side : str
-        "left" or "right", for messages.
-    """
+    """Labels that are text."""
 
     def __init__(self, side: str) -> None:
         self.side = side

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bicliques.pipeline.process.returned import give_back_memory
+from bicliques.pipeline.process.cores import give_back_memory
 from bicliques.pipeline.proof.selection import Place, places_of, rows_at
 from bicliques.pipeline.proof.summary import LARGEST, Summary
 from bicliques.pipeline.results.binning import Grid, cells_of
 from bicliques.pipeline.results.candidates import best_rows
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts
 from bicliques.pipeline.results.results import Results
 from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.search import By
@@ -325,12 +325,7 @@ _EXAMPLES, _MOST_OF_A_CELL = 200, 200
 def chosen(run: Run, results: Results, summary: Summary, degrees: Sequence[np.ndarray]) -> Listed:
     """The largest bicliques by each measure, distinct ones behind them, and examples of all cells of the heat map.
 
-    `degrees` are those of both sides of the input.
-
-    Raises
-    ------
-    IncompleteError
-        If a part is missing or damaged.
+    `degrees` are those of both sides of the input. Raises `IncompleteError` if a part is missing or damaged.
 
     Notes
     -----

@@ -58,8 +58,7 @@ def report(folder: PathLike) -> Path:
 
 
 def _page() -> Page:
-    from bicliques.pipeline.results.report.page import (
-        Page,  # here, because its libraries are imported beside other work
-    )
+    # here, because its libraries are imported beside other work
+    from bicliques.pipeline.results.report.page import Page
 
     return Page()

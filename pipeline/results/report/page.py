@@ -20,6 +20,7 @@ import jinja2
 import numpy as np
 from markupsafe import Markup
 
+from bicliques.pipeline import __version__
 from bicliques.pipeline.remote.urls import place_of
 from bicliques.pipeline.results.report.content import Content
 from bicliques.pipeline.results.report.figures import degree_figure, size_figure, step_figure, timeline_figure
@@ -27,7 +28,6 @@ from bicliques.pipeline.results.report.listed import DISTINCT, SIDES, TOP, Liste
 from bicliques.pipeline.results.svg import Figure, shortened, style
 from bicliques.pipeline.rows.printable import is_kept, printable
 from bicliques.pipeline.run.progress import number
-from bicliques.pipeline.run.version import __version__
 from bicliques.schemas.search import search_words
 
 #: The groups of the facts of a run, in the order of the page, and the facts in each. The last has all others.

@@ -65,13 +65,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Timeline:
-    """All sessions one after the other on one axis. The time between them is left out.
-
-    Parameters
-    ----------
-    lanes : tuple of Lane
-        The busiest worker first.
-    """
+    """All sessions one after the other on one axis. The time between them is left out."""
 
     sessions: tuple[Stretch, ...]
     lanes: tuple[Lane, ...]

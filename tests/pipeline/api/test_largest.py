@@ -28,8 +28,7 @@ from bicliques.pipeline.run.progress import line
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError
-from bicliques.schemas.measures import measure
-from bicliques.schemas.search import MEASURES, By
+from bicliques.schemas.search import MEASURES, By, measure
 from bicliques.schemas.totals import measured
 from tests.support.emulated import runnable
 from tests.support.runs import OWN, QUIET, load_ledger, random_edges, rewrite_record, write_edges

@@ -17,8 +17,8 @@ from bicliques.pipeline.api import steps
 from bicliques.pipeline.ingest.from_run import take_from_run
 from bicliques.pipeline.prepare import members
 from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.members import as_labels
 from bicliques.schemas.options import IngestOptions
+from bicliques.schemas.search import as_labels
 from tests.support.runs import OWN, QUIET, random_edges, rewrite_record, write_edges
 
 EDGES = random_edges(40, 30, 0.35, 8)

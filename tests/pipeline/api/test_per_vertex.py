@@ -18,8 +18,7 @@ from bicliques.pipeline.cli.main import main
 from bicliques.pipeline.proof import vertices
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.slices.slice_search import SliceSearch
-from bicliques.schemas.bicliques import Bicliques, row_hashes
-from bicliques.schemas.emit import Emit, nowhere
+from bicliques.schemas.bicliques import Bicliques, Emit, nowhere, row_hashes
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import vertex_hashes

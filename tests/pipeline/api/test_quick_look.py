@@ -21,8 +21,7 @@ from bicliques.pipeline.results.run_status import status
 from bicliques.schemas.bicliques import biclique_schema
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.hashes import splitmix64
-from bicliques.schemas.measures import measure
-from bicliques.schemas.search import MEASURES
+from bicliques.schemas.search import MEASURES, measure
 from bicliques.schemas.sizes import SizeCounts, SizedRows
 from tests.support.engines import registered, unable
 from tests.support.examples import examples

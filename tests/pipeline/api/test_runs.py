@@ -17,7 +17,7 @@ import bicliques as bq
 from bicliques.kernels.cpu.engine import CpuEngine
 from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.pipeline.output import part_writer, stretch
-from bicliques.pipeline.run import checksums
+from bicliques.pipeline.run import files
 from bicliques.pipeline.slices.worker import SliceTask
 from bicliques.pipeline.workers.thread_pool import InThreads
 from bicliques.schemas.bicliques import SCHEMA_VERSION
@@ -238,7 +238,7 @@ def test_other_objects_are_refused(tmp_path, source):
 
 def test_a_fresh_run_takes_its_lock_once_and_sums_each_file_once(tmp_path, monkeypatch):
     locks, summed = [], Counter[str]()
-    flock, of_piece = fcntl.flock, checksums._of_piece
+    flock, of_piece = fcntl.flock, files._of_piece
 
     def lock(descriptor: int, kind: int):
         flock(descriptor, kind)
@@ -250,7 +250,7 @@ def test_a_fresh_run_takes_its_lock_once_and_sums_each_file_once(tmp_path, monke
         return of_piece(file, start)
 
     monkeypatch.setattr(fcntl, "flock", lock)
-    monkeypatch.setattr(checksums, "_of_piece", counted)
+    monkeypatch.setattr(files, "_of_piece", counted)
     source = write_edges(tmp_path / "g.parquet", SMALL)
     bq.mine(source, tmp_path / "out", **QUIET)
     assert len(locks) == 1

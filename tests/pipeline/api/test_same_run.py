@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.api import complete, same_run, steps
+from bicliques.pipeline.api import preparing, same_run, steps
 from bicliques.pipeline.cli.main import main
 from bicliques.pipeline.run import lock
 from bicliques.pipeline.run.lock import locked, open_lock
@@ -92,15 +92,15 @@ def test_a_run_at_work_or_on_its_way_out_is_not_taken_for_complete(complete_run,
     out = Path(shutil.copytree(complete_run[1], tmp_path / "out"))
     with locked(out / LOCK_FILE), pytest.raises(InputError, match="is being worked on by"):
         bq.resume(out, **QUIET)
-    assert complete.is_complete_as_it_is(Run.at(out))
-    look = complete.why_not_whole
+    assert preparing.is_complete_as_it_is(Run.at(out))
+    look = preparing.why_not_whole
 
     def look_later(run: Run, manifest) -> str | None:
         out.rename(tmp_path / ".out.removed")  # as another process does that begins anew there
         return look(run, manifest)
 
-    monkeypatch.setattr(complete, "why_not_whole", look_later)
-    assert not complete.is_complete_as_it_is(Run.at(out))
+    monkeypatch.setattr(preparing, "why_not_whole", look_later)
+    assert not preparing.is_complete_as_it_is(Run.at(out))
     assert (tmp_path / ".out.removed" / MANIFEST_FILE).exists()
 
 

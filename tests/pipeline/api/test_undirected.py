@@ -8,8 +8,7 @@ import bicliques as bq
 from bicliques.kernels import engines
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.measures import measure
-from bicliques.schemas.search import Search
+from bicliques.schemas.search import Search, measure
 from tests.support.commands import run
 from tests.support.one_kind import edges_of, random_graphs
 from tests.support.oracles import closed_pairs

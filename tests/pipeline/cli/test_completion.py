@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from bicliques.pipeline.cli import main
-from bicliques.pipeline.cli.commands import parser
-from bicliques.pipeline.cli.completion import SHELLS, script
+from bicliques.pipeline.cli.commands import SHELLS, parser, script
 
 #: Words up to where the key is pressed, and what has to be offered.
 CASES = {

@@ -3,8 +3,7 @@
 import pytest
 
 from bicliques.pipeline.cli.cards import _percent
-from bicliques.pipeline.estimate.table import Cell, Guess, guess
-from bicliques.pipeline.estimate.words import BYTES, COUNTS, TIMES, in_range, short, threshold_table
+from bicliques.pipeline.estimate.table import BYTES, COUNTS, TIMES, Cell, Guess, guess, in_range, short, threshold_table
 
 
 def cell(left: int, right: int, count: float, seconds: float, exact: bool = False) -> Cell:

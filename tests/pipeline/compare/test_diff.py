@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.compare import partition
+from bicliques.pipeline.compare import diffing
 from bicliques.pipeline.output import part_writer, stretch
 from bicliques.pipeline.proof import read_back
 from tests.support.compared import QUIET, changes, maximal_bicliques, night, rows_of
@@ -63,7 +63,7 @@ def test_pairs_of_random_graphs_one_by_one(tmp_path: Path) -> None:
 
 def test_thousands_of_pairs_of_random_graphs_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bicliques of a disjoint union are those of its graphs, so one comparison is one of every pair."""
-    monkeypatch.setattr(partition, "_BUCKET", 1 << 12)
+    monkeypatch.setattr(diffing, "_BUCKET", 1 << 12)
     rng, graphs, names = np.random.default_rng(8), 2000, "user {}".format
     edges: list[Edges] = [set(), set()]
     bicliques: list[set[Any]] = [set(), set()]

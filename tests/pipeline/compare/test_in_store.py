@@ -9,10 +9,10 @@ from bicliques.pipeline.api import steps
 from bicliques.pipeline.compare.difference import Difference
 from bicliques.pipeline.compare.in_run import changes_since_the_run_before
 from bicliques.pipeline.remote.objects import Objects
-from bicliques.pipeline.results.report.before import before
-from bicliques.pipeline.run.address import driven
+from bicliques.pipeline.results.report.content import before
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import CHANGES_FILES
+from bicliques.pipeline.run.opened import driven
 from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.runs import run_after, run_before
 from bicliques.pipeline.workers.options import WorkerOptions

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.compare import partition, rows
-from bicliques.pipeline.compare.partition import Partition, divide
+from bicliques.pipeline.compare import diffing, rows
+from bicliques.pipeline.compare.diffing import Partition, divide
 from bicliques.pipeline.compare.rows import Marks, _sums
 from bicliques.pipeline.run import labels
 from bicliques.schemas.bicliques import Bicliques
@@ -48,7 +48,7 @@ BITS = [(64, 64), (3, 64), (64, 3), (6, 6)]
 @pytest.mark.parametrize(("id_bits", "hash_bits"), BITS)
 @pytest.mark.parametrize("bucket", [1, 4, 1 << 21])
 def test_it_is_the_difference_of_sets(tmp_path, monkeypatch, id_bits, hash_bits, bucket):
-    monkeypatch.setattr(partition, "_BUCKET", bucket)
+    monkeypatch.setattr(diffing, "_BUCKET", bucket)
     rng = np.random.default_rng(id_bits + hash_bits)
     for k in range(40):
         n = int(rng.integers(0, 60))

@@ -17,7 +17,7 @@ import bicliques as bq
 from bicliques.pipeline.api import refreshing
 from bicliques.pipeline.compare import diffing
 from bicliques.pipeline.compare import refreshed as by_parts
-from bicliques.pipeline.compare.some_ids import Ids
+from bicliques.pipeline.compare.refreshed import Ids
 from bicliques.pipeline.output import part_writer, stretch
 from bicliques.pipeline.process import startup
 from bicliques.schemas.errors import IncompleteError, InputError

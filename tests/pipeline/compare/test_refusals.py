@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.compare import diffing, rows_file
-from bicliques.pipeline.compare.partition import Changed, Partition
+from bicliques.pipeline.compare import diffing, rows
+from bicliques.pipeline.compare.diffing import Changed, Partition
 from bicliques.pipeline.run.names import stranger_in
 from bicliques.pipeline.run.tables import LOCAL
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
@@ -232,10 +232,8 @@ def test_a_full_disk_leaves_nothing(nights, tmp_path, monkeypatch, name, there):
 def test_what_disagrees_is_an_error(nights, tmp_path, monkeypatch, lost):
     """As when a file changes between the two passes."""
     if lost == "row":
-        write = rows_file._groups
-        monkeypatch.setattr(
-            rows_file, "_groups", lambda *given: (group.rows(0, len(group) - 1) for group in write(*given))
-        )
+        write = rows._groups
+        monkeypatch.setattr(rows, "_groups", lambda *given: (group.rows(0, len(group) - 1) for group in write(*given)))
         refused(*nights, tmp_path / "diff", IncompleteError, "has changed meanwhile; compare again")
         return
     table = diffing.vertex_table

@@ -14,8 +14,7 @@ from bicliques.pipeline.estimate.sample import Estimate, _Sampler, estimate
 from bicliques.pipeline.estimate.table import Cell, Guess, Table, View, guess, proposed
 from bicliques.pipeline.estimate.walk import Grid, Walk, Walker
 from bicliques.pipeline.output.part_writer import PartWriter
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import Emit
+from bicliques.schemas.bicliques import Bicliques, Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts

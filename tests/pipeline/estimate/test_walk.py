@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.estimate import walk
 from bicliques.pipeline.estimate.walk import Grid, Walk, Walker, drawn_of
-from bicliques.schemas.emit import Emit
+from bicliques.schemas.bicliques import Emit
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.sizes import SizeCounts

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from bicliques.pipeline.ingest import step as ingesting
-from bicliques.pipeline.ingest.gpu import edge_table, reading, text
+from bicliques.pipeline.ingest.gpu import edge_table, reading
 from bicliques.pipeline.ingest.gpu import ingest_on as gpu_ingest
 from bicliques.pipeline.ingest.step import ingest
 from bicliques.pipeline.ingest.table import normalise
@@ -114,9 +114,9 @@ def test_a_large_file_is_read_in_blocks_and_sorted_in_chunks(
     else:
         source = tmp_path / "x.parquet"
         pq.write_table(pa.table({"u": pairs[:, 0], "v": pairs[:, 1]}), source, row_group_size=16)
-    monkeypatch.setattr(text, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(text, "PIECE_BYTES", 60)
-    monkeypatch.setattr(text, "LOOK", 16)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(reading, "PIECE_BYTES", 60)
+    monkeypatch.setattr(reading, "LOOK", 16)
     monkeypatch.setattr(normalise, "SLICE", 64)
     monkeypatch.setattr(edge_table, "SLICE", 64)
     monkeypatch.setattr(edge_table, "PIECE", 64)
@@ -245,7 +245,7 @@ def test_device_and_host_read_any_text_alike(tmp_path_factory, case):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
         patch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
-        patch.setattr(text, "PIECE_BYTES", 8)
+        patch.setattr(reading, "PIECE_BYTES", 8)
         same(folder / file, folder, **options)
 
 
@@ -269,7 +269,7 @@ def test_a_gpu_reads_large_files_if_there_is_one(tmp_path, arrays, monkeypatch):
 
 
 def test_one_very_long_line_is_no_plain_text_and_ends_in_a_sentence(tmp_path, arrays, monkeypatch):
-    monkeypatch.setattr(text, "PIECE_BYTES", 60)
+    monkeypatch.setattr(reading, "PIECE_BYTES", 60)
     (tmp_path / "x.el").write_bytes(b"1 2\n" + b"x" * 5000 + b"\n")
     assert "line 2" in same(tmp_path / "x.el", tmp_path)
 
@@ -323,7 +323,7 @@ def test_a_block_that_cannot_be_hashed_is_no_digest(arrays, tmp_path, monkeypatc
         def hexdigest(self) -> str:
             return "0" * 64
 
-    monkeypatch.setattr(text, "digest_on_all_cores", Full)
+    monkeypatch.setattr(reading, "digest_on_all_cores", Full)
     (tmp_path / "x.el").write_text("1 2\n3 4\n")
     (tmp_path / "out").mkdir()
     with pytest.raises(MemoryError, match="no room for threads"):

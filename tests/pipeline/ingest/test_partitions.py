@@ -14,7 +14,7 @@ from bicliques.pipeline.ingest.sources.names import n_bytes_of, recorded
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import IngestOptions
-from bicliques.schemas.where import Condition
+from bicliques.schemas.reading import Condition
 from tests.support.inputs import read_edges, write
 
 

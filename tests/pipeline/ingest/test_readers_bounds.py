@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bicliques.pipeline.ingest.gpu import reading, text
+from bicliques.pipeline.ingest.gpu import reading
 from bicliques.pipeline.ingest.readers import blocks, columnar, fimi, look, open_source, sieve
 from bicliques.pipeline.ingest.readers import text as text_reader
 from bicliques.pipeline.ingest.step import ingest
@@ -50,8 +50,8 @@ def test_the_longest_line_is_read_and_a_longer_one_refused(tmp_path, monkeypatch
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block)
     monkeypatch.setattr(look, "HEAD_BYTES", 30)
     monkeypatch.setattr(blocks, "LOOK", 7)
-    monkeypatch.setattr(text, "BLOCK_BYTES", block)
-    monkeypatch.setattr(text, "DECOMPRESSED_BYTES", block)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", block)
+    monkeypatch.setattr(reading, "DECOMPRESSED_BYTES", block)
     monkeypatch.setattr("bicliques.pipeline.output.cudf_parquet.why_no_cudf", lambda: None)
     monkeypatch.setattr("bicliques.pipeline.ingest.gpu.cudf_arrays.CudfArrays", HostArrays)
     for length, end in itertools.product((99, 100, 101, 102, 230), ("\n", "", "\nc,d\n")):

@@ -21,8 +21,7 @@ from bicliques.pipeline.ingest.readers.files import find
 from bicliques.pipeline.ingest.sources.at_hand import digest_of
 from bicliques.pipeline.ingest.sources.names import is_there, recorded
 from bicliques.pipeline.ingest.step import ingest
-from bicliques.pipeline.remote.systems import file_system
-from bicliques.pipeline.remote.urls import without_secrets
+from bicliques.pipeline.remote.urls import file_system, without_secrets
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.options import IngestOptions

@@ -11,7 +11,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import Plan
 from bicliques.pipeline.run.session import sessions
-from bicliques.pipeline.workers.pool import Pool, Result
+from bicliques.pipeline.workers.thread_pool import Pool, Result
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.work import Subtrees

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from bicliques.kernels.gpu.cuda import CUDA
-from bicliques.pipeline.mining import energy
-from bicliques.pipeline.mining.energy import energy_facts
-from bicliques.pipeline.slices.power import COUNTERS
+from bicliques.pipeline.slices import power
+from bicliques.pipeline.slices.power import COUNTERS, energy_facts
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.platform import CORES
 from bicliques.schemas.stats import SliceStats
@@ -67,7 +66,7 @@ def test_energy_that_cannot_be_read_has_a_reason() -> None:
 
 def test_a_manifest_has_the_joules_of_every_slice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COUNTERS, "toy", Counter)
-    monkeypatch.setattr(energy, "processor_counter", lambda: "this machine has none")
+    monkeypatch.setattr(power, "processor_counter", lambda: "this machine has none")
     with fake_gpu(replace(TOY_GPU, energy_counter="toy")):
         folder = prepared_run(tmp_path, random_edges(90, 60, 0.35, 8))
         mined_in_threads(folder)

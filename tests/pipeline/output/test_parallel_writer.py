@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from bicliques.pipeline.output import part_writer, stretch
-from bicliques.pipeline.output.parallel_writer import ParallelWriter
 from bicliques.pipeline.output.part_writer import PartWriter
+from bicliques.pipeline.output.writers import ParallelWriter
 from bicliques.pipeline.proof.read_back import read_part
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import ResourceError

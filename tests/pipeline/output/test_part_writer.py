@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import bicliques as bq
 from bicliques.pipeline.output import part_writer, stretch, writers
-from bicliques.pipeline.output.parallel_writer import ParallelWriter
 from bicliques.pipeline.output.part_writer import PartWriter, to_batch, writer_bytes
+from bicliques.pipeline.output.writers import ParallelWriter
 from bicliques.pipeline.proof.read_back import read_part
 from bicliques.schemas.bicliques import Bicliques, Provenance
 from bicliques.schemas.errors import IncompleteError, ResourceError

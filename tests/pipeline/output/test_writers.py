@@ -7,9 +7,8 @@ import pytest
 from bicliques.kernels.gpu.cuda import CUDA
 from bicliques.pipeline.output import writers
 from bicliques.pipeline.output.device_writer import DeviceWriter
-from bicliques.pipeline.output.parallel_writer import ParallelWriter, writing_threads
-from bicliques.pipeline.output.part_writer import PartWriter
-from bicliques.pipeline.output.writers import open_writer
+from bicliques.pipeline.output.part_writer import PartWriter, writing_threads
+from bicliques.pipeline.output.writers import ParallelWriter, open_writer
 from bicliques.pipeline.process import cores
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.platform import CORES

@@ -14,7 +14,7 @@ from bicliques.kernels.graph.sorting import prepare_on
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.prepare.bands import Bounded, make_bands, reach_of, what_a_bound_leaves
 from bicliques.schemas.bands import Band, gap_in
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.jobs import job_of
 from bicliques.schemas.options import BuildOptions, RootSide

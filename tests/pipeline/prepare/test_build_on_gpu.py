@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bicliques as bq
-from bicliques.kernels.gpu import device, staging
+from bicliques.kernels.gpu import buffers, device
 from bicliques.kernels.graph import pieces as in_pieces
 from bicliques.kernels.graph import sorting
 from bicliques.kernels.graph.pieces import PIECE_BYTES
@@ -35,7 +35,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> types.SimpleNamespace:
     monkeypatch.setattr(device, "why_no_gpu", lambda: None)
     monkeypatch.setattr(device, "CudaDevice", lambda: types.SimpleNamespace(free_bytes=lambda: toy.free))
     monkeypatch.setattr(device, "release_memory", lambda: setattr(toy, "released", toy.released + 1))
-    monkeypatch.setattr(staging, "Staging", lambda cupy: types.SimpleNamespace(upload=np.copy, download=np.copy))
+    monkeypatch.setattr(buffers, "Staging", lambda cupy: types.SimpleNamespace(upload=np.copy, download=np.copy))
     monkeypatch.setitem(sys.modules, "cupy", np)
     return toy
 
@@ -126,7 +126,7 @@ def test_a_whole_that_runs_out_of_memory_is_built_in_pieces_and_says_so(
     def used_up(xp: object, read: Callable[[], tuple[np.ndarray, np.ndarray]], *rest: object, **how: object) -> None:
         limited(read()[0])
 
-    monkeypatch.setattr(staging, "Staging", lambda cupy: types.SimpleNamespace(upload=limited, download=np.copy))
+    monkeypatch.setattr(buffers, "Staging", lambda cupy: types.SimpleNamespace(upload=limited, download=np.copy))
     if are_held:  # they need not be copied to the GPU, so the attempt ends later
         monkeypatch.setattr(sorting, "prepare_on", used_up)
     source, search = tmp_path / "g.parquet", Search(min_left=least, min_right=least)

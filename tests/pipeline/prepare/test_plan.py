@@ -20,7 +20,7 @@ from bicliques.pipeline.proof.proving import rank_correlation
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import open_labels
 from bicliques.pipeline.run.plan import Plan
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.options import BuildOptions, RunLimits, RunOptions

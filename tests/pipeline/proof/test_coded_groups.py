@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bicliques.kernels.compiled import mixing, parquet_pages
+from bicliques.kernels.compiled import parquet_pages, searching
 from bicliques.pipeline.output import part_writer, stretch
 from bicliques.pipeline.output.part_writer import PartWriter
 from bicliques.pipeline.proof import coded_groups
@@ -184,7 +184,7 @@ def slow(monkeypatch):
 
     for name in ("_varint", "_bits_at", "mixed"):
         monkeypatch.setattr(parquet_pages, name, getattr(parquet_pages, name).function)
-    monkeypatch.setattr(mixing, "splitmix64", mixing.splitmix64.function)
+    monkeypatch.setattr(searching, "splitmix64", searching.splitmix64.function)
     monkeypatch.setattr(parquet_pages, "checked", lambda array: array.view(Checked), raising=False)
 
 

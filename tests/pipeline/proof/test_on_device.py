@@ -25,8 +25,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.labels import Tables
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.slices import worker
-from bicliques.pipeline.workers.pool import Pool
-from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.pipeline.workers.thread_pool import InThreads, Pool
 from bicliques.schemas.bicliques import Bicliques, Provenance
 from bicliques.schemas.errors import DeviceMemoryError, IncompleteError
 from bicliques.schemas.manifest import Part

@@ -22,8 +22,7 @@ from bicliques.pipeline.proof.summary import Summary
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Pool, Result, WorkerLostError
-from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.pipeline.workers.thread_pool import InThreads, Pool, Result, WorkerLostError
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.options import RunLimits
 from tests.support.pools import FakePool

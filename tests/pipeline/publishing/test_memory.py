@@ -16,9 +16,9 @@ from tests.support.runs import environment, random_edges, write_edges
 #: Pieces are smaller than usual, because the tests' store is slow. Its client never has less than 10 MB of a file.
 PEAK = """
 import sys, bicliques as bq
-from bicliques.pipeline.publishing import copying, place
+from bicliques.pipeline.publishing import publish_run, place
 from tests.support.own_memory import OwnMemory
-copying.PIECE = place.PIECE = 1 << 20
+publish_run.PIECE = place.PIECE = 1 << 20
 place._IN_FLIGHT = 4 << 20
 bq.publish(sys.argv[1], sys.argv[3], overwrite=True, progress=False)  # imports what it needs
 memory = OwnMemory()

@@ -12,10 +12,9 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli import main
-from bicliques.pipeline.publishing import copying
-from bicliques.pipeline.publishing.contents import sealed
+from bicliques.pipeline.publishing import publish_run
 from bicliques.pipeline.publishing.place import Place, Seen, open_place
-from bicliques.pipeline.publishing.record import Record
+from bicliques.pipeline.publishing.record import Record, sealed
 from bicliques.pipeline.run.progress import Progress
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.records import with_checksum
@@ -174,7 +173,7 @@ def test_nothing_goes_on_behind_an_error(run: Path, local: Somewhere, monkeypatc
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(copying, "PIECE", 100)
+        patch.setattr(publish_run, "PIECE", 100)
         with pytest.raises(KeyboardInterrupt):
             bq.publish(run, local.url, progress=stop)
     there = local.files()
@@ -202,9 +201,9 @@ def test_an_error_ends_what_is_being_written(run: Path, tmp_path: Path, monkeypa
         if begun.is_set():
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(copying, "PIECE", 100)
-    monkeypatch.setattr(copying, "Event", lambda: stop)
-    copies = copying.Copying(sealed(run), Patient(tmp_path), end, lambda name: None)
+    monkeypatch.setattr(publish_run, "PIECE", 100)
+    monkeypatch.setattr(publish_run, "Event", lambda: stop)
+    copies = publish_run.Copying(sealed(run), Patient(tmp_path), end, lambda name: None)
     with pytest.raises(KeyboardInterrupt):
         list(copies.copies([name for name in contents(run) if name.startswith("bicliques/")]))
     assert whole == []

@@ -9,7 +9,7 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.cli import main
-from bicliques.pipeline.publishing.contents import is_published
+from bicliques.pipeline.publishing.record import is_published
 from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError
 from bicliques.schemas.records import with_checksum
 from tests.pipeline.publishing.conftest import Somewhere

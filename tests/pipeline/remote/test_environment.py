@@ -8,8 +8,7 @@ import pytest
 import bicliques as bq
 from bicliques.kernels.compiled.jit import code_folder
 from bicliques.pipeline.remote.objects import Objects, objects_at
-from bicliques.pipeline.remote.systems import file_system
-from bicliques.pipeline.remote.urls import as_asked
+from bicliques.pipeline.remote.urls import as_asked, file_system
 from bicliques.pipeline.run.store import places_here
 from bicliques.schemas.errors import InputError
 from tests.support.bucket import ACCESS_KEY, NAME, SECRET_KEY, Bucket, bucket_of_moto

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 
 from bicliques.pipeline.remote import objects
-from bicliques.pipeline.remote.systems import plain_errors
+from bicliques.pipeline.remote.urls import plain_errors
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.bucket import impatient_file_system
 from tests.support.servers import bucket_server

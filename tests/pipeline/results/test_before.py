@@ -10,9 +10,8 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.compare.in_run import changes_since_the_run_before
-from bicliques.pipeline.results.report import before as since
-from bicliques.pipeline.results.report.before import Before, Change
-from bicliques.pipeline.results.report.content import content_of
+from bicliques.pipeline.results.report import content as since
+from bicliques.pipeline.results.report.content import Before, Change, content_of
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.series.runs import run_before
 from tests.support.runs import QUIET, random_edges, write_edges

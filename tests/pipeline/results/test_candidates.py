@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from bicliques.pipeline.results import candidates, cover
+from bicliques.pipeline.results import candidates, interesting
 from bicliques.pipeline.results.candidates import Score, SizeScore, best_rows
-from bicliques.pipeline.results.cover import cover_rows, distinct_rows
-from bicliques.pipeline.results.edges import degrees_of
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts, degrees_of
+from bicliques.pipeline.results.interesting import cover_rows, distinct_rows
 from bicliques.pipeline.results.report.listed import common_members, repeated, shares_of
 from bicliques.pipeline.results.surprise import UNIT, Surprise
 from bicliques.schemas.bicliques import Bicliques
@@ -129,8 +128,8 @@ def small_rounds(monkeypatch):
     def rounds(n: int) -> Iterator[int]:
         return (next(sizes) for _ in itertools.count())
 
-    monkeypatch.setattr(cover, "rounds", rounds)
-    monkeypatch.setattr(cover, "rounds", rounds)
+    monkeypatch.setattr(interesting, "rounds", rounds)
+    monkeypatch.setattr(interesting, "rounds", rounds)
     monkeypatch.setattr(candidates, "MOST_MEMBERS", 25)
     monkeypatch.setattr(candidates, "count_cores", lambda: 1)
 
@@ -195,12 +194,12 @@ def test_no_score_exceeds_the_bound_of_its_sizes_or_of_larger_ones(tmp_path):
 
 
 #: A cover of graphs with so few vertices on a side has a bit per pair, and of others a bit per vertex and biclique.
-FEW_VERTICES = pytest.mark.parametrize("few", [0, cover._FEW_VERTICES])
+FEW_VERTICES = pytest.mark.parametrize("few", [0, interesting._FEW_VERTICES])
 
 
 @FEW_VERTICES
 def test_a_cover_is_the_greedy_one_of_plain_python(few, monkeypatch):
-    monkeypatch.setattr(cover, "_FEW_VERTICES", few)
+    monkeypatch.setattr(interesting, "_FEW_VERTICES", few)
     ended_early = 0
     for rng, parts in _graphs(2, examples(300)):
         n = int(rng.integers(1, 12))
@@ -214,7 +213,7 @@ def test_a_cover_is_the_greedy_one_of_plain_python(few, monkeypatch):
 @FEW_VERTICES
 @pytest.mark.parametrize("sides", [(260, 150), (70, 280)])
 def test_a_cover_of_more_than_a_word_of_bicliques_ends_with_all_edges(few, sides, monkeypatch):
-    monkeypatch.setattr(cover, "_FEW_VERTICES", few)
+    monkeypatch.setattr(interesting, "_FEW_VERTICES", few)
     rng = np.random.default_rng(3)
     parts = InMemory(rng, random_edges(rng, *sides, 0.02))
     found = cover_rows(parts, 1000)
@@ -248,9 +247,9 @@ def test_a_cover_reads_no_row_group_that_added_too_little_before(monkeypatch):
     parts = InMemory(rng, random_edges(rng, 24, 18, 0.4))
     pairs = [pair for rows in parts._groups.values() for pair in rows.to_pairs()]
     parts._groups = {(0, k): _rows([(list(a), list(b))]) for k, (a, b) in enumerate(pairs)}
-    monkeypatch.setattr(cover, "rounds", lambda n: itertools.repeat(5))
+    monkeypatch.setattr(interesting, "rounds", lambda n: itertools.repeat(5))
     found, n_read = cover_rows(parts, 12), parts.read
-    monkeypatch.setattr(cover, "best_rows", lambda *given, known, **how: best_rows(*given, **how))
+    monkeypatch.setattr(interesting, "best_rows", lambda *given, known, **how: best_rows(*given, **how))
     parts.read = 0
     assert cover_rows(parts, 12) == found
     assert n_read < 0.8 * parts.read

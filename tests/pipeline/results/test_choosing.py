@@ -151,7 +151,7 @@ def test_few_row_groups_are_read_of_a_run_of_many(dense, many, monkeypatch):
     sizes = parts.sizes
     monkeypatch.setattr(parts, "sizes", lambda *place: looked.append(place) or sizes(*place))
     monkeypatch.setattr(
-        "bicliques.pipeline.results.parts.open_part", lambda file: opened.append(file) or open_part(file)
+        "bicliques.pipeline.results.edges.open_part", lambda file: opened.append(file) or open_part(file)
     )
     none = np.empty((0, 7), np.int64)
     places = listed.examples(parts, cells_of(bq.open_run(dense).sizes()), [none])

@@ -14,7 +14,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.results import communities
 from bicliques.pipeline.results.communities import find_communities
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.errors import IncompleteError, InputError, UnknownIdError
 from bicliques.schemas.hashes import hashes_of_ids, splitmix64

@@ -15,8 +15,7 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.proof.verification import Adjacency
 from bicliques.pipeline.results import candidates
-from bicliques.pipeline.results.edges import degrees_of
-from bicliques.pipeline.results.parts import Parts
+from bicliques.pipeline.results.edges import Parts, degrees_of
 from bicliques.pipeline.results.report.content import content_of
 from bicliques.pipeline.results.report.page import _holes
 from bicliques.pipeline.results.surprise import Surprise

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bicliques.pipeline.run import bucket_cache, store
-from bicliques.pipeline.run.address import driven, here
 from bicliques.pipeline.run.bucket import Bucket
 from bicliques.pipeline.run.bucket_cache import others, own_place, shared_place
+from bicliques.pipeline.run.opened import driven, here
 from bicliques.pipeline.run.store import is_known, store_at
 from bicliques.schemas.errors import InputError, ResourceError
 

@@ -12,7 +12,7 @@ import pytest
 
 from bicliques.pipeline.process.cores import process_table
 from bicliques.pipeline.remote.objects import Objects, TakenError
-from bicliques.pipeline.run import bucket_lock
+from bicliques.pipeline.run import bucket_ledger
 from bicliques.schemas.errors import InputError, ResourceError
 
 ME = {"of": "me", "pid": 1, "host": "here", "until": 0.0}
@@ -53,7 +53,7 @@ class Ended(threading.Event):
 
 
 def renewed(store: Store, turns: int) -> dict[str, Any]:
-    bucket_lock._renew(cast(Objects, store), dict(ME), Ended(turns))
+    bucket_ledger._renew(cast(Objects, store), dict(ME), Ended(turns))
     return dict(json.loads(store.said))
 
 
@@ -81,27 +81,27 @@ def at(until: Any) -> bytes:
     ids=lambda word: f"{len(word)} bytes",
 )
 def test_a_word_that_no_driver_says_locks_nothing(word: bytes) -> None:
-    said = bucket_lock.said_of_driver(Said(word))  # type: ignore[arg-type]
-    assert said is None or not bucket_lock.is_at_work(said)
-    with bucket_lock.leased(there := Said(word)):  # type: ignore[arg-type]
-        assert bucket_lock.is_at_work(json.loads(there.data))
+    said = bucket_ledger.said_of_driver(Said(word))  # type: ignore[arg-type]
+    assert said is None or not bucket_ledger.is_at_work(said)
+    with bucket_ledger.leased(there := Said(word)):  # type: ignore[arg-type]
+        assert bucket_ledger.is_at_work(json.loads(there.data))
 
 
 @pytest.mark.parametrize(
     "odd", [{"pid": [1]}, {"pid": 10**30}, {"pid": None}, {"host": 5}, {"of": {}}, {"since": [[]]}], ids=str
 )
 def test_a_word_with_odd_values_is_said_in_one_sentence(odd: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bucket_lock, "LEASE_S", 3600.0)  # this machine may be busy
+    monkeypatch.setattr(bucket_ledger, "LEASE_S", 3600.0)  # this machine may be busy
     mine = {"host": socket.gethostname(), "table": process_table(), "until": time.time() + 3600}
     with pytest.raises(InputError, match=r"^s3://lake/night is being worked on by process .* again after [\w:+-]+$"):
-        bucket_lock.refuse_others(Said(json.dumps(ME | mine | odd).encode()))  # type: ignore[arg-type]
+        bucket_ledger.refuse_others(Said(json.dumps(ME | mine | odd).encode()))  # type: ignore[arg-type]
 
 
 def test_a_minute_is_the_most_that_a_driver_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A driver whose clock was a year ahead has died. Clocks that differ by some seconds are believed."""
-    monkeypatch.setattr(bucket_lock, "time", SimpleNamespace(time=lambda: 1000.0))
+    monkeypatch.setattr(bucket_ledger, "time", SimpleNamespace(time=lambda: 1000.0))
     for ahead, is_believed in ((59, True), (70, True), (80, False), (366 * 86_400, False), (-1, False)):
-        assert bucket_lock.is_at_work(ME | {"until": 1000.0 + ahead}) == is_believed, ahead
+        assert bucket_ledger.is_at_work(ME | {"until": 1000.0 + ahead}) == is_believed, ahead
 
 
 class Said:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bicliques.pipeline.run import checksums
-from bicliques.pipeline.run.checksums import checksum, checksums_of, joined
+from bicliques.pipeline.run import files
+from bicliques.pipeline.run.files import checksum, checksums_of, joined
 
 
 @given(st.binary(max_size=50), st.binary(max_size=50))
@@ -23,8 +23,8 @@ def test_a_long_text_behind_another_one() -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 99, 100, 101, 1234])
 def test_pieces_make_the_checksum_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(checksums, "_PIECE", 100)
-    monkeypatch.setattr(checksums, "_BLOCK", 30)
+    monkeypatch.setattr(files, "_PIECE", 100)
+    monkeypatch.setattr(files, "_BLOCK", 30)
     text = bytes(k * k % 251 for k in range(size))
     (tmp_path / "x").write_bytes(text)
     (tmp_path / "y").write_bytes(b"other")

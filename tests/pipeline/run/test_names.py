@@ -14,8 +14,8 @@ from bicliques.pipeline.run import names
 from bicliques.pipeline.run.files import create, whole_file
 from bicliques.pipeline.run.labels import LABEL_FILES
 from bicliques.pipeline.run.new_run import new_run
-from bicliques.pipeline.series.marks import mark_complete
 from bicliques.pipeline.series.pruning import carry_out, prune, survey
+from bicliques.pipeline.series.runs import mark_complete
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import answer, manifest_pair, random_edges, write_edges
 

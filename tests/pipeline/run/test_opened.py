@@ -11,7 +11,7 @@ import pytest
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.run import folder as run_folder
 from bicliques.pipeline.run.accounts import Account, by_worker, peak_rss_of
-from bicliques.pipeline.run.checksums import checksum
+from bicliques.pipeline.run.files import checksum
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.session import busy_ratio_of
 from bicliques.pipeline.workers.options import WorkerOptions

@@ -8,12 +8,10 @@ import pytest
 
 import bicliques as bq
 from bicliques.pipeline.run import bucket, bucket_cache
-from bicliques.pipeline.run.address import driven, here
 from bicliques.pipeline.run.lock import holder
-from bicliques.pipeline.run.opened import Run
+from bicliques.pipeline.run.opened import Run, driven, here
 from bicliques.pipeline.run.store import store_at
-from bicliques.pipeline.slices.run_in_worker import open_in_worker
-from bicliques.pipeline.slices.worker import forget
+from bicliques.pipeline.slices.worker import forget, open_in_worker
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from tests.support.runs import answer
 from tests.support.stored import EDGES, Machines

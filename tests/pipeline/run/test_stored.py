@@ -13,12 +13,12 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.remote.objects import Objects, objects_at, opened_at
-from bicliques.pipeline.run import bucket_lock
+from bicliques.pipeline.run import bucket_ledger
 from bicliques.pipeline.run.bucket import Bucket
 from bicliques.pipeline.run.bucket_ledger import FIRST, Journal
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
-from bicliques.pipeline.slices.run_in_worker import open_in_worker
+from bicliques.pipeline.slices.worker import open_in_worker
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from tests.support.runs import ROOT, answer, environment
 from tests.support.stored import EDGES, Machines, check_whole, taken_over
@@ -130,15 +130,15 @@ def test_the_word_of_a_driver_far_away(machines: Machines, source: Path, seconds
 
 
 def test_the_word_of_a_driver_is_renewed(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bucket_lock, "_RENEW_S", 0.001)
+    monkeypatch.setattr(bucket_ledger, "_RENEW_S", 0.001)
     store = objects_at(machines.url)
-    with bucket_lock.leased(store):
+    with bucket_ledger.leased(store):
         while len(machines.bucket.whats("put")) < 4:
             time.sleep(0.001)
-        said = bucket_lock.said_of_driver(store)
+        said = bucket_ledger.said_of_driver(store)
         assert said is not None
-        assert bucket_lock.is_at_work(said)
-    assert bucket_lock.said_of_driver(store) is None
+        assert bucket_ledger.is_at_work(said)
+    assert bucket_ledger.said_of_driver(store) is None
 
 
 @pytest.mark.parametrize("table", ["another pid:[4026532567]", "", None])
@@ -147,18 +147,18 @@ def test_a_process_of_another_table_is_not_looked_for_here(machines: Machines, t
     store = objects_at(machines.url)
     with subprocess.Popen(["true"]) as ended:
         pass
-    with bucket_lock.leased(store):
-        said = bucket_lock.said_of_driver(store)
+    with bucket_ledger.leased(store):
+        said = bucket_ledger.said_of_driver(store)
     assert said is not None
-    assert not bucket_lock.is_at_work(said | {"pid": ended.pid, "of": "another"})
-    assert bucket_lock.is_at_work(said | {"pid": ended.pid, "of": "another", "table": table})
+    assert not bucket_ledger.is_at_work(said | {"pid": ended.pid, "of": "another"})
+    assert bucket_ledger.is_at_work(said | {"pid": ended.pid, "of": "another", "table": table})
 
 
 def test_the_word_of_another_driver_stays(machines: Machines) -> None:
     store = objects_at(machines.url)
-    with bucket_lock.leased(store):
+    with bucket_ledger.leased(store):
         machines.put("run.lock", json.dumps(OTHER | {"until": time.time() + 1000}).encode())
-    said = bucket_lock.said_of_driver(store)
+    said = bucket_ledger.said_of_driver(store)
     assert said is not None
     assert said["host"] == "far"
 

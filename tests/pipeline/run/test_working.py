@@ -9,11 +9,10 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli.cards import run_card
 from bicliques.pipeline.remote.objects import objects_at
-from bicliques.pipeline.run.address import driven
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import OPTIONS_FILE, PUBLISHED_FILE
-from bicliques.pipeline.slices.run_in_worker import open_in_worker
-from bicliques.pipeline.slices.worker import forget
+from bicliques.pipeline.run.opened import driven
+from bicliques.pipeline.slices.worker import forget, open_in_worker
 from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.records import checked, one_line
 from tests.support.runs import answer

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.series.marks import mark_complete, point_to_newest
+from bicliques.pipeline.series.runs import mark_complete, point_to_newest
 from bicliques.schemas.errors import InputError
 from tests.support.runs import QUIET, random_edges, write_edges
 

@@ -14,7 +14,7 @@ from bicliques.pipeline.cli import main
 from bicliques.pipeline.run.files import read_json, write_json
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.lock import locked
-from bicliques.pipeline.series import removal
+from bicliques.pipeline.series import pruning
 from bicliques.pipeline.series.pruning import Pruning, prune_after
 from bicliques.schemas.errors import InputError
 from tests.pipeline.series.several import change, copy, left, reasons
@@ -241,7 +241,7 @@ def test_the_next_prune_finishes_a_removal_killed_at_any_step(runs, monkeypatch)
             shutil.copytree(runs / name, place / name)
         steps = 0
         with monkey.context() as patch:
-            for owner, name in ((os, "unlink"), (os, "rmdir"), (removal, "flush")):
+            for owner, name in ((os, "unlink"), (os, "rmdir"), (pruning, "flush")):
                 patch.setattr(owner, name, deadly(getattr(owner, name), after))
             try:
                 bq.prune(place, keep=1, remove=True)
@@ -332,12 +332,12 @@ def test_prune_refuses_to_keep_none_or_to_look_into_a_run(runs, capsys):
 def test_a_run_set_aside_comes_back_unless_something_is_in_its_place(model, tmp_path):
     for state in ("nothing", "an empty folder", "a file", "a folder with a file"):
         run = shutil.copytree(model[0], tmp_path / state)
-        away = removal.set_aside(run)
+        away = pruning.set_aside(run)
         assert not run.exists()
         if "folder" in state:
             run.mkdir()
         if "file" in state:
             (run / "mine" if "folder" in state else run).write_text("text")
-        removal.put_back(away, run)
+        pruning.put_back(away, run)
         assert away.exists() == ("file" in state), state
         assert (run / "manifest.json").exists() == ("file" not in state), state

@@ -8,8 +8,8 @@ import pytest
 import bicliques as bq
 from bicliques.pipeline.cli import main
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.series.marks import mark_complete, mark_refused, point_to_newest
 from bicliques.pipeline.series.pruning import prune_after, refuse_short_lived
+from bicliques.pipeline.series.runs import mark_complete, mark_refused, point_to_newest
 from bicliques.schemas.errors import InputError
 from tests.pipeline.series.several import change, copy, left, reasons
 from tests.support.runs import QUIET, random_edges, write_edges

@@ -11,8 +11,7 @@ from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.kernels.reference.engine import ReferenceEngine
 from bicliques.pipeline.slices import ending
 from bicliques.pipeline.slices.slice_search import SliceSearch
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import emit_to, nowhere
+from bicliques.schemas.bicliques import Bicliques, emit_to, nowhere
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Engine, Subtrees
 from tests.support.oracles import graph_of, random_edges, run

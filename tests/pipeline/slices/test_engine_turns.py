@@ -15,7 +15,7 @@ from bicliques.kernels import engines
 from bicliques.pipeline.api import steps
 from bicliques.pipeline.mining import driver
 from bicliques.pipeline.output import writers
-from bicliques.pipeline.output.parallel_writer import ParallelWriter
+from bicliques.pipeline.output.writers import ParallelWriter
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.opened import Run

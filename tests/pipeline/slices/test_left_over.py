@@ -8,7 +8,7 @@ from bicliques.kernels.cpu.workspace import Sizes
 from bicliques.pipeline.prepare.weights import RootWeights
 from bicliques.pipeline.slices import left_over
 from bicliques.pipeline.slices.left_over import LeftOver, Roots, unpacked
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.search import Limits, Search
 from bicliques.schemas.work import Subtrees
 from tests.support.oracles import graph_of, random_edges

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bicliques.kernels.compiled.lists import keep_largest
-from bicliques.kernels.compiled.measures import BALANCE
-from bicliques.pipeline.slices.onlooker import Onlooker
-from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.emit import emit_to
+from bicliques.kernels.compiled.searching import BALANCE
+from bicliques.pipeline.slices.slice_search import Onlooker
+from bicliques.schemas.bicliques import Bicliques, emit_to
 from bicliques.schemas.errors import IncompleteError
 from bicliques.schemas.jobs import EveryVertex
 from bicliques.schemas.search import Search

@@ -23,7 +23,7 @@ from bicliques.pipeline.slices.left_over import unpacked
 from bicliques.pipeline.slices.shared_slice import mine_slice
 from bicliques.pipeline.slices.slice_search import SliceSearch
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask
-from bicliques.schemas.emit import nowhere
+from bicliques.schemas.bicliques import nowhere
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.manifest import PLAN
 from bicliques.schemas.options import RunLimits

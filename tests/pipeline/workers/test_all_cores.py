@@ -16,8 +16,8 @@ from bicliques.pipeline.process.children import identity
 from bicliques.pipeline.proof.reading import Reading
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers import opening
-from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.pipeline.workers.processes import Processes
+from bicliques.pipeline.workers.thread_pool import WorkerLostError
 from bicliques.schemas.platform import CORES
 from tests.support.engines import nothing
 from tests.support.pools import results, until

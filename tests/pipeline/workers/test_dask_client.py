@@ -12,8 +12,8 @@ from pathlib import Path
 import distributed
 import pytest
 
-from bicliques.pipeline.run.version import __version__
-from bicliques.pipeline.workers import dask_client
+from bicliques.pipeline import __version__
+from bicliques.pipeline.workers import dask_tasks
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.schemas.errors import ResourceError
 
@@ -33,7 +33,7 @@ def version_or_death(file: Path) -> str:
 
 
 def test_a_worker_that_dies_while_a_run_connects_does_not_end_the_run(monkeypatch, caplog, tmp_path):
-    monkeypatch.setattr(dask_client.worker, "version", partial(version_or_death, tmp_path / "asked"))
+    monkeypatch.setattr(dask_tasks.worker, "version", partial(version_or_death, tmp_path / "asked"))
     with distributed.LocalCluster(
         2, threads_per_worker=1, dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
     ) as cluster:
@@ -72,7 +72,7 @@ def test_a_scheduler_whose_only_worker_cannot_run_tasks_is_refused(why, in_this_
             raise answer
         return answer
 
-    monkeypatch.setattr(dask_client.worker, "version", version)
+    monkeypatch.setattr(dask_tasks.worker, "version", version)
     with pytest.raises(ResourceError, match=words):
         DaskPool.connect(in_this_process)
 

@@ -21,12 +21,12 @@ from bicliques.pipeline.mining import driver
 from bicliques.pipeline.proof import proving
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Progress
-from bicliques.pipeline.workers import dask_client
+from bicliques.pipeline.workers import dask_tasks
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.devices import choose_devices
 from bicliques.pipeline.workers.opening import ask_workers, check_workers, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import WorkerLostError
+from bicliques.pipeline.workers.thread_pool import WorkerLostError
 from bicliques.schemas.errors import InputError, ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.platform import CORES, Platform
@@ -141,7 +141,7 @@ def test_workers_without_a_gpu_are_refused_for_a_gpu_engine(pool: DaskPool) -> N
 def test_the_error_of_a_missing_dask_cuda_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "dask_cuda", None)
     with pytest.raises(ResourceError, match=r"need dask-cuda, but dask_cuda is not installed \(pip install"):
-        dask_client.start_cluster(["0"], None, False)
+        dask_tasks.start_cluster(["0"], None, False)
 
 
 def test_the_error_of_gpu_workers_that_do_not_start_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,7 +159,7 @@ def test_workers_on_gpus_use_tls_where_dask_is_told_to(monkeypatch, wanted, prot
     start = types.SimpleNamespace(LocalCUDACluster=lambda **options: seen.append(options))
     monkeypatch.setitem(sys.modules, "dask_cuda", start)
     with dask.config.set({"distributed.comm.require-encryption": wanted}):
-        dask_client.start_cluster(["0"], None, False)
+        dask_tasks.start_cluster(["0"], None, False)
     assert [options["protocol"] for options in seen] == [protocol]
 
 

@@ -28,7 +28,7 @@ from bicliques.pipeline.workers import dask_pool
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.opening import open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import WorkerLostError
+from bicliques.pipeline.workers.thread_pool import WorkerLostError
 from bicliques.schemas.errors import ResourceError
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Search

@@ -14,7 +14,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.slices.thread_team import threads_here
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from bicliques.pipeline.workers.dask_tasks import MANY, could_share
-from bicliques.pipeline.workers.pool import Result
+from bicliques.pipeline.workers.thread_pool import Result
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.platform import CORES
 from tests.support.pools import results

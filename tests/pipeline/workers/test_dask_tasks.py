@@ -8,7 +8,7 @@ from typing import Any, cast
 import distributed
 
 from bicliques.pipeline.workers.dask_tasks import DaskTasks
-from bicliques.pipeline.workers.pool import WorkerLostError
+from bicliques.pipeline.workers.thread_pool import WorkerLostError
 
 
 class BusyClient:

@@ -9,8 +9,7 @@ from bicliques.kernels import engines
 from bicliques.pipeline.slices.power import COUNTERS
 from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, expected_capacity
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import Capacity
-from bicliques.pipeline.workers.thread_pool import InThreads
+from bicliques.pipeline.workers.thread_pool import Capacity, InThreads
 from bicliques.schemas.errors import InputError
 from bicliques.schemas.platform import CORES
 from tests.support.engines import TOY_GPU, registered, toy_kind

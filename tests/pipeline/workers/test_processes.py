@@ -25,8 +25,8 @@ from bicliques.pipeline.run.progress import Progress
 from bicliques.pipeline.slices import ending
 from bicliques.pipeline.workers.opening import LOCAL_WORKERS, LocalWorkers, begun, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.pipeline.workers.pool import WorkerLostError
 from bicliques.pipeline.workers.processes import Processes
+from bicliques.pipeline.workers.thread_pool import WorkerLostError
 from bicliques.schemas.errors import IncompleteError, ResourceError
 from bicliques.schemas.options import RunLimits
 from tests.support.engines import TOY_GPU, registered, toy_kind

@@ -10,7 +10,7 @@ import distributed
 import pytest
 
 import bicliques as bq
-from bicliques.pipeline.slices import run_in_worker
+from bicliques.pipeline.slices import worker
 from bicliques.pipeline.workers.opening import ask_workers
 from bicliques.schemas.errors import InputError, ResourceError
 from tests.support.runs import answer, random_edges, write_edges
@@ -59,7 +59,7 @@ def test_a_client_is_used_and_stays_open_with_all_that_is_in_it(tmp_path, source
     assert distributed.default_client() is client
     assert (before.result(), client.submit(pow, 2, 5).result()) == (81, 32)
     assert becomes_true(lambda: not [key for key in client.who_has() if str(key).startswith("bicliques-")])
-    assert becomes_true(lambda: run_in_worker._opened.cache_info().currsize == 0), "the worker holds the run no more"
+    assert becomes_true(lambda: worker._opened.cache_info().currsize == 0), "the worker holds the run no more"
 
 
 def test_every_call_takes_a_client(tmp_path: Path, source: Path, client: distributed.Client) -> None:
@@ -81,7 +81,7 @@ def test_a_cluster_is_used_and_left_running_and_our_client_goes(tmp_path, source
     assert results.manifest.mining["sessions"][0]["workers"] == f"workers of {cluster.scheduler_address}"
     assert cluster.status == distributed.Status.running
     assert distributed.default_client() is client
-    assert becomes_true(lambda: run_in_worker._opened.cache_info().currsize == 0), "the worker holds the run no more"
+    assert becomes_true(lambda: worker._opened.cache_info().currsize == 0), "the worker holds the run no more"
     assert becomes_true(lambda: set(cluster.scheduler.clients) - {"fire-and-forget"} == clients - {"fire-and-forget"})
 
 
