@@ -175,7 +175,7 @@ LCM 5 of Takeaki Uno lists the closed item sets of transactions, with at least s
 the maximal bicliques of transactions and items. Both programs only count (LCM writes no sets), in turns on one core,
 which other programs used, too. Seconds are those of the processor, medians of {patterns_repeats}: of LCM those of the
 whole program, of ours from the sorted edge list on. Behind @ are the fewest members on the left and on the right.
-one_hot is a seeded table (`python -m benchmarks.one_hot`).
+one_hot is a seeded table (`python -m benchmarks.one_hot one_hot.parquet`).
 
 Measured on: {patterns_on}.
 
