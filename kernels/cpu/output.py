@@ -7,7 +7,12 @@ import numpy as np
 from bicliques.kernels.compiled.jit import compiled
 from bicliques.kernels.compiled.lists import sort_list
 from bicliques.kernels.compiled.searching import mixed, value
+from bicliques.kernels.cpu.simd import trailing_zeros
 from bicliques.kernels.cpu.workspace import USUAL
+
+_ONE = np.uint64(1)
+#: Lists of so many members are not sorted by bits.
+_FEW = 64
 
 
 @compiled
@@ -146,8 +151,8 @@ def _list(g, out, base, n_base, n_roots, base_size, root_size):
     else:
         _write_base(g, out, base, n_base, out.left, s.n_left)
         _write(g.root_members_indptr, g.root_members, out.closure, n_roots, out.right, s.n_right)
-    sort_list(out.left, s.n_left, s.n_left + left_size)
-    sort_list(out.right, s.n_right, s.n_right + right_size)
+    _sort(out, out.left, s.n_left, s.n_left + left_size)
+    _sort(out, out.right, s.n_right, s.n_right + right_size)
     first = out.closure[0]
     for i in range(1, n_roots):
         first = min(first, out.closure[i])
@@ -158,6 +163,30 @@ def _list(g, out, base, n_base, n_roots, base_size, root_size):
     out.left_indptr[s.n_rows] = s.n_left
     out.right_indptr[s.n_rows] = s.n_right
     return True
+
+
+@compiled
+def _sort(out, ids, begin, end):
+    """Sort ``ids[begin:end]``, which are distinct. Members of classes are sorted by bits if they lie close together."""
+    if out.state.sieving and end - begin > _FEW:
+        ascends, low, high = True, ids[begin], ids[begin]
+        for i in range(begin + 1, end):
+            ascends &= ids[i - 1] < ids[i]
+            low, high = min(low, ids[i]), max(high, ids[i])
+        if ascends:
+            return
+        if (high >> 6) - (low >> 6) < end - begin:
+            for i in range(begin, end):
+                out.present[ids[i] >> 6] |= _ONE << np.uint64(ids[i] & 63)
+            for w in range(low >> 6, (high >> 6) + 1):
+                x = out.present[w]
+                out.present[w] = np.uint64(0)
+                while x != np.uint64(0):
+                    ids[begin] = (w << 6) + trailing_zeros(x)
+                    x &= x - _ONE
+                    begin += 1
+            return
+    sort_list(ids, begin, end)
 
 
 @compiled

@@ -182,6 +182,7 @@ class Output(NamedTuple):
     base_hash: U64  # the sum of their hashes
     class_ptr: I64  # where the base vertices of each class are
     class_member: I32  # base vertices, if they are to be listed
+    present: U64  # a bit for each id of a side, clean: to sort what is listed
 
 
 class Sizes(NamedTuple):
@@ -315,6 +316,7 @@ def allocate_output(graph: MiningGraph, search: Search, sizes: Sizes) -> Output:
         base_hash=np.concatenate([graph.base_hash, np.empty(classes, u64)]),
         class_ptr=np.zeros(classes + 1, OFFSET),
         class_member=np.empty(_LISTED * classes if rows else 0, i32),
+        present=np.zeros(max(graph.n_left, graph.n_right) // 64 + 1 if rows else 0, u64),
     )
     _set_options(out.state[0], graph, search)
     out.state[0]["max_piece"] = 2 * n_roots + 3
