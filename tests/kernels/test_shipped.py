@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ import pytest
 from bicliques.kernels import shipped
 from bicliques.kernels.bitmatrix.engine import BitMatrixEngine
 from bicliques.kernels.bitmatrix.layout import ITEM, PARAMS, QUEUE
-from bicliques.kernels.bitmatrix.memory import GpuSizes
+from bicliques.kernels.bitmatrix.memory import GpuSizes, HubGraph
 from bicliques.kernels.compiled.sealed import sealed
 from bicliques.kernels.cumbe.engine import CumbeEngine
 from bicliques.kernels.cumbe.memory import CumbeSizes
@@ -99,9 +100,10 @@ def graphs():
 
 
 @pytest.mark.exhaustive
-def test_engines_ask_for_what_is_shipped_and_for_nothing_else():
+def test_engines_ask_for_what_is_shipped_and_for_nothing_else(monkeypatch):
     device = UselessDevice()
-    for graph in graphs():
+    for graph, is_dense in product(graphs(), (False, True)):
+        monkeypatch.setattr(HubGraph, "is_dense", is_dense)
         for search, limits in SEARCHES:
             BitMatrixEngine(device, GpuSizes().halved(9)).mine(graph, FEW, search, limits, nowhere)
             with pytest.raises(EndError):

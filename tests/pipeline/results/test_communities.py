@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import bicliques as bq
+from bicliques.kernels.compiled import joining
 from bicliques.pipeline.results import communities
 from bicliques.pipeline.results.communities import find_communities
 from bicliques.pipeline.results.edges import Parts
@@ -119,12 +120,32 @@ def test_rows_that_are_read_again_bits_and_threads_change_nothing(monkeypatch):
 
 
 def test_threads_join_the_same_rows(monkeypatch):
-    edges = random_edges(np.random.default_rng(5), 60, 60, 0.4)
-    pairs = sorted(cliques(edges))
-    expected = found_in(edges, pairs, (60, 60), (4, 4))
+    edges, sizes = random_edges(np.random.default_rng(5), 60, 60, 0.4), (60, 60)
+    ends = np.ascontiguousarray(edges[:, 0], np.int32), np.ascontiguousarray(edges[:, 1], np.int32)
+    asked = InMemory(sorted(cliques(edges)), sizes, 1000), hashes_of_ids(*sizes), [ends], (4, 4)
+    expected = find_communities(*asked)
     monkeypatch.setattr(communities, "count_cores", lambda: 8)
     for _ in range(20):
-        assert found_in(edges, pairs, (60, 60), (4, 4))[:2] == expected[:2]
+        assert find_communities(*asked)[:2] == expected[:2]
+
+
+def test_sets_are_joined_although_another_thread_joins_one_of_them_first(monkeypatch):
+    up, times = np.arange(4, dtype=np.int32), []
+
+    def replaced(rows, k, old, new):
+        times.append(k)
+        if len(times) == 1:
+            rows[k] = 0  # what the other thread does
+        was_old = rows[k] == old
+        rows[k] = new if was_old else rows[k]
+        return was_old
+
+    join, top = joining._join.function, joining._top.function
+    monkeypatch.setattr(joining, "_replaced", replaced)
+    monkeypatch.setattr(joining, "_top", top)
+    assert join(up, 0, 1, 3)
+    assert [top(up, 0, row) for row in range(4)] == [0, 0, 2, 0]
+    assert not join(up, 0, 0, 3)
 
 
 def test_either_side_gives_the_same_communities():
