@@ -176,22 +176,23 @@ class TwoGraphs:
     @cached_property
     def _changed(self) -> list[Changed]:
         """By graph: what came before it, and what became of that in it."""
-        members = self._in_rows(0), self._in_rows(1)
+        members = self._in_rows()
         own = [self._lists(k, (only, only)) for k, only in enumerate(self.only)]
         around = [self._lists(k, self._at_members(k, members)) for k in (0, 1)]
         self._edges = []  # the lists take their place
         return [Changed(around[1 - k][1], *around[k], *own[1 - k], *own[k]) for k in (0, 1)]
 
-    def _in_rows(self, side: int) -> np.ndarray:
-        """Which vertices, by common number, are in a biclique with an edge that only its own graph has."""
-        found = np.zeros(len(self.numbers[side].labels), np.bool_)
+    def _in_rows(self) -> list[np.ndarray]:
+        """Which vertices of both sides, by common number, are in a biclique with an edge that only its graph has."""
+        found = [np.zeros(len(numbers.labels), np.bool_) for numbers in self.numbers]
         for k, run in enumerate(self.runs):
             if run.folder.manifest() is not None:
                 summary = Summary.read(run.folder)
-                found[self._common(k, side)[np.flatnonzero((summary.left, summary.right)[side])]] = True
+                for side, total in enumerate((summary.left, summary.right)):
+                    found[side][self._common(k, side)[np.flatnonzero(total)]] = True
         return found
 
-    def _at_members(self, k: int, members: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def _at_members(self, k: int, members: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """The edges of a graph with such a left vertex, and those with such a right one: no others are looked at."""
         left, right = (np.flatnonzero(members[side][self._common(k, side)][self._edges[k][side]]) for side in (0, 1))
         return left, right
