@@ -240,10 +240,10 @@ _SLOTS = 512
 def defines_of(row_cap: int, list_cap: int, form: Form, sizes: GpuSizes) -> dict[str, int]:
     """Macros of the kernel: see ``cuda/bitmatrix/types.cuh``. That for near-bicliques takes its sizes as parameters."""
     own = {"BLOCK": THREADS, "POLL": sizes.poll, "GIVE_MIN": sizes.give_min, "MIN_BLOCKS": sizes.min_blocks}
+    if form.pivots:
+        return own | {"ONE_SIDE": int(form.one)}
     if form.near:
-        return own | (
-            {"ONE_SIDE": int(form.one)} if form.pivots else {"GIVE_MIN": 0}
-        )  # a child without rows to speak of may have a large tree
+        return own | {"GIVE_MIN": 0}  # a child without rows to speak of may have a large tree
     if form.sieving:
         own |= {"SIEVE_BYTES": form.scratch(row_cap, list_cap).itemsize, "BOUNDED": int(form.bounded)}
         own["SIEVE_WORDS"] = _sieve_words(row_cap)
