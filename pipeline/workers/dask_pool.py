@@ -63,6 +63,9 @@ _CONFIG = {
     "logging.distributed": "critical",  # for workers, because what goes wrong there comes back as an error
 }
 
+#: Our own workers begin with it, and so import a quarter less.
+_PRELOAD = "from bicliques.pipeline.process.startup import leave_out; leave_out()"
+
 
 class DaskPool(Pool):
     """Runs tasks on Dask workers; see `Pool`. `local`, `on_gpus`, `start` or `connect` make it.
@@ -115,6 +118,7 @@ class DaskPool(Pool):
                 processes=True,
                 memory_limit=0,  # no limit is needed, because a worker's memory is bounded by construction
                 dashboard_address="127.0.0.1:0",  # its pages can be seen only from this machine
+                preload=[*dask.config.get("distributed.worker.preload"), _PRELOAD],
                 silence_logs=logging.CRITICAL,
             )
 

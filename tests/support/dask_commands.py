@@ -11,6 +11,7 @@ from typing import Any
 
 import distributed
 
+from bicliques.pipeline.workers import dask_pool
 from bicliques.pipeline.workers.dask_pool import DaskPool
 from tests.support.runs import ROOT, environment
 
@@ -18,13 +19,14 @@ _DASK = "import sys; from dask.__main__ import main; sys.exit(main())"
 #: As docs/multi-gpu.md says. A worker that Dask no longer needs does not stay, whatever becomes of the test.
 _WORKER = ("--nthreads", "1", "--memory-limit", "0", "--no-dashboard", "--death-timeout", "120")
 #: A scheduler leaves lost tasks to the run. The rest makes idle processes cheap: otherwise 64 of them need more than a
-#: core to look at themselves.
+#: core to look at themselves, and a worker would import pandas for a quarter of the time that it takes to start.
 _SETTINGS = {
     "DASK_LOGGING__DISTRIBUTED": "info",  # the address is read from the log, and flows of this process make Dask silent
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
     "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
     "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "10s",
+    "DASK_DISTRIBUTED__WORKER__PRELOAD": f"[{dask_pool._PRELOAD!r}]",
 }
 
 
@@ -65,7 +67,7 @@ def start_worker(address: str, *words: str) -> subprocess.Popen[str]:
 #: A process that imports everything once and then is many workers: each is a copy of it that calls Dask's command.
 _COPIES = """
 import os, signal, sys
-import distributed.cli.dask_worker, bicliques.kernels.reference.engine, pandas, bicliques.pipeline.slices.worker
+import distributed.cli.dask_worker, bicliques.kernels.reference.engine, bicliques.pipeline.slices.worker
 from dask.__main__ import main
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:
