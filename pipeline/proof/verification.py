@@ -33,7 +33,7 @@ from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import gathered
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.facts import BEFORE_MINING
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.search import Near
@@ -237,7 +237,7 @@ def verify_run(
         outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
         raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
     if run.job.rows == "none":
-        raise InputError(f"{path} was mined with --count-only: it holds no bicliques to verify")
+        raise InputError(f"{path} was mined with {as_option('count_only', True)}: it holds no bicliques to verify")
     damage = run.folder.damage(manifest)
     if damage:
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")

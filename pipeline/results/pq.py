@@ -13,7 +13,7 @@ import numpy as np
 from bicliques.kernels.compiled.butterflies import butterflies_of_edges, count_common
 from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.pipeline.run.opened import Run
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves, Range, bounds_of, ways
 from bicliques.schemas.values import sizes_of
@@ -113,8 +113,8 @@ def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
     number = counts[sizes]
     if number >= 2**63:
         raise InputError(
-            f"there are {in_full(number)} bicliques of {sizes[0]} x {sizes[1]}, and --per-vertex has room for 2**63 of "
-            "each vertex: ask for smaller sizes"
+            f"there are {in_full(number)} bicliques of {sizes[0]} x {sizes[1]}, and {as_option('per_vertex')} has "
+            "room for 2**63 of each vertex: ask for smaller sizes"
         )
     wanted = sizes if graph.root_side == "left" else sizes[::-1]
     found = zip(LeafCounter(graph, wanted).shares(*wanted), (graph.root_members, graph.base_members), strict=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Gap, number
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.schemas.errors import in_one_line, said, spoken
+from bicliques.schemas.errors import in_one_line, said, spoken, written
 from bicliques.schemas.facts import BEFORE_MINING, Session
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.values import as_path
@@ -160,13 +161,11 @@ def status(folder: PathLike) -> Status:
     ('stopped', 1000, "bicliques.resume('OUT-status', max_results=None)")
     """
     run = Run.with_holes(as_path(folder, "the folder of a run"))
-    found = status_of(run, run.survey())
-    problems = tuple(map(spoken, found.problems))
-    return replace(found, why=spoken(found.why), problems=problems, go_on=spoken(found.go_on))
+    return status_of(run, run.survey(), spoken)
 
 
-def status_of(run: Run, surveyed: Surveyed) -> Status:
-    """The `status` of an open run whose ledger `Run.survey` has read, in the words of the shell, as on a page."""
+def status_of(run: Run, surveyed: Surveyed, say: Callable[[str], str] = written) -> Status:
+    """The `status` of an open run whose ledger `Run.survey` has read. `say` renders sentences, as for a page."""
     mined, has_plan = run.sessions(), run.has("plan")
     total = float(run.plan.weights.sum()) if has_plan else 0.0
     ledger, problems = surveyed
@@ -185,7 +184,7 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
         folder=run.store.address,
         source=run.options.source,
         state=state,
-        why=said(why),
+        why=say(said(why)),
         done=tuple(done),
         step=waiting[0] if waiting else "",
         count=ledger.total.count,
@@ -198,8 +197,8 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
         mining_seconds=sum(session["seconds"] for session in mined),
         silent_seconds=max(time.time() - Account.of(entries).last_seen, 0.0) if entries else None,
         workers=_workers(entries),
-        problems=tuple(map(said, problems.values())),
-        go_on="" if state in ("complete", "running") else how_to_resume(run.path, outcome),
+        problems=tuple(in_one_line(say(said(each))) for each in problems.values()),
+        go_on="" if state in ("complete", "running") else say(how_to_resume(run.path, outcome)),
     )
 
 

@@ -19,7 +19,7 @@ from bicliques.pipeline.run.store import Store, places_here, real, store_at
 from bicliques.pipeline.run.tables import check_ids
 from bicliques.schemas.bands import Band
 from bicliques.schemas.bicliques import Provenance
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import VertexHashes
@@ -110,7 +110,7 @@ class Run:
             return self
         raise InputError(
             f"{self.store.shown()} holds near-bicliques, of which a few pairs are no edges, and {why}; mine without "
-            "--missing-pairs and --missing-each for it"
+            f"{as_option('missing_pairs')} and {as_option('missing_each')} for it"
         )
 
     def refuse_one_kind(self) -> None:
@@ -118,7 +118,7 @@ class Run:
         if self.options.search.mirrored is not None:
             raise InputError(
                 f"{self.store.shown()} holds bicliques of one kind of vertices, each in one direction, and this does "
-                "not know of them yet; mine without --undirected for it"
+                f"not know of them yet; mine without {as_option('undirected')} for it"
             )
 
     @property
