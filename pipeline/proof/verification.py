@@ -85,8 +85,7 @@ class Adjacency:
 
     def _look(self, rows: Bicliques, found: np.ndarray, most: np.ndarray, ends: np.ndarray) -> None:
         joined = np.empty(len(self._of_right[0]) - 1, np.int64)
-        sides = rows.left_indptr, rows.left, rows.right_indptr, rows.right
-        count_missing(*sides, *self._of_left, found, most, joined, ends)
+        count_missing(rows.sides, *self._of_left, found, most, joined, ends)
 
     def objection(self, left: np.ndarray, right: np.ndarray, near: Near | None = None) -> str | None:
         """Why (left, right) is not a maximal biclique, or near-biclique, as a clause. None if it is one.

@@ -134,9 +134,9 @@ def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
 def edges_of(run: Run, counts: PqCounts) -> dict[str, np.ndarray]:
     """Ids of both ends of all edges in order, and how many butterflies contain each."""
     graph, number = run.graph, 4 * counts[2, 2]
-    sides = graph.root_indptr, graph.root_indices, graph.base_indptr, graph.base_indices
+    roots, base = (graph.root_indptr, graph.root_indices), (graph.base_indptr, graph.base_indices)
     found = np.zeros(graph.n_edges, np.int64)
-    butterflies_of_edges(*sides, np.zeros(graph.n_roots, np.int32), found)
+    butterflies_of_edges(roots, base, np.zeros(graph.n_roots, np.int32), found)
     if sum(found.tolist()) != number:
         raise IncompleteError(f"the numbers of the edges do not add up to {number:,}; count again")
     ids = np.repeat(graph.root_members, np.diff(graph.root_indptr)), graph.base_members[graph.root_indices]
@@ -178,7 +178,7 @@ def _expected(graph: MiningGraph, up_to: tuple[int, int] | None) -> Iterator[tup
     degrees = [np.bincount(np.diff(indptr)) for indptr, _ in (roots, base)]
     pairs = np.zeros(len(degrees[0]) + 1, np.int64)
     if n:
-        count_common(*roots, *base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs, pairs[:0], pairs[:0])
+        count_common(roots, base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs, pairs[:0], pairs[:0])
 
     def stars(side: int, p: int, q: Range, numbers: np.ndarray) -> tuple[tuple[Range, Range], int]:
         return (((p, p), q) if sides[side] == "left" else (q, (p, p))), sets_of(numbers, *q)
