@@ -238,7 +238,7 @@ def mine(
         if nights is None:
             find_new_doubts(path, ending.problems)
         announce = partial(announce_complete, results, without_days(series), output, found, notify_above, target)
-        finish(results, keys, asked.call.report, latest, keep, keep_created, target, announce, ending)
+        finish(results, keys, asked.call.report, latest, (keep, keep_created), target, announce, ending)
     else:
         publish_run(results, keys)
     bounds = [bound for bound in (notify_above, refuse_above) if bound is not None]

@@ -50,7 +50,7 @@ def ingest(
     with run_logs():
         if is_run(path):
             return steps.ingest(path, False, call)
-        return steps.start(options.source, path, options, limits, False, call, series, day).facts("ingest")
+        return steps.start(options.source, path, options, limits, False, call, (series, day)).facts("ingest")
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)

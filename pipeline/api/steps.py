@@ -55,11 +55,10 @@ def start(
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
     call: CallOptions | None = None,
-    series: str | None = None,
-    date: str | None = None,
+    origin: tuple[str | None, str | None] = (None, None),
 ) -> Run:
     """Make the folder of a run and read the input into it. Parameters and errors are those of `started`."""
-    with started(source, path, options, limits, progress, call, series, date) as run:
+    with started(source, path, options, limits, progress, call, origin) as run:
         return run
 
 
@@ -71,8 +70,7 @@ def started(
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
     call: CallOptions | None = None,
-    series: str | None = None,
-    date: str | None = None,
+    origin: tuple[str | None, str | None] = (None, None),
     keep: bool = True,
 ) -> Iterator[Run]:
     """Make a new run, read its input, and hold its lock during the block.
@@ -93,11 +91,13 @@ def started(
         See `pipeline.run.progress.to_callback`.
     call : CallOptions or None
         Where the input is read, and whether its doubts are errors. None: the defaults.
-    series, date : str or None
-        See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
+    origin : (str or None, str or None)
+        Series and date; see `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of
+        the folder.
     keep : bool
         False for a temporary folder. Then errors do not say how to resume the run.
     """
+    series, date = origin
     if series is None and is_named(source):
         series = options.source
     startup.over()
