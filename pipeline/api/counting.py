@@ -23,9 +23,9 @@ from bicliques.pipeline.run.accounts import peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
-from bicliques.pipeline.run.session import MiningSession
 from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.schemas.errors import IncompleteError, InputError, as_option
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.leaves import ALL, CLIQUES, Leaves
 from bicliques.schemas.search import Mode
 from bicliques.schemas.values import as_path, sizes_of

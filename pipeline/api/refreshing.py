@@ -149,7 +149,7 @@ def parent_at(path: Path) -> Run:
     try:
         manifest = run.folder.manifest()
         if manifest is None:
-            outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+            outcome = run.ended()
             raise InputError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
         if manifest.schema_version != SCHEMA_VERSION:
             raise InputError(f"{path} has rows of schema {manifest.schema_version}, not {SCHEMA_VERSION}; mine again")

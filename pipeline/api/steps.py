@@ -35,12 +35,13 @@ from bicliques.pipeline.run.new_run import new_run
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.session import MiningSession, last_session, mend_sessions
+from bicliques.pipeline.run.session import last_session, mend_sessions
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.opening import are_faster, check_workers, on_all_cores, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.pipeline.workers.thread_pool import InThreads, Pool
 from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 from bicliques.schemas.platform import CORES, Platform

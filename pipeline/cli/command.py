@@ -17,7 +17,7 @@ from bicliques.pipeline.process.logs import tell, write_if_possible
 from bicliques.schemas.errors import ResourceError, in_one_line, on_terminal, spoken
 
 if TYPE_CHECKING:
-    from bicliques.schemas.manifest import Outcome
+    from bicliques.schemas.facts import Outcome
 
 COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 

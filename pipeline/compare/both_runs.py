@@ -147,7 +147,7 @@ def _complete(path: Path) -> tuple[Run, Manifest]:
         )
     manifest = run.folder.manifest()
     if manifest is None:
-        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+        outcome = run.ended()
         raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
     damage = run.folder.damage(manifest)
     if damage:

@@ -111,7 +111,7 @@ def sealed(path: Path) -> Contents:
         )
     manifest = run.folder.manifest()
     if manifest is None:
-        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+        outcome = run.ended()
         raise IncompleteError(
             f"{path} is not complete, and only a complete run is published; continue with: "
             f"{how_to_resume(path, outcome)}"

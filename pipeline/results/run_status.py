@@ -17,7 +17,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Gap, number
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.schemas.errors import in_one_line, said, spoken, written
-from bicliques.schemas.facts import BEFORE_MINING, Session
+from bicliques.schemas.facts import BEFORE_MINING, MiningSession
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.values import as_path
 
@@ -178,7 +178,7 @@ def status_of(run: Run, surveyed: Surveyed, say: Callable[[str], str] = written)
         done = [step for step in BEFORE_MINING if run.has(step)]
         done += ["mine"] if has_plan and left == 0 and mined else []
         share = 1.0 if "mine" in done else min(sum(entry.weight for entry in entries) / max(total, 1e-300), 0.999)
-    outcome = mined[-1]["outcome"] if mined else ""
+    outcome = mined[-1].outcome if mined else ""
     waiting = [step for step in (*BEFORE_MINING, "mine", "prove") if step not in done]
     return Status(
         folder=run.store.address,
@@ -194,7 +194,7 @@ def status_of(run: Run, surveyed: Surveyed, say: Callable[[str], str] = written)
         nodes_left=left if has_plan else None,
         gap=gap_of(run, ledger) if has_plan and state != "complete" else None,
         sessions=len(mined),
-        mining_seconds=sum(session["seconds"] for session in mined),
+        mining_seconds=sum(session.seconds for session in mined),
         silent_seconds=max(time.time() - Account.of(entries).last_seen, 0.0) if entries else None,
         workers=_workers(entries),
         problems=tuple(in_one_line(say(said(each))) for each in problems.values()),
@@ -202,7 +202,7 @@ def status_of(run: Run, surveyed: Surveyed, say: Callable[[str], str] = written)
     )
 
 
-def _state(run: Run, mined: list[Session], surveyed: Surveyed | None) -> tuple[State, str]:
+def _state(run: Run, mined: list[MiningSession], surveyed: Surveyed | None) -> tuple[State, str]:
     manifest, at_work = run.folder.manifest(), run.store.holder()
     if at_work is not None and at_work.alive:
         return "running", at_work.words
@@ -211,11 +211,11 @@ def _state(run: Run, mined: list[Session], surveyed: Surveyed | None) -> tuple[S
         return ("failed", damage) if damage else ("complete", f"proven {manifest.created}")
     if at_work is not None:
         return "dead", f"{at_work.words} has ended without a word"
-    outcome = mined[-1]["outcome"] if mined else ""
+    outcome = mined[-1].outcome if mined else ""
     if outcome == "failed":
-        return "failed", mined[-1]["reason"] or "it ended before it was done"
+        return "failed", mined[-1].reason or "it ended before it was done"
     ended = _ENDED.get(outcome, "all is mined, and not proven yet" if mined else "mining has not begun")
-    return "stopped", (mined[-1]["reason"] if mined else "") or ended
+    return "stopped", (mined[-1].reason if mined else "") or ended
 
 
 def _workers(entries: list[LedgerEntry]) -> tuple[WorkerStatus, ...]:
