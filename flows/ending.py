@@ -95,8 +95,7 @@ def finish(
     keys: Keys,
     report: bool,
     latest: bool,
-    keep: int | None,
-    keep_created: int,
+    keep: tuple[int | None, int],
     target: Target | None,
     announce: Announce,
     ending: Ending,
@@ -107,8 +106,10 @@ def finish(
     ----------
     results : Results
         Of a complete run.
-    report, latest, keep, keep_created
+    report, latest
         As of `flows.mine.mine`.
+    keep : (int or None, int)
+        `keep` and `keep_created` of `flows.mine.mine`.
     target : Target or None
         Where the run is published.
     announce : callable
@@ -131,7 +132,8 @@ def finish(
     if is_new or (published is not None and published.changed):
         # only now, because whoever hears of it may follow the link, or read what was published
         _tried(problems, lambda: announce(bool(is_new), published), "the run could not be announced")
-    if keep is not None and (pruning := _tried(problems, lambda: tasks.prune(path, keep, keep_created))) is not None:
+    newest, created = keep
+    if newest is not None and (pruning := _tried(problems, lambda: tasks.prune(path, newest, created))) is not None:
         problems += pruning.problems
 
 

@@ -54,7 +54,7 @@ from bicliques.pipeline.series.pruning import refuse_short_lived
 from bicliques.pipeline.series.runs import is_run, mark_refused
 from bicliques.pipeline.workers.opening import check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
-from bicliques.schemas.errors import spoken
+from bicliques.schemas.errors import spoken, written
 from bicliques.schemas.option import GROUPS
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.values import at_home
@@ -238,7 +238,7 @@ def mine(
         if nights is None:
             find_new_doubts(path, ending.problems)
         announce = partial(announce_complete, results, without_days(series), output, found, notify_above, target)
-        finish(results, keys, asked.call.report, latest, keep, keep_created, target, announce, ending)
+        finish(results, keys, asked.call.report, latest, (keep, keep_created), target, announce, ending)
     else:
         publish_run(results, keys)
     bounds = [bound for bound in (notify_above, refuse_above) if bound is not None]
@@ -300,7 +300,7 @@ def _state(
     folder, outcome = results.path, results.outcome
     where = store_at(folder).shown()
     if outcome == "interrupted":
-        return Cancelled(message=shown(f"stopped; run it again, or go on with: {how_to_resume(folder)}"))
+        return Cancelled(message=shown(f"stopped; run it again, or go on with: {written(how_to_resume(folder))}"))
     fingerprint = results.manifest.fingerprint if results.complete else None
     summary = {
         "folder": str(store_at(folder.absolute()).address),
@@ -310,7 +310,7 @@ def _state(
     }
     found = number(len(results), "biclique")
     if outcome != "complete":
-        go_on = how_to_resume(folder, outcome)
+        go_on = written(how_to_resume(folder, outcome))
         message = f"{found} in {where}, not all: {outcome}; go on with: {go_on}"
         return Completed(name="Limit reached", message=shown(message), data=summary)
     message = f"{found}, all of them, in {where}"

@@ -24,12 +24,12 @@ from bicliques.pipeline.proof.verification import Verification, verify_run
 from bicliques.pipeline.publishing.publish_run import Published
 from bicliques.pipeline.publishing.publish_run import publish as publish_run
 from bicliques.pipeline.run.folder import RunFolder
-from bicliques.pipeline.run.session import MiningSession
 from bicliques.pipeline.run.store import store_at
 from bicliques.pipeline.series.pruning import Pruning, prune_after
 from bicliques.pipeline.series.runs import LATEST, is_run, mark_complete, mark_refused, point_to_newest, run_after
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.errors import IncompleteError, InputError, spoken
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 
@@ -50,7 +50,7 @@ def ingest(
     with run_logs():
         if is_run(path):
             return steps.ingest(path, False, call)
-        return steps.start(options.source, path, options, limits, False, call, series, day).facts("ingest")
+        return steps.start(options.source, path, options, limits, False, call, (series, day)).facts("ingest")
 
 
 @task(cache_policy=NO_CACHE, retries=2, retry_delay_seconds=_DELAYS_S, retry_condition_fn=is_worth_retrying)

@@ -116,12 +116,13 @@ class Bicliques:
         """The rows that `schemas.search.Search.mirrored` wants: all if it is None."""
         if least is None or not len(self):
             return self
-        firsts = (np.minimum.reduceat(ids, at[:-1]) for ids, at in self._sides)
-        sizes = np.maximum(*(np.diff(at) for _, at in self._sides))
+        firsts = (np.minimum.reduceat(ids, at[:-1]) for ids, at in self.sides)
+        sizes = np.maximum(*(np.diff(at) for _, at in self.sides))
         return self.pick(np.flatnonzero(np.less(*firsts) & (sizes >= least)))
 
     @property
-    def _sides(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    def sides(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+        """The members of each side with their offsets."""
         return (self.left, self.left_indptr), (self.right, self.right_indptr)
 
     def rows(self, start: int, stop: int) -> Bicliques:

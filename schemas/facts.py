@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, NotRequired, TypedDict
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from bicliques.schemas.reading import Reading
 
 #: Pattern of the name of a part: slice, attempt, and number of the part. It has no way out of a folder.
 PART_NAME = r"part-\d{6,}-[0-9a-f]{12}-\d+\.parquet"
+
+#: How a session ended. Only "complete" means that no work is left.
+Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "failed"]
 
 #: A number of vertices, which is bounded because dense ids have 32 bits.
 Vertices = Annotated[int, 2**31]
@@ -122,10 +126,42 @@ class PlanFacts(TypedDict):
     files: NotRequired[dict[str, int]]
 
 
-class Session(TypedDict):
-    """Facts of `pipeline.run.session.MiningSession`."""
+@dataclass(frozen=True)
+class MiningSession:
+    """What one call of `pipeline.mining.driver.mine_run` did.
 
-    outcome: str
+    Parameters
+    ----------
+    outcome : Outcome
+        "complete" if no work is left; else why the session stopped. The run can then be resumed.
+    count : int
+        Bicliques of the whole run so far.
+    began : float
+        When the session began, in seconds since 1970 (UTC).
+    seconds : float
+        Wall time of this session.
+    slices, retries : int
+        Slices that this session committed, and attempts that it made again.
+    workers : str
+        The workers in a few words.
+    busy_seconds, idle_seconds : float
+        Seconds that all workers together spent in slices, and outside them.
+    reason : str
+        One sentence if the session failed. One clause if something other than Ctrl-C stopped it. Else empty.
+    processors : dict
+        `pipeline.slices.power.ProcessorEnergy` of the session.
+    ctrl_c : bool
+        Whether Ctrl-C stopped the session.
+    startup : float
+        Seconds that this process took to get ready (`pipeline.process.startup`), since the session before or else since
+        the start of the process.
+    peak_rss : int
+        Most main memory that this process had taken when the session ended, in bytes.
+    busy_ratio : float
+        Share of the workers' time that was spent in slices, 0 to 1, which is computed.
+    """
+
+    outcome: Outcome
     count: Number
     began: float
     seconds: float
@@ -134,18 +170,22 @@ class Session(TypedDict):
     workers: str
     busy_seconds: float
     idle_seconds: float
-    reason: str
-    busy_ratio: NotRequired[float]
-    processors: NotRequired[dict[str, Any]]
-    ctrl_c: NotRequired[bool]
-    startup: NotRequired[float]
-    peak_rss: NotRequired[int]
+    reason: str = ""
+    processors: dict[str, Any] = field(default_factory=dict)
+    ctrl_c: bool = False
+    startup: float = 0.0
+    peak_rss: int = 0
+    busy_ratio: float = 0.0
+
+    def __post_init__(self) -> None:
+        seconds = self.busy_seconds + self.idle_seconds
+        object.__setattr__(self, "busy_ratio", self.busy_seconds / seconds if seconds > 0 else 0.0)
 
 
 class Sessions(TypedDict):
     """Facts of `pipeline.run.session.remember`."""
 
-    sessions: list[Session]
+    sessions: list[MiningSession]
 
 
 class MiningFacts(TypedDict):
@@ -156,7 +196,7 @@ class MiningFacts(TypedDict):
     seen: NotRequired[Number]
     busy_ratio: float
     workers: dict[str, dict[str, float]]
-    sessions: list[Session]
+    sessions: list[MiningSession]
 
 
 #: The type of the facts, by the name of the step.

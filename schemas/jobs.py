@@ -15,7 +15,7 @@ import numpy as np
 
 from bicliques.schemas.bicliques import Bicliques, Emit
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.leaves import CLIQUES, Leaves, bounds_of
 from bicliques.schemas.search import JobName, Limits, Search
 from bicliques.schemas.sizes import SizeCounts
@@ -222,7 +222,7 @@ class AllSizes(AllMaximal):
 
     name: JobName = "pq"
     reductions = frozenset()
-    says = "--pq counts bicliques of all sizes, not only maximal ones"
+    says = f"{as_option('pq')} counts bicliques of all sizes, not only maximal ones"
 
     def __init__(self, search: Search) -> None:
         super().__init__(search)
@@ -230,7 +230,7 @@ class AllSizes(AllMaximal):
         if search.has_thresholds or search.has_filters or search.is_containing:
             raise InputError(f"{self.says}: leave thresholds, filters and given members out")
         if search.sizes or search.per_vertex or search.mode != "count":
-            raise InputError(f"{self.says}: leave --sizes and --fingerprint out")
+            raise InputError(f"{self.says}: leave {as_option('sizes')} and {as_option('fingerprint')} out")
 
     def numbers(self, graph: MiningGraph) -> int:
         """What is left of a node has vertices of both sides, and base vertices have the numbers behind the roots."""
@@ -279,10 +279,13 @@ class LargestFew(Job):
         super().__init__(search)
         if search.per_vertex:
             raise InputError(
-                "--per-vertex looks at all bicliques, and the largest are few of them: leave one of both out"
+                f"{as_option('per_vertex')} looks at all bicliques, and the largest are few of them: leave one of "
+                "both out"
             )
         if search.largest is None or search.mode != "list":
-            raise InputError("the largest bicliques are listed: leave --count-only and --sizes out")
+            raise InputError(
+                f"the largest bicliques are listed: leave {as_option('count_only')} and {as_option('sizes')} out"
+            )
 
     @property
     def rows(self) -> Rows:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.hashes import splitmix64
 from bicliques.schemas.totals import Found
 
@@ -38,7 +38,9 @@ def bounds_of(pq: str) -> tuple[int, int] | None:
         return None
     numbers = pq.split("x") if isinstance(pq, str) else []
     if len(numbers) != 2 or not all(n.isascii() and n.isdigit() and len(n) < 10 and int(n) for n in numbers):
-        raise InputError(f"--pq must be two numbers from 1 to 999999999, as 4x4, or the word {ALL}, not {pq!r:.40}")
+        raise InputError(
+            f"{as_option('pq')} must be two numbers from 1 to 999999999, as 4x4, or the word {ALL}, not {pq!r:.40}"
+        )
     return int(numbers[0]), int(numbers[1])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from bicliques.schemas.bands import Certificate
 from bicliques.schemas.errors import IncompleteError
@@ -19,9 +19,6 @@ from bicliques.schemas.records import check_facts, read_as
 from bicliques.schemas.stats import SliceStats
 from bicliques.schemas.totals import Total, fingerprint_from
 from bicliques.schemas.work import Subtrees
-
-#: How a session ended. Only "complete" means that no work is left.
-Outcome = Literal["complete", "max_results", "time_limit", "interrupted", "failed"]
 
 #: The number of the plan as a source. Its nodes are the first-level subtrees in dealing order.
 PLAN = -1

@@ -102,11 +102,6 @@ def option(default: Any, **told: Any) -> Any:
     return field(default=default, kw_only=True, metadata={"option": Option(**told)})
 
 
-def as_option(name: str) -> str:
-    """A keyword as sentences name it: an option of the command line. See `pipeline.api.python_words`."""
-    return f"--{name.replace('_', '-')}"
-
-
 def as_plain(value: Any) -> Any:
     """A number of another library, as NumPy's, as an int or a float of Python. Everything else as it is.
 

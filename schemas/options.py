@@ -12,8 +12,8 @@ import os
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal, get_args
 
-from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.option import NEW, as_option, option
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
+from bicliques.schemas.option import NEW, option
 from bicliques.schemas.reading import Conditions, as_conditions
 from bicliques.schemas.records import read_as
 from bicliques.schemas.search import MEASURES, MISSING, MOST_MISSING, Search, Side
@@ -121,27 +121,33 @@ class IngestOptions:
         object.__setattr__(self, "where", as_conditions(self.where))
         for word, column in (("left", self.left), ("right", self.right), ("weight", self.weight)):
             if column is not None and type(column) not in (int, str):
-                raise InputError(f"{word} must be the name of a column or its position from 0, not {column!r}")
+                raise InputError(
+                    f"{as_option(word)} must be the name of a column or its position from 0, not {column!r}"
+                )
         if self.delimiter == "\\t":
             object.__setattr__(self, "delimiter", "\t")
         if self.delimiter is not None and (
             not isinstance(self.delimiter, str) or not self.delimiter or {*self.delimiter} & {"\n", "\r", '"'}
         ):
-            raise InputError(f"the delimiter must be text on one line without quotes, not {self.delimiter!r}")
+            raise InputError(
+                f"{as_option('delimiter')} must be text on one line without quotes, not {self.delimiter!r}"
+            )
         if self.skip_lines is not None and not (type(self.skip_lines) is int and self.skip_lines >= 0):
-            raise InputError(f"the lines to skip must be a whole number from 0 on, not {self.skip_lines!r}")
+            raise InputError(f"{as_option('skip_lines')} must be a whole number from 0 on, not {self.skip_lines!r}")
         if self.label_type not in get_args(LabelType):
-            raise InputError(f"label type must be auto, int or string, not {self.label_type!r}")
+            raise InputError(f"{as_option('label_type')} must be auto, int or string, not {self.label_type!r}")
         if self.min_weight is not None and not (
             type(self.min_weight) in (int, float) and self.min_weight == self.min_weight
         ):
-            raise InputError(f"the smallest weight must be a number, not {self.min_weight!r}")
+            raise InputError(f"{as_option('min_weight')} must be a number, not {self.min_weight!r}")
         if self.weight is not None and self.min_weight is None:
             raise InputError(
-                f"{self.weight!r} is to hold weights, but there is no smallest one; give --min-weight, too"
+                f"{self.weight!r} is to hold weights, but there is no smallest one; give {as_option('min_weight')}, too"
             )
         if self.left is not None and self.left == self.right:
-            raise InputError(f"left and right name the same column {self.left!r}; name two columns")
+            raise InputError(
+                f"{as_option('left')} and {as_option('right')} name the same column {self.left!r}; name two columns"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,15 +209,20 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         if self.ids not in get_args(Ids):
-            raise InputError(f"ids must be labels or dense, not {self.ids!r}")
+            raise InputError(f"{as_option('ids')} must be labels or dense, not {self.ids!r}")
         if self.build.root_side not in ("auto", "left", "right"):
-            raise InputError(f"the root side must be auto, left or right, not {self.build.root_side!r}")
+            raise InputError(f"{as_option('root_side')} must be auto, left or right, not {self.build.root_side!r}")
         if self.build.order not in get_args(Order):
-            raise InputError(f"the order must be degree, two-hop, unilateral or id, not {self.build.order!r}")
+            raise InputError(
+                f"{as_option('order')} must be degree, two-hop, unilateral or id, not {self.build.order!r}"
+            )
         from bicliques.schemas.jobs import job_of  # not before a run is asked for: it imports NumPy and Arrow
 
         if self.search.sizes and job_of(self.search).rows != "none":
-            raise InputError("--sizes belongs to --count-only; a run that lists its bicliques has them in its files")
+            raise InputError(
+                f"{as_option('sizes')} belongs to {as_option('count_only')}; a run that lists its bicliques has them "
+                "in its files"
+            )
         if self.search.largest is not None:
             _check_count("top", self.search.largest)
         if self.search.by not in MEASURES:
@@ -221,7 +232,7 @@ class RunOptions:
             side = self.building.root_side
             raise InputError(
                 f"where pairs may be missing, the search begins with a given member, and these are {side} ones: give "
-                f"--root-side {side}, or leave it out"
+                f"{as_option('root_side', side)}, or leave it out"
             )
         for side in ("left", "right"):
             _check_sizes(side, getattr(self.search, f"min_{side}"), getattr(self.search, f"max_{side}"))
@@ -323,7 +334,7 @@ class RunLimits:
         if self.max_results is not None:
             _check_count("max_results", self.max_results)
         if self.time_limit_s is not None:
-            object.__setattr__(self, "time_limit_s", seconds(self.time_limit_s, "the time limit"))
+            object.__setattr__(self, "time_limit_s", seconds(self.time_limit_s, as_option("time_limit")))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -408,7 +419,7 @@ class CallOptions:
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sample_time", seconds(self.sample_time, "the time for the sample"))
+        object.__setattr__(self, "sample_time", seconds(self.sample_time, as_option("sample_time")))
 
 
 def _check_count(name: str, count: int) -> None:
@@ -434,8 +445,8 @@ def _check_missing(search: Search) -> None:
     if near is None:
         if len(given) == 1:
             raise InputError(
-                "a missing pair counts for its left and for its right member: give both --missing-left and "
-                "--missing-right"
+                f"a missing pair counts for its left and for its right member: give both {as_option('missing_left')} "
+                f"and {as_option('missing_right')}"
             )
         return
     asked = as_option(next(iter(given)))
@@ -457,9 +468,14 @@ def _refuse_sides(search: Search) -> None:
     """Refuse what says something of a side of a graph of one kind of vertices, or is not known to be right for one."""
     for name in ("max_left", "max_right", "containing_left", "containing_right", "per_vertex", "pq", *MISSING):
         if getattr(search, name) not in (None, (), False):
-            raise InputError(f"{as_option(name)} does not know of one kind of vertices: leave it or --undirected out")
+            raise InputError(
+                f"{as_option(name)} does not know of one kind of vertices: leave it or {as_option('undirected')} out"
+            )
     if search.by in ("left", "right"):
-        raise InputError(f"--by {search.by} does not know of one kind of vertices: leave it or --undirected out")
+        raise InputError(
+            f"{as_option('by', search.by)} does not know of one kind of vertices: leave it or "
+            f"{as_option('undirected')} out"
+        )
 
 
 def _check_sizes(side: str, smallest: int, largest: int | None) -> None:

@@ -9,10 +9,8 @@ from bicliques.kernels.compiled.jit import entry
 
 @entry
 def count_common(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    other_indptr: np.ndarray,
-    other_indices: np.ndarray,
+    rows: tuple[np.ndarray, np.ndarray],
+    others: tuple[np.ndarray, np.ndarray],
     shared: np.ndarray,
     met: np.ndarray,
     pairs: np.ndarray,
@@ -23,10 +21,10 @@ def count_common(
 
     Parameters
     ----------
-    indptr, indices : ndarray of int64, ndarray of int32
-        The neighbours of each vertex of the side.
-    other_indptr, other_indices : the same of the other side
-        Ascending.
+    rows : (ndarray of int64, ndarray of int32)
+        Offsets, and the neighbours of each vertex of the side.
+    others : (ndarray of int64, ndarray of int32)
+        The same of the other side, ascending.
     shared, met : ndarray of int32, shape (number of vertices of the side,)
         Zeros, which stay zeros, and room.
     pairs : ndarray of int64, shape (largest degree + 1,)
@@ -40,6 +38,7 @@ def count_common(
     int
         The number of all these pairs.
     """
+    (indptr, indices), (other_indptr, other_indices) = rows, others
     total = np.int64(0)
     for v in range(len(indptr) - 1):
         n = 0
@@ -69,17 +68,16 @@ def count_common(
 
 @entry
 def butterflies_of_edges(
-    indptr: np.ndarray,
-    indices: np.ndarray,
-    other_indptr: np.ndarray,
-    other_indices: np.ndarray,
+    rows: tuple[np.ndarray, np.ndarray],
+    others: tuple[np.ndarray, np.ndarray],
     shared: np.ndarray,
     found: np.ndarray,
 ) -> None:
-    """Count the butterflies with each edge, in the order of `indices`. The others are parameters of `count_common`.
+    """Count the butterflies with each edge, in the order of `rows`. The others are parameters of `count_common`.
 
     Those with the edge (v, u) have another neighbour w of u, and one of the other neighbours that v and w share.
     """
+    (indptr, indices), (other_indptr, other_indices) = rows, others
     for v in range(len(indptr) - 1):
         for e in range(indptr[v], indptr[v + 1]):
             for f in range(other_indptr[indices[e]], other_indptr[indices[e] + 1]):

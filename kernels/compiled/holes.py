@@ -10,10 +10,7 @@ from bicliques.kernels.compiled.searching import first_at_least
 
 @entry
 def count_missing(
-    left_indptr: np.ndarray,
-    left: np.ndarray,
-    right_indptr: np.ndarray,
-    right: np.ndarray,
+    rows: tuple[tuple[np.ndarray, np.ndarray], ...],
     indptr: np.ndarray,
     indices: np.ndarray,
     found: np.ndarray,
@@ -25,8 +22,8 @@ def count_missing(
 
     Parameters
     ----------
-    left_indptr, left, right_indptr, right : ndarray
-        As of `schemas.bicliques.Bicliques`.
+    rows : ((ndarray, ndarray), (ndarray, ndarray))
+        As `schemas.bicliques.Bicliques.sides`.
     indptr, indices : ndarray of int64, ndarray of int32
         The right neighbours of each left vertex of the graph, ascending.
     found : ndarray of int64, shape (rows,)
@@ -38,6 +35,7 @@ def count_missing(
     ends : ndarray of int32
         Output: the left and the right end of each missing pair in turn, row by row, as many as there is room for.
     """
+    (left, left_indptr), (right, right_indptr) = rows
     at_end = 0
     for i in range(len(found)):
         n_left, n_right = left_indptr[i + 1] - left_indptr[i], right_indptr[i + 1] - right_indptr[i]

@@ -1,7 +1,6 @@
 """Passes over bicliques that tell the interesting ones: which repeat another, how many edges are new, how likely it is.
 
-Bicliques are flat arrays as in `schemas.bicliques.Bicliques`: ``left``, ``left_indptr``, ``right``, ``right_indptr``.
-All members are vertices.
+Bicliques (`rows`) are the arrays of `schemas.bicliques.Bicliques.sides`. All members are vertices.
 """
 
 from __future__ import annotations
@@ -12,8 +11,15 @@ from bicliques.kernels.compiled.jit import compiled, entry
 
 
 @compiled
-def _repeats(left, left_start, left_stop, right, right_start, right_stop, index, common, touched, most):
-    """Whether a biclique shares more than ``most[0]`` of its edges with one of the index; see `mark_repeats`."""
+def _repeats(rows, i, index, common, touched, most):
+    """Whether biclique `i` shares more than ``most[0]`` of its edges with one of the index; see `mark_repeats`."""
+    (left, left_indptr), (right, right_indptr) = rows
+    left_start, left_stop, right_start, right_stop = (
+        left_indptr[i],
+        left_indptr[i + 1],
+        right_indptr[i],
+        right_indptr[i + 1],
+    )
     n = best = 0
     of_left, of_right = common
     heads, links, owners = index[0]
@@ -47,12 +53,12 @@ def _repeats(left, left_start, left_stop, right, right_start, right_stop, index,
 
 
 @entry
-def mark_repeats(left, left_indptr, right, right_indptr, numbers, index, common, touched, most, is_repeat):
+def mark_repeats(rows, numbers, index, common, touched, most, is_repeat):
     """Mark the bicliques that share more than a part of their edges with a biclique of an index.
 
     Parameters
     ----------
-    left, left_indptr, right, right_indptr : ndarray
+    rows : ((ndarray, ndarray), (ndarray, ndarray))
         Bicliques.
     numbers : ndarray, shape (n,), int64
         Those to look at.
@@ -69,28 +75,16 @@ def mark_repeats(left, left_indptr, right, right_indptr, numbers, index, common,
         Output: 1 for each biclique that shares more than that, and 0 for the others.
     """
     for k in range(len(numbers)):
-        i = numbers[k]
-        is_repeat[k] = _repeats(
-            left,
-            left_indptr[i],
-            left_indptr[i + 1],
-            right,
-            right_indptr[i],
-            right_indptr[i + 1],
-            index,
-            common,
-            touched,
-            most,
-        )
+        is_repeat[k] = _repeats(rows, numbers[k], index, common, touched, most)
 
 
 @entry
-def keep_distinct(left, left_indptr, right, right_indptr, index, used, common, touched, most, kept):
+def keep_distinct(rows, index, used, common, touched, most, kept):
     """Go through bicliques in their order, and add those to the index that share too little with all in it.
 
     Parameters
     ----------
-    left, left_indptr, right, right_indptr, index, common, touched, most
+    rows, index, common, touched, most
         As of `mark_repeats`. The index and the arrays of one number per biclique have room for all that may be added.
     used : ndarray, shape (3,), int64
         Numbers of bicliques, of left links and of right links in the index. They go up.
@@ -103,22 +97,17 @@ def keep_distinct(left, left_indptr, right, right_indptr, index, used, common, t
         How many are added.
     """
     n = 0
+    (left, left_indptr), (right, right_indptr) = rows
     for i in range(len(left_indptr) - 1):
         if n == len(kept):
             break
-        left_start, left_stop, right_start, right_stop = (
-            left_indptr[i],
-            left_indptr[i + 1],
-            right_indptr[i],
-            right_indptr[i + 1],
-        )
-        if _repeats(left, left_start, left_stop, right, right_start, right_stop, index, common, touched, most):
+        if _repeats(rows, i, index, common, touched, most):
             continue
-        _link(left, left_start, left_stop, index[0], used[1], used[0])
-        _link(right, right_start, right_stop, index[1], used[2], used[0])
+        _link(left, left_indptr[i], left_indptr[i + 1], index[0], used[1], used[0])
+        _link(right, right_indptr[i], right_indptr[i + 1], index[1], used[2], used[0])
         used[0] += 1
-        used[1] += left_stop - left_start
-        used[2] += right_stop - right_start
+        used[1] += left_indptr[i + 1] - left_indptr[i]
+        used[2] += right_indptr[i + 1] - right_indptr[i]
         kept[n] = i
         n += 1
     return n
@@ -135,12 +124,12 @@ def _link(members, start, stop, side, free, owner):
 
 
 @entry
-def count_new(left, left_indptr, right, right_indptr, numbers, masks, n_words, stride, found):
+def count_new(rows, numbers, masks, n_words, stride, found):
     """Count the edges of each biclique that no chosen biclique has.
 
     Parameters
     ----------
-    left, left_indptr, right, right_indptr : ndarray
+    rows : ((ndarray, ndarray), (ndarray, ndarray))
         Bicliques.
     numbers : ndarray, shape (n,), int64
         Those to look at.
@@ -157,6 +146,7 @@ def count_new(left, left_indptr, right, right_indptr, numbers, masks, n_words, s
     -----
     A pair is in a chosen biclique if both ends have a bit in common. So no edge is looked up.
     """
+    (left, left_indptr), (right, right_indptr) = rows
     of_left, of_right = masks
     for k in range(len(numbers)):
         i = numbers[k]
@@ -186,13 +176,13 @@ def _ones(word):
 
 
 @entry
-def count_new_bits(one, one_indptr, other, other_indptr, numbers, has, n_words, free, found):
+def count_new_bits(rows, numbers, has, n_words, free, found):
     """As `count_new`, of graphs with few vertices on one side, in a fraction of the time.
 
     Parameters
     ----------
-    one, one_indptr, other, other_indptr : ndarray
-        Bicliques; `other` is the side with few vertices.
+    rows : ((ndarray, ndarray), (ndarray, ndarray))
+        Bicliques, or the same with the right side first. The second side is the one with few vertices.
     numbers : ndarray, shape (n,), int64
         Those to look at.
     has : ndarray, uint64
@@ -205,6 +195,7 @@ def count_new_bits(one, one_indptr, other, other_indptr, numbers, has, n_words, 
     found : ndarray, shape (n,), int64
         Output.
     """
+    (one, one_indptr), (other, other_indptr) = rows
     for k in range(len(numbers)):
         i, new = numbers[k], 0
         for w in range(n_words):
@@ -219,12 +210,12 @@ def count_new_bits(one, one_indptr, other, other_indptr, numbers, has, n_words, 
 
 
 @entry
-def add_weights(left, left_indptr, right, right_indptr, numbers, kinds, weights, n_kinds, found):
+def add_weights(rows, numbers, kinds, weights, n_kinds, found):
     """Add up the weights of all pairs of each biclique. The weight of a pair depends on the kinds of both ends.
 
     Parameters
     ----------
-    left, left_indptr, right, right_indptr : ndarray
+    rows : ((ndarray, ndarray), (ndarray, ndarray))
         Bicliques.
     numbers : ndarray, shape (n,), int64
         Those to look at.
@@ -237,6 +228,7 @@ def add_weights(left, left_indptr, right, right_indptr, numbers, kinds, weights,
     found : ndarray, shape (n,), int64
         Output.
     """
+    (left, left_indptr), (right, right_indptr) = rows
     of_left, of_right = kinds
     for k in range(len(numbers)):
         i = numbers[k]

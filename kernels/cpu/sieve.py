@@ -19,10 +19,17 @@ from bicliques.kernels.cpu.constants import EMPTY, FULL, PADDING, PAUSED
 from bicliques.kernels.cpu.marks import has_mark, is_live_in_sieve, note_in_word
 from bicliques.kernels.cpu.open_word import begin_word
 from bicliques.kernels.cpu.output import aside_is_full, begin_aside, deliver, end_aside
-from bicliques.kernels.cpu.overlaps import base_of, count_overlaps, pack_row
 from bicliques.kernels.cpu.pointers import sieve_frame
 from bicliques.kernels.cpu.rows import sort_few
-from bicliques.kernels.cpu.simd import at_least, members_of, occurring, popcount, trailing_zeros
+from bicliques.kernels.cpu.simd import (
+    at_least,
+    extract_bits,
+    members_of,
+    occurring,
+    overlaps,
+    popcount,
+    trailing_zeros,
+)
 from bicliques.kernels.cpu.twins import merge_twins
 from bicliques.kernels.cpu.word import weigh
 from bicliques.kernels.cpu.workspace import SIEVE_FRAMES, WORD_BITS
@@ -84,7 +91,7 @@ def _child(g, word, hub, sieve, out, f, child, j):
     if size == 0 or (s.marking and not is_live_in_sieve(g, sieve, f, at, j)):
         return _NOTHING
     aside = f.n_rows + PADDING  # where the counts of the excluded rows are
-    count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, 0, j, count, aside)
+    _count_overlaps(bits, f, at, 0, j, count, aside)
     n_excluded = 0
     for i in range(0, j, PADDING):
         if at_least(count, aside + i, j - i, size) != _ZERO:
@@ -143,7 +150,7 @@ def _reduce(sieve, out, f, at, j):
         need = fewest_roots(s, size) - closed
         if size < least or members - closed < need:
             return 0
-        count_overlaps(bits, f.rows, f.stride, f.words, f.planes, at, j + 1, f.n_rows, count, j + 1)
+        _count_overlaps(bits, f, at, j + 1, f.n_rows, count, j + 1)
         if need > 0 or s.measure != 0:
             members = closed + members_of(count, j + 1, n, least, sieve.weight, lo)
             while fewest_base(s, members) > least:
@@ -203,7 +210,7 @@ def _copy_rows(hub, sieve, f, child, j, n_excluded, first, n_candidates):
         for k in range(f.planes):
             pack_row(bits, child.at + k * f.words, 1, mask, f.words, child.at + k * child.words, 1)
         child.base0 = f.base0 + f.n_base
-        child.n_base = base_of(sieve.base, f.base0, mask, f.words, sieve.base, child.base0)
+        child.n_base = _base_of(sieve.base, f.base0, mask, f.words, sieve.base, child.base0)
     r = 0
     for i in range(0, j, PADDING):
         alive = at_least(sieve.count, f.n_rows + PADDING + i, j - i, sieve.state.least)
@@ -256,7 +263,7 @@ def _deliver(g, hub, sieve, out, base0, words, n_closed):
         return True
     for i in range(n_closed):
         out.closure[i] = sieve.closed[i]
-    n = base_of(sieve.base, base0, sieve.mask, words, hub.child, 0)
+    n = _base_of(sieve.base, base0, sieve.mask, words, hub.child, 0)
     if out.state.marking and not has_mark(g, out, hub.child, n, n_closed):
         return True
     return deliver(g, out, hub.child, n, n_closed)
@@ -300,3 +307,60 @@ def _put_aside(sieve, out, f, j, counted):
             out.aside[end] = sieve.row[f.list0 + i]
             end += 1
     end_aside(out, first, end, 1)
+
+
+# Operations on the bit rows of a problem, whose word `w` lies in one stretch for all rows together. So a loop over rows
+# reads consecutive words, eight at a time.
+
+
+@compiled
+def _count_overlaps(bits, f, at, lo, hi, count, k0):
+    """Write the weights of the overlaps of rows `lo` to `hi` with the base vertices at `at` to ``count[k0:]``.
+
+    The base vertices are bit vectors: vector `p` has those with bit `p` in their weight. Up to eight entries behind the
+    counts are overwritten.
+    """
+    kept = 0
+    for p in range(f.planes):
+        for w in range(f.words):
+            x = bits[at + p * f.words + w]
+            if x != _ZERO or kept == 0:
+                for i in range(lo, hi, PADDING):
+                    overlaps(bits, f.rows + w * f.stride + i, x, p, count, k0 + i - lo, kept)
+                kept = -1
+
+
+@compiled
+def pack_row(bits, row, stride, mask, words, target, target_stride):
+    """Write the bits of a row at the one bits of ``mask[:words]`` one behind the other, word by word."""
+    word, filled = _ZERO, 0
+    for w in range(words):
+        if mask[w] == _ZERO:
+            continue
+        x = extract_bits(bits[row + w * stride], mask[w])
+        word |= x << np.uint64(filled)
+        filled += popcount(mask[w])
+        if filled >= 64:
+            bits[target] = word
+            target += target_stride
+            filled -= 64
+            used = np.uint64(popcount(mask[w]) - filled)  # bits of x that were written, at least one
+            word = (x >> (used - _ONE)) >> _ONE
+    if filled > 0:
+        bits[target] = word
+
+
+@compiled
+def _base_of(base, base0, mask, words, target, target0):
+    """Write the base vertices of ``mask[:words]``, whose bits are ``base[base0:]``, to ``target[target0:]``.
+
+    Returns their number.
+    """
+    n = 0
+    for w in range(words):
+        x = mask[w]
+        while x != _ZERO:
+            target[target0 + n] = base[base0 + (w << 6) + trailing_zeros(x)]
+            x &= x - _ONE
+            n += 1
+    return n

@@ -113,7 +113,7 @@ class EdgesByCeiling:
 
         def look(_: int, start: int, stop: int) -> None:
             counts = np.zeros(len(levels), OFFSET)
-            _look(*rows, level, levels, limits, code, start, stop, counts, found)
+            _look(rows, level, levels, limits, code, (start, stop), counts, found)
 
         on_slices(look, borders(rows[0], self._threads))
         return found
@@ -127,10 +127,11 @@ def _levels(most: int) -> np.ndarray:
 
 
 @entry
-def _look(indptr, indices, level, levels, limits, code, start, stop, counts, ceilings):
-    """Write the ceiling of every row from `start` to `stop`. `counts` has a zero per level, before and afterwards."""
+def _look(rows, level, levels, limits, code, part, counts, ceilings):
+    """Write the ceiling of every row of a part. `counts` has a zero per level, before and afterwards."""
+    indptr, indices = rows
     most, least_other, most_other = limits[0], limits[1], limits[2]
-    for row in range(start, stop):
+    for row in range(part[0], part[1]):
         ceilings[row] = 0
         if indptr[row + 1] - indptr[row] < least_other:
             continue

@@ -103,14 +103,14 @@ def candidates_of(
     todo : ndarray of int32, shape (nodes,)
         How many of each list are to be explored.
     """
-    at, n, begin, end = (column.astype(OFFSET) for column in (at, n, begin, end))
+    nodes = at, n, begin, end = tuple(column.astype(OFFSET) for column in (at, n, begin, end))
     edges = graph.base_indptr, graph.base_indices
     counts, met_by = graph.n_roots - begin, np.full(graph.n_roots, -1, OFFSET)
-    _count(edges, base, at, n, begin, met_by, np.empty(graph.n_roots, VERTEX), counts)
+    _count(edges, base, nodes, met_by, np.empty(graph.n_roots, VERTEX), counts)
     indptr = offsets_of(counts)
     candidates, todo = np.empty(int(indptr[-1]), VERTEX), np.empty(len(at), VERTEX)
     met_by.fill(-1)
-    _fill(edges, base, at, n, begin, end, met_by, indptr, candidates, todo)
+    _fill(edges, base, nodes, met_by, indptr, candidates, todo)
     return indptr, candidates, todo
 
 
@@ -118,9 +118,7 @@ def candidates_of(
 def _count(
     edges: Edges,
     base: np.ndarray,
-    at: np.ndarray,
-    n: np.ndarray,
-    begin: np.ndarray,
+    nodes: tuple[np.ndarray, ...],
     met_by: np.ndarray,
     met: np.ndarray,
     counts: np.ndarray,
@@ -129,6 +127,7 @@ def _count(
 
     `met_by` is -1 before, and `met` has room for all roots.
     """
+    at, n, begin, _ = nodes
     for i in range(len(at)):
         own, wedges = base[at[i] : at[i] + n[i]], 0
         for u in own:
@@ -141,16 +140,14 @@ def _count(
 def _fill(
     edges: Edges,
     base: np.ndarray,
-    at: np.ndarray,
-    n: np.ndarray,
-    begin: np.ndarray,
-    end: np.ndarray,
+    nodes: tuple[np.ndarray, ...],
     met_by: np.ndarray,
     indptr: np.ndarray,
     candidates: np.ndarray,
     todo: np.ndarray,
 ) -> None:
     """Write the lists whose lengths `_count` has found. `met_by` is -1 before, and has an entry per root."""
+    at, n, begin, end = nodes
     for i in range(len(at)):
         own = candidates[indptr[i] : indptr[i + 1]]
         if len(own) == len(met_by) - begin[i]:

@@ -220,11 +220,8 @@ def remains(
         known = state[_N_ROWS], state[_N_LEFT], state[_N_RIGHT]
         sides = (left, left_ptr[i], left_ptr[i + 1]), (right, right_ptr[i], right_ptr[i + 1])
         n_left, n_right = _touched(sides[0], sides[1], lost_left), _touched(sides[1], sides[0], lost_right)
-        if n_left <= n_right:
-            fits = _covers(sides[0], sides[1], lost_left, True, sides, graphs, scratch, state, found)
-        else:
-            fits = _covers(sides[1], sides[0], lost_right, False, sides, graphs, scratch, state, found)
-        if not fits:
+        is_left = n_left <= n_right
+        if not _covers(sides, is_left, lost_left if is_left else lost_right, graphs, scratch, state, found):
             state[_N_ROWS], state[_N_LEFT], state[_N_RIGHT] = known
             break
         i += 1
@@ -253,11 +250,12 @@ def _touched(own, other, lost):
 
 
 @compiled
-def _covers(own, other, lost, own_is_left, sides, graphs, scratch, state, found):
-    """Every minimal cover of the lost edges of a row, by deciding which vertices of its side `own` it has.
+def _covers(sides, own_is_left, lost, graphs, scratch, state, found):
+    """Every minimal cover of the lost edges of a row, by deciding which vertices of one side (`own`) it has.
 
     Those that are not in it put the other ends of their lost edges into it. Returns False if there is no more room.
     """
+    own, other = _own_first(sides, own_is_left)
     n_own, n_other = own[2] - own[1], other[2] - other[1]
     at = scratch[0:n_own]  # vertices of `own` with a lost edge, by their place
     first = scratch[n_own : 2 * n_own + 1]  # where the other ends of each begin in `ends`
@@ -289,7 +287,7 @@ def _covers(own, other, lost, own_is_left, sides, graphs, scratch, state, found)
         if depth == n:
             if _is_minimal(first, chosen, forced, ends, n):
                 sizes = left_own, left_other
-                if not _keep(own, other, own_is_left, is_out, forced, sizes, sides, graphs, state, found):
+                if not _keep(sides, own_is_left, is_out, forced, sizes, graphs, state, found):
                     return False
             depth -= 1
             continue
@@ -337,8 +335,14 @@ def _is_minimal(first, chosen, forced, ends, n):
 
 
 @compiled
-def _keep(own, other, own_is_left, is_out, forced, sizes, sides, graphs, state, found):
+def _own_first(sides, own_is_left):
+    return (sides[0], sides[1]) if own_is_left else (sides[1], sides[0])
+
+
+@compiled
+def _keep(sides, own_is_left, is_out, forced, sizes, graphs, state, found):
     """Add what is left to `found` if it is maximal and belongs to this row. Returns False if there is no room."""
+    own, other = _own_first(sides, own_is_left)
     (left_ptr, left), (right_ptr, right) = found
     n_left, n_right = sizes
     if not own_is_left:

@@ -13,9 +13,8 @@ from bicliques.pipeline.api.table import record
 from bicliques.pipeline.ingest.sources.names import recorded
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.leaves import CLIQUES
-from bicliques.schemas.option import as_option
 from bicliques.schemas.options import BuildOptions, CallOptions, IngestOptions, LabelFiles, RunLimits, RunOptions
 from bicliques.schemas.platform import EngineKind
 from bicliques.schemas.regular_files import read_regular
@@ -64,10 +63,14 @@ class Asked:
         given = {**given, **fixed}
         given |= labels_asked(given)
         if given.get("top") is not None and given.get("max_results") is not None:
-            raise InputError("the largest are known once the search is over: leave --max-results or --top out")
+            raise InputError(
+                f"the largest are known once the search is over: leave {as_option('max_results')} or "
+                f"{as_option('top')} out"
+            )
         if given.get("per_vertex") and given.get("write_on") == "gpu":
             raise InputError(
-                "--per-vertex looks at the bicliques in main memory, so the GPU cannot write them: leave one out"
+                f"{as_option('per_vertex')} looks at the bicliques in main memory, so the GPU cannot write them: "
+                "leave one out"
             )
         options = record(
             RunOptions,
@@ -78,9 +81,11 @@ class Asked:
             ingest=record(IngestOptions, given | ({"undirected": True} if given.get("pq") == CLIQUES else {})),
         )
         if options.search.near is not None and given.get("write_on") == "gpu":
-            raise InputError("the GPU cannot write how many pairs are missing: leave --write-on gpu out")
+            raise InputError(
+                f"the GPU cannot write how many pairs are missing: leave {as_option('write_on', 'gpu')} out"
+            )
         if options.ingest.undirected and (on := [name for name in _ON if given.get(name) == "gpu"]):
-            raise InputError(f"a GPU does not know of one kind of vertices: leave {as_option(on[0])} gpu out")
+            raise InputError(f"a GPU does not know of one kind of vertices: leave {as_option(on[0], 'gpu')} out")
         return cls(
             options=options,
             limits=record(RunLimits, given),
@@ -139,10 +144,10 @@ def labels_asked(given: Mapping[str, Any]) -> dict[str, Any]:
         ("containing_left", files.containing_left_from),
         ("containing_right", files.containing_right_from),
     ):
-        option, labels = as_option(name), given.get(name, ())
-        found[name] = as_labels(option, labels)
+        option, from_file = as_option(name), as_option(f"{name}_from")
+        found[name] = as_labels(option, given.get(name, ()))
         if file is not None:
-            found[name] = as_labels(option, (*found[name], *_lines(as_path(file, f"{option}-from"), f"{option}-from")))
+            found[name] = as_labels(option, (*found[name], *_lines(as_path(file, from_file), from_file)))
     return found
 
 

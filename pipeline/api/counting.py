@@ -23,9 +23,9 @@ from bicliques.pipeline.run.accounts import peak_rss_of, seconds_of
 from bicliques.pipeline.run.files import temporary_folder
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
-from bicliques.pipeline.run.session import MiningSession
 from bicliques.pipeline.workers.opening import begun, check_workers
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.leaves import ALL, CLIQUES, Leaves
 from bicliques.schemas.search import Mode
 from bicliques.schemas.values import as_path, sizes_of
@@ -72,7 +72,9 @@ def count(
     (11869, True)
     """
     if given.get("pq") == CLIQUES:
-        raise InputError("--pq counts bicliques, and the command cliques, or bicliques.clique_counts, cliques")
+        raise InputError(
+            f"{as_option('pq')} counts bicliques, and the command cliques, or bicliques.clique_counts, cliques"
+        )
     return count_of_any(source, progress=progress, stop=stop, **given)
 
 
@@ -84,12 +86,12 @@ def count_of_any(
     mode: Mode = "fingerprint" if given.get("fingerprint") else "count"
     every = given.get("pq")
     if every is not None and given.get("max_results") is not None:
-        raise InputError("all sizes are counted or none: leave --max-results out")
+        raise InputError(f"all sizes are counted or none: leave {as_option('max_results')} out")
     if every in (ALL, CLIQUES) and per_vertex is not None:
-        raise InputError("--per-vertex counts bicliques of one size: give it as --pq 2x2")
+        raise InputError(f"{as_option('per_vertex')} counts bicliques of one size: give it as {as_option('pq', '2x2')}")
     asked = Asked.of(source, given, mode=mode, ids="dense", per_vertex=per_vertex is not None and every is None)
     if per_vertex is not None:
-        per_vertex = as_path(per_vertex, "the folder of --per-vertex")
+        per_vertex = as_path(per_vertex, f"the folder of {as_option('per_vertex')}")
         vertices.refuse_full(per_vertex)
     notes: list[Progress] = []
     options = with_engine(asked.options, asked.workers.scheduler, notes.append)
@@ -239,5 +241,7 @@ def clique_counts(
 
 def _all_of(counted: Count) -> Any:
     if counted.pq is None:
-        raise IncompleteError("it ended before all were counted: count again, with a later --time-limit if it had one")
+        raise IncompleteError(
+            f"it ended before all were counted: count again, with a later {as_option('time_limit')} if it had one"
+        )
     return counted.pq

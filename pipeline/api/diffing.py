@@ -30,9 +30,8 @@ from bicliques.pipeline.run.outside import fill_folder
 from bicliques.pipeline.run.progress import OnProgress, Progress, pass_on, to_callback
 from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.schemas.difference import ComparedRun, Counted, Record
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.manifest import Manifest
-from bicliques.schemas.option import as_option
 from bicliques.schemas.options import IngestOptions, RunLimits
 from bicliques.schemas.search import Search
 from bicliques.schemas.values import as_path
@@ -100,7 +99,10 @@ def diff(
         return diffing.diff(old, new, output, progress=progress)
     delta = given.get("added"), given.get("removed")
     if (new is None) == (delta == (None, None)):
-        raise InputError("name either the new edge list, or the edges that come and go with --added and --removed")
+        raise InputError(
+            f"name either the new edge list, or the edges that come and go with {as_option('added')} and "
+            f"{as_option('removed')}"
+        )
     place = as_path(output, "the output folder")
     diffing.refuse_place(place)
     sides = Compared(old, are_runs[0]), Compared(new, are_runs[1])

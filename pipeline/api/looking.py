@@ -159,7 +159,7 @@ def _look(stream: EdgeStream, most: int | None, is_file: bool, is_chosen: bool) 
         if is_all:
             raise
         # the other edges may show that it is no such table
-        reading = replace(reading, doubts=(Doubt("a column per vertex", error.written), *reading.doubts))
+        reading = replace(reading, doubts=(Doubt("a column per vertex", str(error)), *reading.doubts))
     words = np.concatenate(list(table.unique()))
     fullest = _fullest(left, words >> 32), _fullest(right, words & (1 << 32) - 1)
     counts = table.n_rows, len(left), len(right), len(words)

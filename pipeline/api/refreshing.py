@@ -38,7 +38,7 @@ from bicliques.pipeline.series.runs import run_before
 from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.schemas.bicliques import ID, SCHEMA_VERSION, Bicliques
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.options import CallOptions, IngestOptions, RunLimits
 from bicliques.schemas.values import as_path
@@ -143,11 +143,13 @@ def parent_at(path: Path) -> Run:
         raise InputError(f"{path} is kept in a store, and rows are taken over from folders; mine the new edge list")
     run = Run.at(path)
     if run.job.name != "all" or run.job.rows != "slices":
-        raise InputError(f"{path} is not a run that lists all bicliques; name one of `mine` without --count-only")
+        raise InputError(
+            f"{path} is not a run that lists all bicliques; name one of `mine` without {as_option('count_only')}"
+        )
     try:
         manifest = run.folder.manifest()
         if manifest is None:
-            outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+            outcome = run.ended()
             raise InputError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
         if manifest.schema_version != SCHEMA_VERSION:
             raise InputError(f"{path} has rows of schema {manifest.schema_version}, not {SCHEMA_VERSION}; mine again")

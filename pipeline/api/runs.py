@@ -20,9 +20,9 @@ from bicliques.pipeline.run.names import REPORT_FILE
 from bicliques.pipeline.run.opened import driven
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, pass_on, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.session import MiningSession
 from bicliques.pipeline.workers.opening import begun, check_workers
 from bicliques.pipeline.workers.options import WorkerOptions
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.values import as_path
 

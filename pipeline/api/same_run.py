@@ -19,8 +19,7 @@ from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.series.pruning import finish_removal, put_back, set_aside
 from bicliques.pipeline.series.runs import is_run
-from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.option import as_option
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.values import local_path
 
@@ -77,8 +76,8 @@ def is_there_already(path: Path, asked: RunOptions, source: Any, ingest_on: Inge
         return False
     if reason is not None:
         raise InputError(
-            f"{reason}; name another output folder, finish that run as it is with: {how_to_resume(path)}, "
-            "or begin anew there with --overwrite"
+            f"{reason}; name another output folder, finish that run as it is with: {how_to_resume(path)}, or begin "
+            f"anew there with {as_option('overwrite', True)}"
         )
     return True
 
@@ -132,14 +131,18 @@ def _told(name: str, value: Any) -> str:
     if name == "source":
         return f"of {value}"
     if name == "mode":
-        return f"{'with' if value == 'fingerprint' else 'without'} --count-only"
+        given = value == "fingerprint"
+        return f"with {as_option('count_only', True)}" if given else f"without {as_option('count_only')}"
     if name == "mirrored":
-        return "without --undirected" if value is None else f"with --undirected and {value} members on one side"
-    word = as_option({"largest": "top"}.get(name, name))
+        if value is None:
+            return f"without {as_option('undirected')}"
+        return f"with {as_option('undirected', True)} and {value} members on one side"
+    name = {"largest": "top"}.get(name, name)
     if value is None or value is False or value == ():
-        return f"without {word}"
-    shown = "" if value is True else f" {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
-    return f"with {word}{shown}"
+        return f"without {as_option(name)}"
+    if isinstance(value, tuple):
+        return f"with {as_option(name)} {' '.join(map(str, value))}"
+    return f"with {as_option(name, value)}"
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:

@@ -35,12 +35,13 @@ from bicliques.pipeline.run.new_run import new_run
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress, to_callback
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.session import MiningSession, last_session, mend_sessions
+from bicliques.pipeline.run.session import last_session, mend_sessions
 from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.opening import are_faster, check_workers, on_all_cores, open_pool
 from bicliques.pipeline.workers.options import WorkerOptions
 from bicliques.pipeline.workers.thread_pool import InThreads, Pool
 from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.options import CallOptions, RunLimits, RunOptions
 from bicliques.schemas.platform import CORES, Platform
@@ -55,11 +56,10 @@ def start(
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
     call: CallOptions | None = None,
-    series: str | None = None,
-    date: str | None = None,
+    origin: tuple[str | None, str | None] = (None, None),
 ) -> Run:
     """Make the folder of a run and read the input into it. Parameters and errors are those of `started`."""
-    with started(source, path, options, limits, progress, call, series, date) as run:
+    with started(source, path, options, limits, progress, call, origin) as run:
         return run
 
 
@@ -71,8 +71,7 @@ def started(
     limits: RunLimits,
     progress: OnProgress | bool | None = None,
     call: CallOptions | None = None,
-    series: str | None = None,
-    date: str | None = None,
+    origin: tuple[str | None, str | None] = (None, None),
     keep: bool = True,
 ) -> Iterator[Run]:
     """Make a new run, read its input, and hold its lock during the block.
@@ -93,11 +92,13 @@ def started(
         See `pipeline.run.progress.to_callback`.
     call : CallOptions or None
         Where the input is read, and whether its doubts are errors. None: the defaults.
-    series, date : str or None
-        See `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of the folder.
+    origin : (str or None, str or None)
+        Series and date; see `schemas.options.RunOrigin`. None takes the path of the source, and the day in the name of
+        the folder.
     keep : bool
         False for a temporary folder. Then errors do not say how to resume the run.
     """
+    series, date = origin
     if series is None and is_named(source):
         series = options.source
     startup.over()

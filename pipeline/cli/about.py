@@ -11,9 +11,8 @@ from bicliques.kernels.engines import kinds
 from bicliques.pipeline.cli.command import COMPLETE, Command, progress, say
 from bicliques.pipeline.cli.mining import say_results, so_far
 from bicliques.pipeline.cli.options import add_options, add_quiet, chosen
-from bicliques.pipeline.process import shell
 from bicliques.pipeline.run.progress import number, size
-from bicliques.schemas.errors import InputError, on_terminal
+from bicliques.schemas.errors import InputError, as_word, on_terminal
 from bicliques.schemas.values import local_path
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def graph_card(found: Generated) -> str:
     for each in found.truth["planted"]:
         lines.append(f"planted: {each['n_left']} x {each['n_right']}, {number(each['edges'], 'edge')}")
     lines.append(f"fingerprint: {found.fingerprint}")
-    return "\n".join([*lines, f"mine it with: bicliques mine {shell.word(str(found.path))} --output OUT"])
+    return "\n".join([*lines, f"mine it with: bicliques mine {as_word(str(found.path))} --output OUT"])
 
 
 _GRAPH = Path("examples/debian12_package_tag.parquet")

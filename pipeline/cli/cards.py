@@ -26,6 +26,7 @@ from bicliques.pipeline.results.run_status import status
 from bicliques.pipeline.run.progress import number, size
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
+from bicliques.schemas.errors import spoken, written
 from bicliques.schemas.leaves import CLIQUES
 from bicliques.schemas.options import RunOptions
 from bicliques.schemas.search import search_words
@@ -66,7 +67,7 @@ def run_card(results: Results, is_kept: bool = True, seconds: float | None = Non
         facts.append(("so far", gap))
     if is_kept:
         facts.append(("files", store_at(results.path).shown("bicliques")))
-        facts.append(("go on with", how_to_resume(results.path, results.outcome)))
+        facts.append(("go on with", spoken(how_to_resume(results.path, results.outcome))))
     return _lines(facts)
 
 
@@ -77,7 +78,7 @@ def run_json(results: Results) -> dict[str, Any]:
         return state | results.manifest.to_json()
     gap = status(results.path).gap
     state |= {} if gap is None else {"gap": gap._asdict()}
-    return state | {"count": len(results), "resume": how_to_resume(results.path, results.outcome)}
+    return state | {"count": len(results), "resume": written(how_to_resume(results.path, results.outcome))}
 
 
 def count_card(count: Count) -> str:
@@ -204,7 +205,7 @@ def dry_run_card(dry: DryRun) -> str:
             "all of the search" if guess.exact else f"{_percent(guess.share)} of the search, and samples",
         ),
     ]
-    return f"{_lines(rows)}\n\n{table.threshold_table(guess.table, dry.workers)}"
+    return f"{_lines(rows)}\n\n{spoken(table.threshold_table(guess.table, dry.workers))}"
 
 
 def _dry_memory(dry: DryRun) -> str:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from bicliques.pipeline.cli.settings import listed
 from bicliques.pipeline.process.logs import tell, write_if_possible
-from bicliques.schemas.errors import ResourceError, in_one_line, on_terminal
+from bicliques.schemas.errors import ResourceError, in_one_line, on_terminal, spoken
 
 if TYPE_CHECKING:
-    from bicliques.schemas.manifest import Outcome
+    from bicliques.schemas.facts import Outcome
 
 COMPLETE, FAILURE, BAD_INPUT, LIMIT, RUNNING, INTERRUPTED, TERMINATED = 0, 1, 2, 3, 4, 130, 143
 
@@ -86,6 +86,6 @@ def progress(arguments: argparse.Namespace) -> bool:
 def complain(arguments: argparse.Namespace, sentence: str, event: str = "error", level: int = logging.ERROR) -> None:
     """Say on stderr why there is no result, or only a part of it. If there is a log, this is in its form."""
     if getattr(arguments, "log", None) == "json":
-        tell(logging.getLogger("bicliques"), event, sentence, level)
+        tell(logging.getLogger("bicliques"), event, spoken(sentence), level)
     else:
-        write_if_possible(sys.stderr, f"bicliques: {in_one_line(sentence)}\n")
+        write_if_possible(sys.stderr, f"bicliques: {in_one_line(spoken(sentence))}\n")

@@ -9,8 +9,8 @@ from types import NoneType
 from typing import Any, get_args, get_origin
 
 from bicliques.pipeline.api.table import TABLE, Entry, entries_of
-from bicliques.schemas.errors import InputError
-from bicliques.schemas.option import GROUPS, Call, as_option
+from bicliques.schemas.errors import InputError, flag
+from bicliques.schemas.option import GROUPS, Call
 from bicliques.schemas.values import local_path
 
 
@@ -94,7 +94,7 @@ class Gather(argparse.Action):
 
 def word(entry: Entry) -> str:
     """An option as it is written on the command line. For a switch that is on by default, the option turns it off."""
-    return as_option(f"no_{entry.name}" if entry.is_switch and entry.default else entry.name)
+    return flag(f"no_{entry.name}" if entry.is_switch and entry.default else entry.name)
 
 
 def _add(place: Any, entry: Entry, calls: tuple[Call, ...]) -> None:

@@ -50,7 +50,7 @@ def run(argv: list[str] | None) -> int:
     except SystemExit:  # argparse has printed the text of --help or --version
         return COMPLETE
     except InputError as error:
-        complain(arguments, settings.naming(arguments, str(error)))
+        complain(arguments, settings.naming(arguments, error))
         return BAD_INPUT
     except BicliqueError as error:
         complain(arguments, str(error))

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -20,7 +19,7 @@ from typing import Any, get_args
 
 from bicliques.pipeline.api.table import TABLE, Entry, entries_of
 from bicliques.pipeline.cli.options import UNSAID, fill_in, from_text, from_value
-from bicliques.schemas.errors import InputError, in_one_line
+from bicliques.schemas.errors import BicliqueError, InputError, in_one_line
 from bicliques.schemas.option import Call
 from bicliques.schemas.regular_files import read_regular
 
@@ -101,14 +100,10 @@ def listed(settings: Mapping[str, Setting]) -> str:
     return ", ".join(f"{name}={shown(each.value)} ({each.place})" for name, each in settings.items())
 
 
-def naming(arguments: argparse.Namespace, sentence: str) -> str:
+def naming(arguments: argparse.Namespace, error: BicliqueError) -> str:
     """The sentence of an error, and after it the settings that it is about."""
-    used = {
-        name: each
-        for name, each in getattr(arguments, "settings", {}).items()
-        if re.search(rf"(?<!\w)({name}|{name.replace('_', '[- ]')}|{re.escape(shown(each.value))})(?!\w)", sentence)
-    }
-    return f"{sentence} ({'; '.join(f'{each.place} sets {name}' for name, each in used.items())})" if used else sentence
+    used = {name: each for name, each in getattr(arguments, "settings", {}).items() if name in error.options}
+    return f"{error} ({'; '.join(f'{each.place} sets {name}' for name, each in used.items())})" if used else str(error)
 
 
 def shown(value: Any) -> str:

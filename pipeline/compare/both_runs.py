@@ -14,7 +14,7 @@ from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.store import store_at
 from bicliques.schemas.bicliques import Provenance
 from bicliques.schemas.difference import ComparedRun, Counted
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option, as_options
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.search import Search
 
@@ -121,7 +121,7 @@ def fitting(runs: list[Run], labels: list[Labels], where: tuple[str, str], again
         left, right = names[0]
         raise InputError(
             f"left is {left} and right is {right} in {old}, and the other way round in {new}; {again} again, with "
-            f"--left {left} --right {right}"
+            f"{as_options(as_option('left', left), as_option('right', right))}"
         )
     common = [_common(labels[0][k].type, labels[1][k].type) for k in (0, 1)]
     for side, kind, types in zip(("left", "right"), common, zip(*labels, strict=True), strict=True):
@@ -129,7 +129,7 @@ def fitting(runs: list[Run], labels: list[Labels], where: tuple[str, str], again
             first, second = ("integers" if pa.types.is_integer(own.type) else "text" for own in types)
             raise InputError(
                 f"the {side} labels are {first} in {old} and {second} in {new}; {again} again, with "
-                "--label-type string or with labels as in the other"
+                f"{as_option('label_type', 'string')} or with labels as in the other"
             )
     return [(own[0].cast(common[0]), own[1].cast(common[1])) for own in labels]
 
@@ -137,7 +137,9 @@ def fitting(runs: list[Run], labels: list[Labels], where: tuple[str, str], again
 def _complete(path: Path) -> tuple[Run, Manifest]:
     run = Run.with_holes(path)
     if run.job.rows == "none":
-        raise InputError(f"{path} was mined with --count-only and holds no bicliques; mine it again without")
+        raise InputError(
+            f"{path} was mined with {as_option('count_only', True)} and holds no bicliques; mine it again without"
+        )
     run.refuse_one_kind()
     if run.options.search.largest is not None:
         raise InputError(
@@ -145,7 +147,7 @@ def _complete(path: Path) -> tuple[Run, Manifest]:
         )
     manifest = run.folder.manifest()
     if manifest is None:
-        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+        outcome = run.ended()
         raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
     damage = run.folder.damage(manifest)
     if damage:

@@ -46,6 +46,7 @@ from bicliques.pipeline.run.files import PathLike, temporary_folder, whole_file,
 from bicliques.pipeline.run.names import CHANGES, refuse_url
 from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_run, refuse_strangers
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
+from bicliques.pipeline.run.resuming import VERIFY
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.difference import Counted, Record
 from bicliques.schemas.dtypes import offsets_of
@@ -167,7 +168,7 @@ class _Comparison:
             if Counted(n, total) != own.found:
                 raise IncompleteError(
                     f"the parts of {own.path} hold {n} rows with fingerprint {total}, but its manifest says "
-                    f"{own.found.count} and {own.found.fingerprint}; find the damage with: bicliques verify"
+                    f"{own.found.count} and {own.found.fingerprint}; find the damage with: {VERIFY}"
                 )
 
     def write(self, place: Path, marked: tuple[_Marked, _Marked]) -> tuple[int, int]:
@@ -199,8 +200,8 @@ class _Comparison:
         total = (was.fingerprint - gone.fingerprint + new.fingerprint) % 2**64
         if Counted(count, total) != now:
             raise IncompleteError(
-                f"old - gone + new is {count} rows with fingerprint {total}, but {self._both.new.path} has {now.count} "
-                f"and {now.fingerprint}; find out which run is damaged, with: bicliques verify"
+                f"old - gone + new is {count} rows with fingerprint {total}, but {self._both.new.path} has "
+                f"{now.count} and {now.fingerprint}; find out which run is damaged, with: {VERIFY}"
             )
 
     def record(self, marked: tuple[_Marked, _Marked], vertices: tuple[int, int], started: float) -> Record:
@@ -360,8 +361,8 @@ def _compared(words: np.ndarray) -> tuple[Changed, Changed]:
     twice[1:] |= same[1:] & same[:-1]  # of three equal rows two are of one run
     if twice.any():
         raise IncompleteError(
-            f"the row with id {ids[int(np.argmax(twice))].astype(np.int64)} is in one of the runs twice; find out "
-            "in which, with: bicliques verify"
+            f"the row with id {ids[int(np.argmax(twice))].astype(np.int64)} is in one of the runs twice; find out in "
+            f"which, with: {VERIFY}"
         )
     alone = np.ones(len(rows), bool)
     alone[1:] &= ~same

@@ -28,6 +28,7 @@ from bicliques.pipeline.proof.coded_groups import CodedGroups
 from bicliques.pipeline.proof.read_back import in_pieces, read_part
 from bicliques.pipeline.run.files import whole_file
 from bicliques.pipeline.run.labels import Tables
+from bicliques.pipeline.run.resuming import VERIFY
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.bicliques import Bicliques, Provenance, fingerprint
 from bicliques.schemas.difference import Counted
@@ -258,7 +259,7 @@ def vertex_table(
         told = ", ".join(f"{name} {int(column[at])}" for name, column in columns.items())
         raise IncompleteError(
             f"the {side} vertex {numbers.labels[at].as_py()!r} is not in as many bicliques as the rows say ({told}); "
-            "find the run that is damaged with: bicliques verify"
+            f"find the run that is damaged with: {VERIFY}"
         )
     changed = np.flatnonzero(columns["gone"] + columns["new"])
     labels = numbers.labels.take(pa.array(changed))

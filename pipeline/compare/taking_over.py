@@ -37,12 +37,13 @@ from bicliques.pipeline.run.names import part_name, part_stem, unnamed_part
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import OnProgress, Progress
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.pipeline.run.session import MiningSession, remember
+from bicliques.pipeline.run.session import remember
 from bicliques.pipeline.run.tables import open_part, read_schema
 from bicliques.pipeline.slices.power import ProcessorEnergy
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import VERTEX
 from bicliques.schemas.errors import IncompleteError
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.manifest import PLAN, LedgerEntry, Manifest, Parent, Part, SliceResult
 from bicliques.schemas.totals import Found
 

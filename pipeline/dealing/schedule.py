@@ -25,7 +25,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bicliques.schemas.manifest import Outcome, Range
+from bicliques.schemas.facts import Outcome
+from bicliques.schemas.manifest import Range
 
 
 @dataclass(frozen=True)

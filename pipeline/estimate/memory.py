@@ -14,7 +14,7 @@ from bicliques.pipeline.prepare.weights import ROOT_BYTES
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import size
-from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.errors import ResourceError, as_option
 
 #: Bytes that any device has free on which engines run. For less no device is asked, because asking takes time.
 _ANY_DEVICE = 1 << 30
@@ -28,9 +28,9 @@ def refuse_too_large(run: Run) -> None:
         free = kind.platform.free_bytes() if needed > _ANY_DEVICE else None
         if free is not None and needed > free:
             raise ResourceError(
-                f"the graph of {graph.n_edges:,} edges takes {size(needed)} on the device with the smallest "
-                f"buffers of engine {kind.name}, and {size(free)} are free there; raise --min-left and --min-right, or "
-                "begin anew with --engine cpu"
+                f"the graph of {graph.n_edges:,} edges takes {size(needed)} on the device with the smallest buffers "
+                f"of engine {kind.name}, and {size(free)} are free there; raise {as_option('min_left')} and "
+                f"{as_option('min_right')}, or begin anew with {as_option('engine', 'cpu')}"
             )
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bicliques.pipeline.estimate.walk import Grid, Walk
+from bicliques.schemas.errors import as_option, as_options
 
 #: About so many groups are what people read. They should take no longer than this.
 FEW, SHORT_S = 500, 60.0
@@ -288,7 +289,7 @@ def threshold_table(cells: Sequence[Cell], workers: int | None) -> str:
     lines += ["  ".join(text.rjust(w) for text, w in zip(row, widths, strict=True)) for row in rows]
     cell = proposed(cells, n)
     if cell is not None:
-        asked = f"--min-left {cell.min_left} --min-right {cell.min_right}"
+        asked = as_options(as_option("min_left", cell.min_left), as_option("min_right", cell.min_right))
         lines += ["", f"nearest to {FEW} groups: {asked} gives {_words(cell, n, ' in ')}"]
     return "\n".join(lines)
 

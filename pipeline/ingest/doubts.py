@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 
 from bicliques.pipeline.ingest.readers.base import EdgeStream, shorten
 from bicliques.pipeline.ingest.readers.cells import cells_of
-from bicliques.pipeline.process import shell
 from bicliques.pipeline.run.progress import number
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.reading import Doubt, Reading
 
 #: If a side has more labels, or more bytes of labels, they are not looked at. To compare a million takes half a second,
@@ -71,7 +70,9 @@ def read_as(seen: Seen) -> Reading:
 def refuse_doubts(source: str, notes: Iterable[str]) -> None:
     """Refuse an input with doubts, for ``--strict``."""
     if texts := "; ".join(notes):
-        raise InputError(f"{source} is doubtful: {texts}; mend it, or leave --strict out if it is as it should be")
+        raise InputError(
+            f"{source} is doubtful: {texts}; mend it, or leave {as_option('strict')} out if it is as it should be"
+        )
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def _duplicates(seen: Seen) -> Iterator[Doubt]:
 
 def _are_these_meant(seen: Seen) -> str:
     left, right = seen.stream.side_names
-    which = f"; are {left} and {right} the columns you mean? name them with --left and --right"
+    which = f"; are {left} and {right} the columns you mean? the options left and right name others"
     return which if seen.stream.reading.is_guess else ""
 
 
@@ -236,12 +237,12 @@ def _complete(seen: Seen) -> Iterator[Doubt]:
     if is_complete and reading.not_read and not reading.weight:
         left, right = seen.stream.side_names
         has_names = seen.stream.reading.format not in ("snap", "konect", "matrix-market")
-        column = f"--weight {shell.word(reading.not_read[0].removeprefix('column '))} " if has_names else ""
+        column = f"{reading.not_read[0].removeprefix('column ')!r} in the option weight, and " if has_names else ""
         yield Doubt(
             "complete graph",
             f"every {left} label is connected with every {right} label; if a weight of 0 among what is not read "
-            f"({', '.join(reading.not_read)}) says that there is no edge, say {column}--min-weight X "
-            "with the smallest weight of an edge",
+            f"({', '.join(reading.not_read)}) says that there is no edge, name {column}the smallest weight of an edge "
+            "in the option min_weight",
         )
 
 

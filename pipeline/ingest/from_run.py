@@ -22,8 +22,7 @@ from bicliques.pipeline.run.files import checksum, disk_errors
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.pipeline.run.names import OPTIONS_FILE, STAGING, ingest_files, refuse_links, tables_in
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.option import as_option
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.values import local_path
 

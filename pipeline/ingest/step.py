@@ -25,7 +25,7 @@ from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import MOST_THREADS
 from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.progress import number
-from bicliques.schemas.errors import DeviceMemoryError, InputError
+from bicliques.schemas.errors import DeviceMemoryError, InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Doubt, Reading
 
@@ -236,7 +236,7 @@ def refuse_two_kinds(stream: EdgeStream, left: Labels, right: Labels) -> None:
         number, text = names if integers else names[::-1]
         raise InputError(
             f"{stream.source}: {number} has integers and {text} has text, so they are not labels of one kind of "
-            "vertices; take both as text with --label-type string"
+            f"vertices; take both as text with {as_option('label_type', 'string')}"
         )
 
 
@@ -248,5 +248,5 @@ def refuse_empty(stream: EdgeStream, n_rows: int, is_file: bool, loops: int = 0)
     light = number(stream.light, "edge has", "edges have")
     left_out += f" ({light} a weight below the smallest one)" if stream.light else ""
     left_out += f" ({number(loops, 'edge joins', 'edges join')} a vertex with itself)" if loops else ""
-    remedy = "check the input and its --format" if is_file else "give one with edges"
+    remedy = f"check the input and its {as_option('format')}" if is_file else "give one with edges"
     raise InputError(f"there are no edges in {stream.source}{left_out}; {remedy}")

@@ -29,14 +29,15 @@ from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.plan import BandOf
 from bicliques.pipeline.run.progress import OnProgress, Progress, number
-from bicliques.pipeline.run.session import MiningSession, how_it_ended, remember
+from bicliques.pipeline.run.session import how_it_ended, remember
 from bicliques.pipeline.slices.left_over import LeftOver, Packed, Roots
 from bicliques.pipeline.slices.power import ProcessorEnergy
 from bicliques.pipeline.slices.shared_slice import mine_slice
 from bicliques.pipeline.slices.worker import SliceDone, SliceTask, warm_up
 from bicliques.pipeline.workers.thread_pool import Pool, Result, WorkerLostError
 from bicliques.schemas.errors import BicliqueError, ResourceError
-from bicliques.schemas.manifest import PLAN, LedgerEntry, Outcome, Part, SliceResult
+from bicliques.schemas.facts import MiningSession, Outcome
+from bicliques.schemas.manifest import PLAN, LedgerEntry, Part, SliceResult
 from bicliques.schemas.options import RunLimits
 from bicliques.schemas.search import Limits
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -192,19 +192,9 @@ class CudfFile:
         self.stream = backend.cupy.cuda.Stream(non_blocking=True)
         # For lists of integers, zstd alone makes smaller files in less time than dictionaries do. Numbers that hardly
         # change from row to row are written as differences, which leave zstd little to do.
-        self._writer = chunked_writer(
-            backend.plc,
-            path,
-            backend.empty,
-            backend.schema,
-            group_rows=bicliques.BLOCK_ROWS,
-            compression=backend.compression,
-            dictionary=backend.has_text,
-            differences=["n_left", "n_right", "root"],
-            plain=["id"],
-            indexed=True,
-            stream=self.stream,
-        )
+        encoding = Encoding(backend.compression, backend.has_text, ["n_left", "n_right", "root"], ["id"], indexed=True)
+        of_file = backend.plc, path, backend.empty, backend.schema, bicliques.BLOCK_ROWS
+        self._writer = chunked_writer(*of_file, encoding, self.stream)
 
     def write(self, piece: Bicliques) -> None:
         """Append these rows.
@@ -232,24 +222,36 @@ def column_values(cupy: ModuleType, column: Any) -> Any:
     return cupy.asarray(column.data()).view(np.uint8)[: column.size() * dtype.itemsize].view(dtype)
 
 
+class Encoding(NamedTuple):
+    """How a file is encoded.
+
+    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``), and those named in `plain` are
+    not encoded. A file that is `indexed` has a page index.
+    """
+
+    compression: str = "zstd"
+    dictionary: bool = False
+    differences: Collection[str] = ()
+    plain: Collection[str] = ()
+    indexed: bool = False
+
+
+_PLAINEST = Encoding()
+
+
 def chunked_writer(
     plc: Any,
     path: Path,
     table: Any,
     schema: pa.Schema,
     group_rows: int,
-    compression: str = "zstd",
-    dictionary: bool = False,
-    differences: Collection[str] = (),
-    plain: Collection[str] = (),
-    indexed: bool = False,
+    encoding: Encoding = _PLAINEST,
     stream: Any = None,
 ) -> Any:
     """CuDF's writer of a file of this schema, whose columns have no nulls. `table` has the types of later tables.
 
-    Integer columns named in `differences` are encoded as such (``DELTA_BINARY_PACKED``), and those named in `plain` are
-    not encoded. CuDF leaves a column uncompressed that compression does not make smaller. (`set_skip_compression` would
-    save no time, and left the lists uncompressed, too.) A file that is `indexed` has a page index.
+    CuDF leaves a column uncompressed that compression does not make smaller. (`set_skip_compression` would save no
+    time, and left the lists uncompressed, too.)
     """
     io = plc.io
     metadata = io.types.TableInputMetadata(table)
@@ -257,9 +259,9 @@ def chunked_writer(
         column.set_name(field.name).set_nullability(False)
         if pa.types.is_list(field.type):
             column.child(1).set_nullability(False)  # child 0 has the offsets
-        if field.name in differences:
+        if field.name in encoding.differences:
             column.set_encoding(io.types.ColumnEncoding.DELTA_BINARY_PACKED)
-        if field.name in plain:
+        if field.name in encoding.plain:
             column.set_encoding(io.types.ColumnEncoding.PLAIN)
     pairs = {key.decode(): value.decode() for key, value in (schema.metadata or {}).items()}
     statistics = io.types.StatisticsFreq
@@ -267,14 +269,14 @@ def chunked_writer(
         io.parquet.ChunkedParquetWriterOptions.builder(io.SinkInfo([str(path)]))
         .metadata(metadata)
         .key_value_metadata([pairs])
-        .compression(io.types.CompressionType[compression.upper()])
+        .compression(io.types.CompressionType[encoding.compression.upper()])
         .row_group_size_rows(group_rows)
         .row_group_size_bytes(_GROUP_BYTES)
         .max_page_size_bytes(_PAGE_BYTES)
-        .stats_level(statistics.STATISTICS_COLUMN if indexed else statistics.STATISTICS_ROWGROUP)
+        .stats_level(statistics.STATISTICS_COLUMN if encoding.indexed else statistics.STATISTICS_ROWGROUP)
         .build()
     )
-    if not dictionary:
+    if not encoding.dictionary:
         options.set_dictionary_policy(io.types.DictionaryPolicy.NEVER)
     return io.parquet.ChunkedParquetWriter.from_options(options, stream=stream)
 

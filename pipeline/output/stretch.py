@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from bicliques.pipeline.run.labels import Tables
 from bicliques.schemas.bicliques import Bicliques
-from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.errors import ResourceError, as_option
 
 #: A stretch that has so many members (left and right together), or so many rows, is written.
 STRETCH_MEMBERS, STRETCH_ROWS = 1 << 23, 1 << 20
@@ -175,8 +175,8 @@ class LabelRoom:
             if len(rows) and rows.max() > MOST_BYTES:
                 members = int(np.diff(indptr)[rows.argmax()])
                 raise ResourceError(
-                    f"a biclique has {members:,} {side} members whose labels take {int(rows.max()):,} bytes, and a row "
-                    f"holds {MOST_BYTES:,}; mine with --ids dense"
+                    f"a biclique has {members:,} {side} members whose labels take {int(rows.max()):,} bytes, and a "
+                    f"row holds {MOST_BYTES:,}; mine with {as_option('ids', 'dense')}"
                 )
             total[1:] += np.cumsum(rows)
         return total

@@ -15,7 +15,7 @@ from bicliques.pipeline.output.part_writer import PartWriter, writing_threads
 from bicliques.pipeline.output.stretch import pieces_of
 from bicliques.pipeline.run.labels import Tables
 from bicliques.schemas.bicliques import UNKNOWN, Bicliques, Emit, Provenance
-from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.errors import ResourceError, as_option
 from bicliques.schemas.manifest import Part
 from bicliques.schemas.options import Where
 from bicliques.schemas.platform import Platform
@@ -137,7 +137,7 @@ def open_writer(
     if not platform.leaves_cores:
         return PartWriter(folder, slice_number, tables, provenance)
     if where == "gpu" and (reason := _why_no_cudf(platform)) is not None:
-        raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose --write-on cpu")
+        raise ResourceError(f"cuDF cannot write the bicliques: {reason}; choose {as_option('write_on', 'cpu')}")
     if is_on_device(platform, where):
         return DeviceWriter(folder, slice_number, _backend(_Tables(tables), provenance))
     return ParallelWriter(folder, slice_number, tables, writing_threads(), provenance)

@@ -16,7 +16,7 @@ from bicliques.pipeline.run.names import LEFT_LABELS_FILE, RIGHT_LABELS_FILE
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.tables import read_table
 from bicliques.schemas.dtypes import VERTEX
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.search import Label, Labels, Search, Side, label_words
 
 #: From so many labels on, an unknown label is compared only with those that share a part with it.
@@ -152,10 +152,10 @@ class _Side:
     def _objection(self, label: Label) -> str:
         """Why a label is none of this side, in one sentence."""
         side, other = self._side, _Side(self._run, _OTHER[self._side])
-        source, option = self._run.input["source"], f"--containing-{side}"
+        source, option = self._run.input["source"], as_option(f"containing_{side}")
         if other.has(label):
             there = f"a {other._side} label{other._name} of {source}, not a {side} one{self._name}"
-            return f"{label!r} is {there}; give it as --containing-{other._side}"
+            return f"{label!r} is {there}; give it as {as_option(f'containing_{other._side}')}"
         if self._key(label) is None:
             kind, what = ("whole numbers", "none") if self._are_numbers else ("text", "a number")
             remedy = f"correct {option}" if self._are_numbers else f"give it as '{label}'"

@@ -42,7 +42,7 @@ from bicliques.pipeline.slices.power import energy_facts
 from bicliques.pipeline.workers.thread_pool import Pool
 from bicliques.schemas.bicliques import SCHEMA_VERSION
 from bicliques.schemas.errors import IncompleteError
-from bicliques.schemas.facts import BEFORE_MINING, Session
+from bicliques.schemas.facts import BEFORE_MINING, MiningSession
 from bicliques.schemas.manifest import Manifest, Part
 from bicliques.schemas.platform import Platform
 from bicliques.schemas.totals import Best
@@ -280,7 +280,9 @@ def _compare_times(ledger: Ledger, plan: Plan) -> dict[str, Any]:
     return {"rank_correlation": rank_correlation(timed), "roots_timed": len(timed)}
 
 
-def _mining_facts(ledger: Ledger, parts: tuple[Part, ...], mined: list[Session], platform: Platform) -> dict[str, Any]:
+def _mining_facts(
+    ledger: Ledger, parts: tuple[Part, ...], mined: list[MiningSession], platform: Platform
+) -> dict[str, Any]:
     workers = {
         worker: {"slices": own.slices, "bicliques": own.bicliques, "busy_seconds": own.busy_seconds}
         | ({"device_bytes": own.device_bytes} if own.device_bytes else {})
@@ -289,10 +291,10 @@ def _mining_facts(ledger: Ledger, parts: tuple[Part, ...], mined: list[Session],
     return {
         "slices": len(ledger.entries),
         "seen": ledger.total.seen,
-        "retries": sum(session["retries"] for session in mined),
+        "retries": sum(session.retries for session in mined),
         "bytes": sum(part.bytes for part in parts),
         "busy_ratio": busy_ratio_of(mined) or 0.0,
         "workers": workers,
-        "sessions": mined,
+        "sessions": list(map(asdict, mined)),
         "energy": energy_facts(ledger.entries.values(), mined, platform),
     }

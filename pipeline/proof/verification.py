@@ -33,7 +33,7 @@ from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.tables import open_part
 from bicliques.schemas.bicliques import Bicliques
 from bicliques.schemas.dtypes import gathered
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.facts import BEFORE_MINING
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.search import Near
@@ -85,8 +85,7 @@ class Adjacency:
 
     def _look(self, rows: Bicliques, found: np.ndarray, most: np.ndarray, ends: np.ndarray) -> None:
         joined = np.empty(len(self._of_right[0]) - 1, np.int64)
-        sides = rows.left_indptr, rows.left, rows.right_indptr, rows.right
-        count_missing(*sides, *self._of_left, found, most, joined, ends)
+        count_missing(rows.sides, *self._of_left, found, most, joined, ends)
 
     def objection(self, left: np.ndarray, right: np.ndarray, near: Near | None = None) -> str | None:
         """Why (left, right) is not a maximal biclique, or near-biclique, as a clause. None if it is one.
@@ -234,10 +233,10 @@ def verify_run(
     run = Run.with_holes(path)
     search, manifest = run.options.search, run.folder.manifest()
     if manifest is None:
-        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+        outcome = run.ended()
         raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
     if run.job.rows == "none":
-        raise InputError(f"{path} was mined with --count-only: it holds no bicliques to verify")
+        raise InputError(f"{path} was mined with {as_option('count_only', True)}: it holds no bicliques to verify")
     damage = run.folder.damage(manifest)
     if damage:
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")

@@ -26,7 +26,7 @@ from bicliques.pipeline.run.outside import refuse_inside_run
 from bicliques.pipeline.run.resuming import how_to_resume
 from bicliques.pipeline.run.tables import open_table
 from bicliques.schemas.bicliques import ID
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.regular_files import open_regular, regular
 from bicliques.schemas.search import Side
 from bicliques.schemas.totals import PerVertex, Total
@@ -119,9 +119,9 @@ def refuse_full(folder: str | os.PathLike[str]) -> None:
     refuse_inside_run(folder)
     path = Path(folder)
     if path.is_dir() and any(path.iterdir()):
-        raise InputError(f"{path} is not empty; name another folder with --per-vertex")
+        raise InputError(f"{path} is not empty; name another folder with {as_option('per_vertex', True)}")
     if os.path.lexists(path) and not path.is_dir():
-        raise InputError(f"{path} is no folder; name another one with --per-vertex")
+        raise InputError(f"{path} is no folder; name another one with {as_option('per_vertex', True)}")
 
 
 def copy(run: Run, folder: Path) -> None:

@@ -36,7 +36,7 @@ from bicliques.pipeline.run.names import (
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
+from bicliques.schemas.errors import IncompleteError, InputError, ResourceError, as_option
 from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.records import checked, parsed, read_as, with_checksum
 
@@ -99,7 +99,10 @@ def sealed(path: Path) -> Contents:
     """What is published of the run in a folder."""
     run = Run.with_holes(path)
     if run.job.rows == "none":
-        raise InputError(f"{path} was mined with --count-only and holds no bicliques to publish; mine it again without")
+        raise InputError(
+            f"{path} was mined with {as_option('count_only', True)} and holds no bicliques to publish; mine it again "
+            "without"
+        )
     refuse_links(run.path)
     if os.path.lexists(refused := run.path / REFUSED_FILE):
         raise InputError(
@@ -108,7 +111,7 @@ def sealed(path: Path) -> Contents:
         )
     manifest = run.folder.manifest()
     if manifest is None:
-        outcome = next((session["outcome"] for session in reversed(run.sessions())), "")
+        outcome = run.ended()
         raise IncompleteError(
             f"{path} is not complete, and only a complete run is published; continue with: "
             f"{how_to_resume(path, outcome)}"
@@ -315,7 +318,7 @@ def known_listing(place: Place, there: dict[str, Seen], contents: Contents, over
         same = "the same" if found.fingerprint == str(contents.manifest.fingerprint) else "other"
         raise InputError(
             f"{place.shown} holds another run, of {found.created}, with {number(found.count, 'biclique')} ({same} "
-            "ones); name another folder, or replace it with --overwrite"
+            f"ones); name another folder, or replace it with {as_option('overwrite', True)}"
         )
     refuse_readable(place, there, found.names | set(contents.names))
     return found

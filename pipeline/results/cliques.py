@@ -80,7 +80,7 @@ def cliques_of(leaves: Leaves, graph: MiningGraph) -> CliqueCounts:
     pairs, edges = np.zeros((2, int(degrees.max(initial=0)) + 2), np.int64)
     triangles = np.zeros(n, np.int64)
     rows, room = (indptr, indices), (np.zeros(n, np.int32), np.empty(n, np.int32))
-    count_common(*rows, *rows, *room, pairs, edges, triangles)
+    count_common(rows, rows, *room, pairs, edges, triangles)
     n_triangles = sets_of(edges, 1, 1) // 3
     for k, (name, number) in enumerate((("vertices", n), ("edges", len(indices) // 2), ("triangles", n_triangles)), 1):
         if (found := cliques(leaves, (k, k))) != number:

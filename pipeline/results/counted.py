@@ -8,7 +8,7 @@ from typing import Any
 from bicliques.pipeline.results.cliques import CliqueCounts
 from bicliques.pipeline.results.pq import PqCounts, digits
 from bicliques.pipeline.run.progress import number
-from bicliques.schemas.manifest import Outcome
+from bicliques.schemas.facts import Outcome
 from bicliques.schemas.sizes import SizeCounts
 
 

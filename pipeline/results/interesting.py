@@ -108,7 +108,7 @@ class _Kept:
         """Which of the rows with these numbers share too much with one that is kept, as a mask."""
         found = np.zeros(len(numbers), np.uint8)
         if self._used[0]:
-            mark_repeats(*_flat(rows), numbers, self._index(), *self._room(int(self._used[0])), self._most, found)
+            mark_repeats(rows.sides, numbers, self._index(), *self._room(int(self._used[0])), self._most, found)
         return found.astype(bool)
 
     def add(self, rows: Bicliques) -> np.ndarray:
@@ -116,7 +116,7 @@ class _Kept:
         kept = np.empty(min(self._n - int(self._used[0]), len(rows)), OFFSET)
         room = self._room(int(self._used[0]) + len(kept))
         self._resize(len(rows.left), len(rows.right))
-        found = kept[: keep_distinct(*_flat(rows), self._index(), self._used, *room, self._most, kept)]
+        found = kept[: keep_distinct(rows.sides, self._index(), self._used, *room, self._most, kept)]
         self._resize(0, 0)
         return found
 
@@ -137,10 +137,6 @@ def _resized(old: np.ndarray, used: int, more: int) -> np.ndarray:
     new = np.empty(used + more, OFFSET)
     new[:used] = old[:used]
     return new
-
-
-def _flat(rows: Bicliques) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    return rows.left, rows.left_indptr, rows.right, rows.right_indptr
 
 
 #: Bits of a word.
@@ -273,9 +269,8 @@ class _CoveredBits(_Edges):
     def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
         """How many edges of each of these rows are in no chosen biclique."""
         found, n_words = np.empty(len(numbers), np.int64), self._has.shape[1]
-        left, right = (rows.left, rows.left_indptr), (rows.right, rows.right_indptr)
-        sides = (*right, *left) if self._is_swapped else (*left, *right)
-        count_new_bits(*sides, numbers, self._has.ravel(), n_words, np.zeros(n_words, np.uint64), found)
+        sides = rows.sides[::-1] if self._is_swapped else rows.sides
+        count_new_bits(sides, numbers, self._has.ravel(), n_words, np.zeros(n_words, np.uint64), found)
         return found
 
 
@@ -305,8 +300,7 @@ class _Covered(_Edges):
     def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
         """How many edges of each of these rows are in no chosen biclique."""
         found, n_words = np.empty(len(numbers), np.int64), -(-self.n // _BITS)
-        of_rows = rows.left, rows.left_indptr, rows.right, rows.right_indptr, numbers
-        count_new(*of_rows, self._masks, n_words, self._stride, found)
+        count_new(rows.sides, numbers, self._masks, n_words, self._stride, found)
         return found
 
 

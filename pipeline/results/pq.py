@@ -13,7 +13,7 @@ import numpy as np
 from bicliques.kernels.compiled.butterflies import butterflies_of_edges, count_common
 from bicliques.kernels.cpu.leaves import LeafCounter
 from bicliques.pipeline.run.opened import Run
-from bicliques.schemas.errors import IncompleteError, InputError
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.leaves import Leaves, Range, bounds_of, ways
 from bicliques.schemas.values import sizes_of
@@ -113,8 +113,8 @@ def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
     number = counts[sizes]
     if number >= 2**63:
         raise InputError(
-            f"there are {in_full(number)} bicliques of {sizes[0]} x {sizes[1]}, and --per-vertex has room for 2**63 of "
-            "each vertex: ask for smaller sizes"
+            f"there are {in_full(number)} bicliques of {sizes[0]} x {sizes[1]}, and {as_option('per_vertex')} has "
+            "room for 2**63 of each vertex: ask for smaller sizes"
         )
     wanted = sizes if graph.root_side == "left" else sizes[::-1]
     found = zip(LeafCounter(graph, wanted).shares(*wanted), (graph.root_members, graph.base_members), strict=True)
@@ -134,9 +134,9 @@ def shares_of(run: Run, counts: PqCounts) -> list[dict[str, np.ndarray]]:
 def edges_of(run: Run, counts: PqCounts) -> dict[str, np.ndarray]:
     """Ids of both ends of all edges in order, and how many butterflies contain each."""
     graph, number = run.graph, 4 * counts[2, 2]
-    sides = graph.root_indptr, graph.root_indices, graph.base_indptr, graph.base_indices
+    roots, base = (graph.root_indptr, graph.root_indices), (graph.base_indptr, graph.base_indices)
     found = np.zeros(graph.n_edges, np.int64)
-    butterflies_of_edges(*sides, np.zeros(graph.n_roots, np.int32), found)
+    butterflies_of_edges(roots, base, np.zeros(graph.n_roots, np.int32), found)
     if sum(found.tolist()) != number:
         raise IncompleteError(f"the numbers of the edges do not add up to {number:,}; count again")
     ids = np.repeat(graph.root_members, np.diff(graph.root_indptr)), graph.base_members[graph.root_indices]
@@ -178,7 +178,7 @@ def _expected(graph: MiningGraph, up_to: tuple[int, int] | None) -> Iterator[tup
     degrees = [np.bincount(np.diff(indptr)) for indptr, _ in (roots, base)]
     pairs = np.zeros(len(degrees[0]) + 1, np.int64)
     if n:
-        count_common(*roots, *base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs, pairs[:0], pairs[:0])
+        count_common(roots, base, np.zeros(n, np.int32), np.empty(n, np.int32), pairs, pairs[:0], pairs[:0])
 
     def stars(side: int, p: int, q: Range, numbers: np.ndarray) -> tuple[tuple[Range, Range], int]:
         return (((p, p), q) if sides[side] == "left" else (q, (p, p))), sets_of(numbers, *q)

@@ -18,7 +18,8 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import number
 from bicliques.pipeline.run.tables import found_at, open_part
 from bicliques.schemas.errors import IncompleteError, InputError, in_one_line
-from bicliques.schemas.manifest import Manifest, Outcome, Part
+from bicliques.schemas.facts import Outcome
+from bicliques.schemas.manifest import Manifest, Part
 from bicliques.schemas.search import MEASURES, By, Search, as_labels
 from bicliques.schemas.sizes import SizeCounts
 from bicliques.schemas.totals import Best
@@ -140,9 +141,8 @@ class Results(Forms):
         """How the run ended: "complete", or how its last session ended. "failed" also if the session was killed."""
         if self.complete:
             return "complete"
-        ended = self._mined.sessions()
-        outcome = cast(Outcome, ended[-1]["outcome"]) if ended else "failed"
-        return outcome if outcome != "complete" else "failed"
+        outcome = self._mined.ended()
+        return outcome if outcome and outcome != "complete" else "failed"
 
     @property
     def manifest(self) -> Manifest:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,8 +16,8 @@ from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.run.progress import Gap, number
 from bicliques.pipeline.run.resuming import how_to_resume
-from bicliques.schemas.errors import in_one_line, said, spoken
-from bicliques.schemas.facts import BEFORE_MINING, Session
+from bicliques.schemas.errors import in_one_line, said, spoken, written
+from bicliques.schemas.facts import BEFORE_MINING, MiningSession
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.values import as_path
 
@@ -160,13 +161,11 @@ def status(folder: PathLike) -> Status:
     ('stopped', 1000, "bicliques.resume('OUT-status', max_results=None)")
     """
     run = Run.with_holes(as_path(folder, "the folder of a run"))
-    found = status_of(run, run.survey())
-    problems = tuple(map(spoken, found.problems))
-    return replace(found, why=spoken(found.why), problems=problems, go_on=spoken(found.go_on))
+    return status_of(run, run.survey(), spoken)
 
 
-def status_of(run: Run, surveyed: Surveyed) -> Status:
-    """The `status` of an open run whose ledger `Run.survey` has read, in the words of the shell, as on a page."""
+def status_of(run: Run, surveyed: Surveyed, say: Callable[[str], str] = written) -> Status:
+    """The `status` of an open run whose ledger `Run.survey` has read. `say` renders sentences, as for a page."""
     mined, has_plan = run.sessions(), run.has("plan")
     total = float(run.plan.weights.sum()) if has_plan else 0.0
     ledger, problems = surveyed
@@ -179,13 +178,13 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
         done = [step for step in BEFORE_MINING if run.has(step)]
         done += ["mine"] if has_plan and left == 0 and mined else []
         share = 1.0 if "mine" in done else min(sum(entry.weight for entry in entries) / max(total, 1e-300), 0.999)
-    outcome = mined[-1]["outcome"] if mined else ""
+    outcome = mined[-1].outcome if mined else ""
     waiting = [step for step in (*BEFORE_MINING, "mine", "prove") if step not in done]
     return Status(
         folder=run.store.address,
         source=run.options.source,
         state=state,
-        why=said(why),
+        why=say(said(why)),
         done=tuple(done),
         step=waiting[0] if waiting else "",
         count=ledger.total.count,
@@ -195,15 +194,15 @@ def status_of(run: Run, surveyed: Surveyed) -> Status:
         nodes_left=left if has_plan else None,
         gap=gap_of(run, ledger) if has_plan and state != "complete" else None,
         sessions=len(mined),
-        mining_seconds=sum(session["seconds"] for session in mined),
+        mining_seconds=sum(session.seconds for session in mined),
         silent_seconds=max(time.time() - Account.of(entries).last_seen, 0.0) if entries else None,
         workers=_workers(entries),
-        problems=tuple(map(said, problems.values())),
-        go_on="" if state in ("complete", "running") else how_to_resume(run.path, outcome),
+        problems=tuple(in_one_line(say(said(each))) for each in problems.values()),
+        go_on="" if state in ("complete", "running") else say(how_to_resume(run.path, outcome)),
     )
 
 
-def _state(run: Run, mined: list[Session], surveyed: Surveyed | None) -> tuple[State, str]:
+def _state(run: Run, mined: list[MiningSession], surveyed: Surveyed | None) -> tuple[State, str]:
     manifest, at_work = run.folder.manifest(), run.store.holder()
     if at_work is not None and at_work.alive:
         return "running", at_work.words
@@ -212,11 +211,11 @@ def _state(run: Run, mined: list[Session], surveyed: Surveyed | None) -> tuple[S
         return ("failed", damage) if damage else ("complete", f"proven {manifest.created}")
     if at_work is not None:
         return "dead", f"{at_work.words} has ended without a word"
-    outcome = mined[-1]["outcome"] if mined else ""
+    outcome = mined[-1].outcome if mined else ""
     if outcome == "failed":
-        return "failed", mined[-1]["reason"] or "it ended before it was done"
+        return "failed", mined[-1].reason or "it ended before it was done"
     ended = _ENDED.get(outcome, "all is mined, and not proven yet" if mined else "mining has not begun")
-    return "stopped", (mined[-1]["reason"] if mined else "") or ended
+    return "stopped", (mined[-1].reason if mined else "") or ended
 
 
 def _workers(entries: list[LedgerEntry]) -> tuple[WorkerStatus, ...]:

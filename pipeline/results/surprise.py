@@ -80,8 +80,7 @@ class Surprise:
     def of(self, rows: Bicliques, numbers: np.ndarray) -> np.ndarray:
         """The score of each of these rows."""
         found = np.empty(len(numbers), np.int64)
-        of_rows = rows.left, rows.left_indptr, rows.right, rows.right_indptr, numbers
-        add_weights(*of_rows, self._kinds, self._weights, len(self._right), found)
+        add_weights(rows.sides, numbers, self._kinds, self._weights, len(self._right), found)
         if self._adjacency is not None:
             found -= self._of_holes(self._adjacency, rows.pick(numbers))
         return found - self._cost(np.diff(rows.left_indptr)[numbers], np.diff(rows.right_indptr)[numbers])

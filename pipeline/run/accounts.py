@@ -98,12 +98,12 @@ def seconds_of(run: Run) -> dict[str, float]:
     load machine code and to start workers.
     """
     mined = run.sessions()
-    seconds = {"startup": float(sum(session.get("startup", 0.0) for session in mined))}
+    seconds = {"startup": float(sum(session.startup for session in mined))}
     for step in BEFORE_MINING:
         if run.has(step):
             seconds[step] = run.facts(step)["seconds"]
     if mined:
-        seconds["mine"] = sum(session["seconds"] for session in mined)
+        seconds["mine"] = sum(session.seconds for session in mined)
     return seconds
 
 
@@ -114,4 +114,4 @@ def peak_rss_of(run: Run, entries: Iterable[LedgerEntry]) -> dict[str, Any]:
     until the end of its last slice.
     """
     workers = {worker: account.peak_rss for worker, account in by_worker(entries).items()}
-    return {"driver": max((session.get("peak_rss", 0) for session in run.sessions()), default=0), "workers": workers}
+    return {"driver": max((session.peak_rss for session in run.sessions()), default=0), "workers": workers}

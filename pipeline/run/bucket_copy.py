@@ -29,7 +29,7 @@ from bicliques.pipeline.run.names import (
     refuse_links,
     remove_ours,
 )
-from bicliques.schemas.errors import IncompleteError, InputError, renaming
+from bicliques.schemas.errors import IncompleteError, InputError, as_option, renaming
 from bicliques.schemas.facts import BEFORE_MINING
 
 logger = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ class Copy:
             return None
         return InputError(
             f"{shown} has no {OPTIONS_FILE}, and is not empty: it has {there[0]}; name another place, or begin anew "
-            "there with --overwrite"
+            f"there with {as_option('overwrite', True)}"
         )
 
     def _refuse_another(self) -> None:

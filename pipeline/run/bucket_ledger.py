@@ -33,7 +33,7 @@ from typing import Annotated, Any, TypedDict
 from bicliques.pipeline.process.cores import process_table
 from bicliques.pipeline.remote.objects import Objects, TakenError, each
 from bicliques.pipeline.run.names import LOCK_FILE
-from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError
+from bicliques.schemas.errors import BicliqueError, IncompleteError, InputError, ResourceError, as_option
 from bicliques.schemas.records import check_facts, checked, parsed, with_checksum
 
 #: Numbers of a session that need no announcement.
@@ -110,7 +110,7 @@ class Journal:
         if self.is_new and not replaces and not self.is_first:
             raise InputError(
                 f"{store.shown}/{_session_key(self._session.number)} is of another run; empty {store.shown}, name "
-                "another place, or begin anew there with --overwrite"
+                f"another place, or begin anew there with {as_option('overwrite', True)}"
             )
         self.counts = {} if self.is_new else dict(self._session.counts)
         if not self.is_new:

@@ -87,7 +87,7 @@ class Ledger:
                 entry = ledger._read(file)
                 found[entry.result.slice] = entry
             except IncompleteError as error:
-                problems[file] = f"{error.written}; its slice is mined again"
+                problems[file] = f"{error.marked}; its slice is mined again"
         sizes = ledger.sizes(found.values())
         for entry in (found[k] for k in sorted(found)):
             reason = ledger.problem(entry, sizes)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, Literal
 
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.run.folder import RunFolder
@@ -19,8 +19,8 @@ from bicliques.pipeline.run.store import Store, places_here, real, store_at
 from bicliques.pipeline.run.tables import check_ids
 from bicliques.schemas.bands import Band
 from bicliques.schemas.bicliques import Provenance
-from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.facts import GraphFacts, InputFacts, PlanFacts, Session, side_names
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
+from bicliques.schemas.facts import GraphFacts, InputFacts, MiningSession, Outcome, PlanFacts, side_names
 from bicliques.schemas.graph import MiningGraph
 from bicliques.schemas.hashes import VertexHashes
 from bicliques.schemas.jobs import Job, job_of
@@ -110,7 +110,7 @@ class Run:
             return self
         raise InputError(
             f"{self.store.shown()} holds near-bicliques, of which a few pairs are no edges, and {why}; mine without "
-            "--missing-pairs and --missing-each for it"
+            f"{as_option('missing_pairs')} and {as_option('missing_each')} for it"
         )
 
     def refuse_one_kind(self) -> None:
@@ -118,7 +118,7 @@ class Run:
         if self.options.search.mirrored is not None:
             raise InputError(
                 f"{self.store.shown()} holds bicliques of one kind of vertices, each in one direction, and this does "
-                "not know of them yet; mine without --undirected for it"
+                f"not know of them yet; mine without {as_option('undirected')} for it"
             )
 
     @property
@@ -300,9 +300,14 @@ class Run:
             raise IncompleteError(f"{self.path} was made to find what changed, and its graph is lost; compare again")
         return self._marks
 
-    def sessions(self) -> list[Session]:
+    def sessions(self) -> list[MiningSession]:
         """The record of each call of mining, oldest first. The record of a killed call says only how the call began."""
         return sessions(self.folder)
+
+    def ended(self) -> Outcome | Literal[""]:
+        """How the last call of mining ended. Empty if there was none."""
+        mined = self.sessions()
+        return mined[-1].outcome if mined else ""
 
     def ledger(self) -> Ledger:
         """The ledger as it is on disk; see `Ledger.load`."""

@@ -1,4 +1,4 @@
-"""The command that goes on with a run. Errors and results name it."""
+"""The command or the call that goes on with a run. Errors and results name it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from bicliques.pipeline.process import shell
 from bicliques.pipeline.run.names import PUBLISHED_FILE, is_file, is_store, url_of
 from bicliques.pipeline.run.store import store_at
-from bicliques.schemas.errors import BicliqueError
+from bicliques.schemas.errors import BicliqueError, as_word, in_both
+
+#: What says which of two runs is damaged.
+VERIFY = in_both("bicliques verify", "bicliques.verify")
 
 
 def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str:
-    """The command that goes on with the run in `path`. The name of the folder is quoted for a shell.
+    """The command or call that goes on with the run in `path`; see `schemas.errors.in_both`.
 
     Parameters
     ----------
@@ -23,11 +25,10 @@ def how_to_resume(path: Path | str | os.PathLike[str], outcome: str = "") -> str
     """
     with suppress(BicliqueError):  # the sentence is part of another error
         path = url_of(path) or store_at(Path(path)).url or path
-    text = str(path)
-    quoted = shell.word(text)
-    if quoted == text and "," in text:  # no shell needs that, but sentences have commas, too
-        quoted = f"'{text}'"
-    return f"bicliques resume {quoted}{' --max-results none' if outcome == 'max_results' else ''}"
+    words, call = f"bicliques resume {as_word(str(path))}", f"bicliques.resume({str(path)!r}"
+    if outcome == "max_results":
+        return in_both(f"{words} --max-results none", f"{call}, max_results=None)")
+    return in_both(words, f"{call})")
 
 
 def in_the_way(path: Path, what: str, run: Path) -> str:

@@ -3,83 +3,25 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from bicliques.pipeline.process.interrupts import Terminated
 from bicliques.pipeline.run.files import disk_errors
 from bicliques.pipeline.run.folder import RunFolder
 from bicliques.schemas.errors import BicliqueError, IncompleteError
-from bicliques.schemas.facts import Session
-from bicliques.schemas.manifest import Manifest, Outcome
+from bicliques.schemas.facts import MiningSession, Outcome
+from bicliques.schemas.manifest import Manifest
 from bicliques.schemas.records import read_as
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class MiningSession:
-    """What one call of `mine_run` did.
-
-    Parameters
-    ----------
-    outcome : Outcome
-        "complete" if no work is left; else why the session stopped. The run can then be resumed.
-    count : int
-        Bicliques of the whole run so far.
-    began : float
-        When the session began, in seconds since 1970 (UTC).
-    seconds : float
-        Wall time of this session.
-    slices, retries : int
-        Slices that this session committed, and attempts that it made again.
-    workers : str
-        The workers in a few words.
-    busy_seconds, idle_seconds : float
-        Seconds that all workers together spent in slices, and outside them.
-    reason : str
-        One sentence if the session failed. One clause if something other than Ctrl-C stopped it. Else empty.
-    processors : dict
-        `pipeline.slices.power.ProcessorEnergy` of the session.
-    ctrl_c : bool
-        Whether Ctrl-C stopped the session.
-    startup : float
-        Seconds that this process took to get ready (`pipeline.process.startup`), since the session before or else since
-        the start of the process.
-    peak_rss : int
-        Most main memory that this process had taken when the session ended, in bytes.
-    """
-
-    outcome: Outcome
-    count: int
-    began: float
-    seconds: float
-    slices: int
-    retries: int
-    workers: str
-    busy_seconds: float
-    idle_seconds: float
-    reason: str = ""
-    processors: dict[str, Any] = field(default_factory=dict)
-    ctrl_c: bool = False
-    startup: float = 0.0
-    peak_rss: int = 0
-
-    @property
-    def busy_ratio(self) -> float:
-        """Share of the workers' time that was spent in slices, 0 to 1."""
-        return _ratio(self.busy_seconds, self.idle_seconds) or 0.0
-
-
-def busy_ratio_of(mined: Iterable[Session]) -> float | None:
+def busy_ratio_of(mined: Sequence[MiningSession]) -> float | None:
     """Share of the workers' time that was spent in slices, 0 to 1, over several sessions. None if there was no time."""
-    together = [(session["busy_seconds"], session["idle_seconds"]) for session in mined]
-    return _ratio(sum(busy for busy, _ in together), sum(idle for _, idle in together))
-
-
-def _ratio(busy: float, idle: float) -> float | None:
-    return busy / (busy + idle) if busy + idle > 0 else None
+    busy = sum(session.busy_seconds for session in mined)
+    seconds = busy + sum(session.idle_seconds for session in mined)
+    return busy / seconds if seconds > 0 else None
 
 
 def how_it_ended(error: BaseException) -> tuple[Outcome, str]:
@@ -100,17 +42,14 @@ def remember(folder: RunFolder, session: MiningSession) -> None:
 
     Raises `ResourceError` if the disk is full, or the store does not take the record.
     """
-    facts = asdict(session) | {"busy_ratio": session.busy_ratio}
-    before = [other for other in sessions(folder) if other["began"] != session.began]
-    folder.finish("mine", {"sessions": [*before, facts]})
+    before = [other for other in sessions(folder) if other.began != session.began]
+    folder.finish("mine", {"sessions": list(map(asdict, (*before, session)))})
     folder.store.keep("steps/mine.json")  # or another machine that goes on would not know of it
 
 
 def last_session(folder: RunFolder) -> MiningSession:
     """The session that ended last. The run has to be complete."""
-    facts = {"processors": {}} | sessions(folder)[-1]
-    facts.pop("busy_ratio", None)
-    return read_as(MiningSession, facts, "the last session")
+    return sessions(folder)[-1]
 
 
 def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
@@ -136,7 +75,7 @@ def mend_sessions(folder: RunFolder, manifest: Manifest | None) -> None:
             file.unlink()
 
 
-def sessions(folder: RunFolder) -> list[Session]:
-    """The `MiningSession` of every session as a dictionary, oldest first. A killed one is as it was when it began."""
+def sessions(folder: RunFolder) -> list[MiningSession]:
+    """Every session, oldest first. A killed one is as it was when it began."""
     facts = folder.facts("mine")
-    return list(facts["sessions"]) if facts else []
+    return [read_as(MiningSession, one, "a session") for one in facts["sessions"]] if facts else []

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from bicliques.kernels.gpu.nvml import Nvml
 from bicliques.pipeline.run.accounts import Account, by_worker
-from bicliques.schemas.facts import Session
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.platform import Platform
 
@@ -213,7 +213,9 @@ class ProcessorEnergy:
         return {"joules": self._counter.joules()}
 
 
-def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], platform: Platform) -> dict[str, Any]:
+def energy_facts(
+    entries: Iterable[LedgerEntry], sessions: Sequence[MiningSession], platform: Platform
+) -> dict[str, Any]:
     """Joules, watts and bicliques per joule of a run.
 
     Parameters
@@ -221,7 +223,7 @@ def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], pl
     entries : iterable of LedgerEntry
         All entries of the run.
     sessions : sequence of dict
-        The `pipeline.run.session.MiningSession` of each session, as a dictionary.
+        Every session.
     platform : Platform
         What the engine ran on.
 
@@ -240,12 +242,12 @@ def energy_facts(entries: Iterable[LedgerEntry], sessions: Sequence[Session], pl
     return facts
 
 
-def _processors(sessions: Sequence[Session]) -> dict[str, Any]:
-    reasons = {session["processors"][NOT_READABLE] for session in sessions if NOT_READABLE in session["processors"]}
+def _processors(sessions: Sequence[MiningSession]) -> dict[str, Any]:
+    reasons = {session.processors[NOT_READABLE] for session in sessions if NOT_READABLE in session.processors}
     if reasons:
         return {NOT_READABLE: "; ".join(sorted(reasons))}
-    joules = sum(session["processors"]["joules"] for session in sessions)
-    seconds = sum(session["seconds"] for session in sessions)
+    joules = sum(session.processors["joules"] for session in sessions)
+    seconds = sum(session.seconds for session in sessions)
     return {"joules": joules, "seconds": seconds, "mean_watts": joules / max(seconds, 1e-9)}
 
 

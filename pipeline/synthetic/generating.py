@@ -25,8 +25,7 @@ from bicliques.pipeline.run.outside import fill_folder, names_in, refuse_inside_
 from bicliques.pipeline.run.progress import OnProgress, Progress, number, to_callback
 from bicliques.pipeline.synthetic.drawing import Drawn, Part, RandomGraph
 from bicliques.pipeline.synthetic.wanted import Labels, Wanted, wanted, whole
-from bicliques.schemas.errors import IncompleteError, InputError
-from bicliques.schemas.option import as_option
+from bicliques.schemas.errors import IncompleteError, InputError, as_option
 from bicliques.schemas.regular_files import regular
 from bicliques.schemas.values import as_path
 
@@ -100,7 +99,9 @@ class Generated:
         self.truth: dict[str, Any] = read_json(path / TRUTH_FILE)
         missing = [part["file"] for part in self.truth["parts"] if not (path / part["file"]).is_file()]
         if missing:
-            raise IncompleteError(f"{path / missing[0]} is missing; generate the graph again with --overwrite")
+            raise IncompleteError(
+                f"{path / missing[0]} is missing; generate the graph again with {as_option('overwrite', True)}"
+            )
         self.edges, self.fingerprint = int(self.truth["edges"]), int(self.truth["fingerprint"])
 
     @property
@@ -256,8 +257,8 @@ def _looked_into(place: Path, options: dict[str, Any], overwrite: bool) -> Gener
     other = next((name for name in options if before.get(name) != options[name]), None)
     if other is not None:
         raise InputError(
-            f"the output folder {place} holds a graph with {as_option(other)} {before.get(other)}, not "
-            f"{options[other]}; name another folder, or replace it with --overwrite"
+            f"the output folder {place} holds a graph with {as_option(other, before.get(other))}, not "
+            f"{options[other]}; name another folder, or replace it with {as_option('overwrite', True)}"
         )
     _finish(place)  # a process may have been killed just before that
     return found

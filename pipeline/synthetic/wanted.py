@@ -9,8 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Literal, get_args
 
 from bicliques.schemas.dtypes import MAX_VERTICES
-from bicliques.schemas.errors import InputError
-from bicliques.schemas.option import as_option
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.values import as_index
 
 Labels = Literal["integers", "text"]
@@ -76,13 +75,13 @@ def wanted(**given: Any) -> Wanted:
         given[name] = _decimal(name, "2.5" if given[name] is None else given[name], "1.01", "10")
     given["noise"] = _decimal("noise", given["noise"], "0", "1")
     if given["labels"] not in get_args(Labels):
-        raise InputError(f"--labels is {given['labels']!r}; choose one of {', '.join(get_args(Labels))}")
+        raise InputError(f"{as_option('labels')} is {given['labels']!r}; choose one of {', '.join(get_args(Labels))}")
     sizes = plant if isinstance(plant, Iterable) and not isinstance(plant, str) else [plant]
     found = Wanted(**given, plant=tuple(map(_sizes, sizes)))
     if found.noise != "0" and not found.plant:
         raise InputError(
-            f"--noise is {found.noise}, and there are no planted edges that it could remove; name sizes with --plant, "
-            "or leave it out"
+            f"{as_option('noise')} is {found.noise}, and there are no planted edges that it could remove; name sizes "
+            f"with {as_option('plant')}, or leave it out"
         )
     _check(found)
     return found
@@ -111,7 +110,7 @@ def _sizes(given: Any) -> tuple[int, int]:
         p, q = pair
     except (TypeError, ValueError):
         raise InputError(
-            f"--plant: {given!r} is not of the form 60x40, left by right vertices, and no pair of numbers"
+            f"{as_option('plant')}: {given!r} is not of the form 60x40, left by right vertices, and no pair of numbers"
         ) from None
     return whole("plant", p), whole("plant", q)
 

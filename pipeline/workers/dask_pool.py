@@ -39,7 +39,7 @@ from bicliques.pipeline.workers.dask_tasks import (
 from bicliques.pipeline.workers.notice import bring_notice
 from bicliques.pipeline.workers.options import Scheduler, address_of
 from bicliques.pipeline.workers.thread_pool import Capacity, Pool, Result
-from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.errors import ResourceError, as_option
 from bicliques.schemas.platform import CORES, Platform
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,9 @@ class DaskPool(Pool):
                     started.callback(client.close)
                 started.pop_all()
         except (OSError, TimeoutError, RuntimeError, ValueError, ImportError) as error:
-            raise ResourceError(f"a cluster of {name} could not be started ({error}); try --workers 0") from error
+            raise ResourceError(
+                f"a cluster of {name} could not be started ({error}); try {as_option('workers', 0)}"
+            ) from error
         return cls(client, cluster, name, platform)
 
     @classmethod

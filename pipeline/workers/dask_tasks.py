@@ -40,7 +40,7 @@ from bicliques.pipeline.workers.notice import OURS
 from bicliques.pipeline.workers.options import Scheduler, address_of
 from bicliques.pipeline.workers.serving import guarded
 from bicliques.pipeline.workers.thread_pool import Result, WorkerLostError
-from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError, as_option
 from bicliques.schemas.platform import Platform
 
 
@@ -267,7 +267,7 @@ def start_cluster(devices: Sequence[str], rmm_pool: str | None, spill: bool) -> 
     except ImportError as error:
         raise ResourceError(
             f"workers on GPUs need dask-cuda, but {error.name} is not installed (pip install 'bicliques[gpu]'); "
-            "--workers 0 uses one GPU without it"
+            f"{as_option('workers', 0)} uses one GPU without it"
         ) from error
     return LocalCUDACluster(
         CUDA_VISIBLE_DEVICES=list(devices),
@@ -313,7 +313,9 @@ def client_of(scheduler: Scheduler, patience_s: float) -> tuple[distributed.Clie
         return distributed.Client(scheduler, timeout=patience_s, set_as_default=False), True
     except (OSError, TimeoutError, ValueError, RuntimeError) as error:  # RuntimeError: it wants TLS
         address = address_of(scheduler)
-        raise ResourceError(f"the Dask scheduler at {address} does not answer ({error}); check --scheduler") from error
+        raise ResourceError(
+            f"the Dask scheduler at {address} does not answer ({error}); check {as_option('scheduler')}"
+        ) from error
 
 
 def answers(client: distributed.Client, question: Callable[[], Any]) -> dict[str, Any]:
@@ -371,8 +373,8 @@ def _check_workers(client: distributed.Client, address: str, platform: Platform,
     for name, reason in answers(client, platform.why_absent).items():
         if reason is not None:
             raise ResourceError(
-                f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with "
-                f"{command} {address}, or choose --engine cpu"
+                f"worker {name} of {address} has no GPU for the engine: {reason}; start workers with {command} "
+                f"{address}, or choose {as_option('engine', 'cpu')}"
             )
 
 

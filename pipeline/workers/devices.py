@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from bicliques.kernels.gpu.nvml import named_devices, numbered_devices
-from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError, as_option
 
 #: How a user names GPUs: a number, several numbers, or text as on the command line, ``"0,1"``.
 Devices = int | str | Sequence[int]
@@ -26,7 +26,7 @@ def device_numbers(devices: Devices) -> tuple[int, ...]:
     except (TypeError, ValueError):
         numbers = ()
     if not numbers or min(numbers) < 0:
-        raise InputError(f"GPUs are numbers from 0, as 0,1 or [0, 1], not {devices!r}; correct --devices")
+        raise InputError(f"GPUs are numbers from 0, as 0,1 or [0, 1], not {devices!r}; correct {as_option('devices')}")
     return numbers
 
 
@@ -63,16 +63,18 @@ def choose_devices(devices: Devices | None, workers: int | None) -> list[str]:
     """
     visible = visible_devices()
     if not visible:
-        raise ResourceError("a GPU engine was asked for, but no GPU is visible; choose --engine cpu")
+        raise ResourceError(f"a GPU engine was asked for, but no GPU is visible; choose {as_option('engine', 'cpu')}")
     chosen = list(range(len(visible))) if devices is None else list(device_numbers(devices))
     for device in chosen:
         if device not in range(len(visible)):
             there = "GPU 0 only" if len(visible) == 1 else f"GPUs 0 to {len(visible) - 1}"
-            raise InputError(f"there is no GPU {device} here, {there}; correct --devices")
+            raise InputError(f"there is no GPU {device} here, {there}; correct {as_option('devices')}")
     if len(set(chosen)) < len(chosen):
         raise InputError(f"a GPU is named twice in {chosen}; one worker per GPU is all it can serve")
     if workers is not None and workers > len(chosen):
-        raise InputError(f"{workers} workers need a GPU each, and there are {len(chosen)}; lower --workers")
+        raise InputError(
+            f"{workers} workers need a GPU each, and there are {len(chosen)}; lower {as_option('workers')}"
+        )
     return [visible[device] for device in chosen[:workers]]
 
 
@@ -93,13 +95,14 @@ def pool_bytes(device_memory: str) -> int:
     found = _SIZE.fullmatch(device_memory) if isinstance(device_memory, str) else None
     if found is None:
         raise InputError(
-            f"the device memory is a size as 16GB or 12GiB, not {device_memory!r}; correct --device-memory"
+            f"the device memory is a size as 16GB or 12GiB, not {device_memory!r}; correct {as_option('device_memory')}"
         )
     n_bytes = int(float(found[1]) * _UNITS[found[2]])
     if n_bytes < _LEAST:
         raise InputError(
             f"the device memory is at least {_LEAST // 1000**3}GB, not {device_memory}, because CUDA and libcudf take "
-            f"up to {_BESIDES // 1000**3}GB of it; raise --device-memory, or use --engine cpu"
+            f"up to {_BESIDES // 1000**3}GB of it; raise {as_option('device_memory')}, or use "
+            f"{as_option('engine', 'cpu')}"
         )
     return n_bytes - _BESIDES
 

@@ -15,7 +15,7 @@ from bicliques.pipeline.slices import first_use
 from bicliques.pipeline.workers.devices import choose_devices, visible_devices
 from bicliques.pipeline.workers.options import Scheduler, WorkerOptions
 from bicliques.pipeline.workers.thread_pool import Capacity, InThreads, Pool
-from bicliques.schemas.errors import InputError, ResourceError
+from bicliques.schemas.errors import InputError, ResourceError, as_option
 from bicliques.schemas.platform import CORES, EngineKind, Platform
 
 if TYPE_CHECKING:
@@ -56,14 +56,17 @@ def dask_pool() -> type[DaskPool]:
         except ModuleNotFoundError as error:
             raise ResourceError(
                 f"worker processes need Dask, but {error.name} is not installed (pip install 'bicliques[cluster]'); "
-                "without --workers and --scheduler the cores of this process are used"
+                f"without {as_option('workers')} and {as_option('scheduler')} the cores of this process are used"
             ) from error
     return DaskPool
 
 
 def _check_cores(options: WorkerOptions) -> None:
     if options.on_gpus:
-        raise InputError("the engine works on processor cores: leave --devices, --rmm-pool and --spill out")
+        raise InputError(
+            f"the engine works on processor cores: leave {as_option('devices')}, {as_option('rmm_pool')} and "
+            f"{as_option('spill')} out"
+        )
     if options.workers:
         dask_pool()
 

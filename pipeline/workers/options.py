@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, get_args
 
 from bicliques.pipeline.workers.devices import Devices, device_numbers, limited, pool_bytes
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.option import Call, option
 from bicliques.schemas.options import Where
 from bicliques.schemas.values import seconds
@@ -101,20 +101,22 @@ class WorkerOptions:
         if self.device_memory is not None:
             pool_bytes(self.device_memory)  # raises if it is something else
             if self.rmm_pool is not None:
-                raise InputError("a pool has a size of its own; leave --device-memory or --rmm-pool out")
+                raise InputError(
+                    f"a pool has a size of its own; leave {as_option('device_memory')} or {as_option('rmm_pool')} out"
+                )
         if self.workers is not None and type(self.workers) is not int:
-            raise InputError(f"the number of workers must be a whole number (int), not {self.workers!r}")
+            raise InputError(f"{as_option('workers')} must be a whole number (int), not {self.workers!r}")
         if self.workers is not None and self.workers < 0:
-            raise InputError(f"the number of workers must be 0 or more, not {self.workers}")
+            raise InputError(f"{as_option('workers')} must be 0 or more, not {self.workers}")
         if self.workers is not None and self.scheduler is not None:
-            raise InputError("give either a number of workers or a scheduler, not both")
+            raise InputError(f"give either {as_option('workers')} or {as_option('scheduler')}, not both")
         if self.on_gpus and self.scheduler is not None:
             raise InputError(
                 "GPUs, pools and spilling are options of the workers of a scheduler; start those with them"
             )
         if self.write_on not in get_args(Where):
-            raise InputError(f"writing is on auto, cpu or gpu, not {self.write_on!r}")
-        object.__setattr__(self, "slice_seconds", seconds(self.slice_seconds, "the time of a slice"))
+            raise InputError(f"{as_option('write_on')} must be auto, cpu or gpu, not {self.write_on!r}")
+        object.__setattr__(self, "slice_seconds", seconds(self.slice_seconds, as_option("slice_seconds")))
 
     @property
     def on_gpus(self) -> bool:

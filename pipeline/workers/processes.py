@@ -22,7 +22,7 @@ from bicliques.pipeline.process.logs import tell
 from bicliques.pipeline.slices import ending
 from bicliques.pipeline.workers.serving import has_failed, meet_device, serve
 from bicliques.pipeline.workers.thread_pool import Capacity, InThreads, Result, WorkerLostError
-from bicliques.schemas.errors import ResourceError
+from bicliques.schemas.errors import ResourceError, as_option
 from bicliques.schemas.platform import Platform
 
 logger = logging.getLogger(__name__)
@@ -334,7 +334,7 @@ class Processes(InThreads):
             except (OSError, RuntimeError) as error:
                 with self._changed:
                     self._processes.remove(process)
-                    self._fail(f"{_name(device)} could not be started ({error}); try --workers 0")
+                    self._fail(f"{_name(device)} could not be started ({error}); try {as_option('workers', 0)}")
             self._kill_if_closing(process)
 
     def _kill_if_closing(self, process: Process) -> None:
@@ -381,7 +381,9 @@ class Processes(InThreads):
             device = process.device
             if not process.is_there:
                 how = f"ended while it got ready, with exit code {process.exit_code}"
-                self._fail(f"{_name(device)} {how}; try --workers 0, or others with --devices")
+                self._fail(
+                    f"{_name(device)} {how}; try {as_option('workers', 0)}, or others with {as_option('devices')}"
+                )
                 return
             text = f"worker {process.name} has gone"
             tell(logger, "gone", text, logging.WARNING, worker=process.name, device=device)

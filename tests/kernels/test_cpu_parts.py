@@ -13,8 +13,8 @@ import bicliques.kernels.compiled.making  # noqa: F401  # tells Numba what parts
 from bicliques.kernels.compiled.searching import splitmix64 as splitmix64_of_one
 from bicliques.kernels.cpu.constants import MAX_ROWS, PADDING
 from bicliques.kernels.cpu.leaf import MAX_BITS, closed_subsets, intersections
-from bicliques.kernels.cpu.overlaps import pack_row
 from bicliques.kernels.cpu.rows import covered, distinct_by_size, keep_widest
+from bicliques.kernels.cpu.sieve import pack_row
 from bicliques.kernels.cpu.simd import extract_bits, extract_one_by_one, popcount, trailing_zeros
 from bicliques.kernels.cpu.workspace import addresses
 from bicliques.schemas.hashes import splitmix64

@@ -22,6 +22,7 @@ from bicliques.pipeline.run.ledger import Ledger
 from bicliques.pipeline.run.opened import Run
 from bicliques.pipeline.workers.thread_pool import InThreads, Pool
 from bicliques.schemas.bicliques import nowhere
+from bicliques.schemas.facts import MiningSession, Outcome
 from bicliques.schemas.hashes import vertex_hashes
 from bicliques.schemas.manifest import LedgerEntry, Range, SliceResult
 from bicliques.schemas.options import BuildOptions, RunLimits, RunOptions
@@ -124,6 +125,11 @@ def ledger_entry(number: int, *took: Range, count: int = 0, weight: float = 0.0,
     """An entry of a run that counts; `report` are fields of its `SliceResult`."""
     usual = {"attempt": 0, "parts": (), "n_left_over": 0, "began": 0.0, "seconds": 0.0, "worker": "h:1"}
     return LedgerEntry(SliceResult(number, total=Found(count), **usual | report), took, weight)
+
+
+def session(began: float = 0.0, seconds: float = 0.0, outcome: Outcome = "complete", **more: Any) -> MiningSession:
+    """A session that committed nothing."""
+    return MiningSession(outcome, 0, began, seconds, 0, 0, "h:1", 0.0, 0.0, **more)
 
 
 def rewrite_record(file: Path, target: Path | None = None, **changes: Any) -> None:

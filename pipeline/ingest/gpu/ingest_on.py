@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, get_args
 
 from bicliques.pipeline.ingest.readers.base import EdgeStream
-from bicliques.schemas.errors import DeviceMemoryError, InputError, ResourceError
+from bicliques.schemas.errors import DeviceMemoryError, InputError, ResourceError, as_option
 from bicliques.schemas.options import Where
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def choose_reader(ingest_on: IngestOn, n_bytes: int) -> tuple[Arrays | None, str
     if reason is None:
         return CudfArrays(), "gpu"
     if ingest_on == "gpu":
-        raise ResourceError(f"the input cannot be read on a GPU: {reason}; choose --ingest-on cpu")
+        raise ResourceError(f"the input cannot be read on a GPU: {reason}; choose {as_option('ingest_on', 'cpu')}")
     return None, f"cpu: {reason}"
 
 
@@ -78,5 +78,5 @@ def memory_errors(stream: EdgeStream) -> Iterator[None]:
         yield
     except MemoryError as error:  # CuPy and RMM both raise it
         raise DeviceMemoryError(
-            f"the GPU has too little memory to read {stream.source} ({error}); choose --ingest-on cpu"
+            f"the GPU has too little memory to read {stream.source} ({error}); choose {as_option('ingest_on', 'cpu')}"
         ) from error

@@ -18,8 +18,7 @@ from bicliques.pipeline.ingest.readers.matrix_market import MatrixMarket
 from bicliques.pipeline.ingest.readers.objects import open_object
 from bicliques.pipeline.ingest.readers.opening import COMPRESSIONS, open_file, plain_name, reading_errors, suffix_of
 from bicliques.pipeline.ingest.readers.several import SeveralFiles
-from bicliques.pipeline.process import shell
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option, as_word
 from bicliques.schemas.options import IngestOptions
 
 __all__ = ["EdgeStream", "Format", "formats", "infer", "open_source"]
@@ -84,7 +83,7 @@ def infer(path: Path, n_files: int = 1) -> str:
         raise InputError(f"{path} is empty; name a file that holds edges{more}")
     names = ", ".join(format.name for format in _FORMATS)
     raise InputError(
-        f"neither the name nor the first line of {path} tells its format; say --format, one of {names} "
+        f"neither the name nor the first line of {path} tells its format; say {as_option('format')}, one of {names} "
         f"(`bicliques look` shows the lines){more}"
     )
 
@@ -115,7 +114,7 @@ def _refuse_other(path: Path) -> None:
         start = file.read(_MOST_MAGIC)
     for mark, what, how in _OTHERS:
         if start.startswith(mark):
-            raise InputError(f"{path} is {what}; {how.format(shell.word(str(path)))}")
+            raise InputError(f"{path} is {what}; {how.format(as_word(str(path)))}")
     if (suffix := suffix_of(start)) and path.suffix.lower() not in COMPRESSIONS:
         raise InputError(f"{path} is compressed with {COMPRESSIONS[suffix]}; call it {path.name}{suffix}")
 
@@ -128,9 +127,10 @@ def _format_of(files: Files, given: str | None) -> Format:
         if (other := infer(path, n)) != name:
             raise InputError(
                 f"the files of {files.title} have two formats: {files.paths[0]} is {name}, and {path} is {other}; "
-                "choose files with a pattern such as '*.csv', or say --format"
+                f"choose files with a pattern such as '*.csv', or say {as_option('format')}"
             )
     for format in _FORMATS:
         if format.name == name:
             return format
-    raise InputError(f"there is no format {name!r}; choose one of {', '.join(format.name for format in _FORMATS)}")
+    names = ", ".join(format.name for format in _FORMATS)
+    raise InputError(f"{as_option('format')} must be one of {names}, not {name!r}")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Doubt, Reading
 
@@ -24,11 +24,12 @@ from bicliques.schemas.reading import Doubt, Reading
 SIDES = ("left", "right")
 
 #: The remedy that every bad line has, besides its own remedies.
-SKIP = "leave such lines out with --skip-bad-lines"
+SKIP = f"leave such lines out with {as_option('skip_bad_lines', True)}"
 
 #: What to do with NaN among the values of a matrix, where it stands for a missing entry.
 NAN_REMEDY = (
-    "if there is no edge, make it 0 (numpy.nan_to_num), or say from which weight on there is one with --min-weight"
+    "if there is no edge, make it 0 (numpy.nan_to_num), or say from which weight on there is one with "
+    f"{as_option('min_weight')}"
 )
 
 #: The options that apply to labels which may be text, and those that apply to a table with columns of such labels.
@@ -39,15 +40,15 @@ ON_TABLES = ON_LABELS | {"left", "right", "weight", "min_weight"}
 ON_WEIGHTS = frozenset({"min_weight"})
 
 _UNUSED = {
-    "left": "--left names a column",
-    "right": "--right names a column",
-    "delimiter": "--delimiter separates columns",
-    "header": "--header and --no-header are about column names",
-    "skip_lines": "--skip-lines counts lines above the edges",
-    "label_type": "--label-type string takes labels as text",
-    "where": "--where chooses files by their folders",
-    "weight": "--weight names a column",
-    "min_weight": "--min-weight compares weights",
+    "left": f"{as_option('left')} names a column",
+    "right": f"{as_option('right')} names a column",
+    "delimiter": f"{as_option('delimiter')} separates columns",
+    "header": f"{as_option('header')} and {as_option('header', False)} are about column names",
+    "skip_lines": f"{as_option('skip_lines')} counts lines above the edges",
+    "label_type": f"{as_option('label_type', 'string')} takes labels as text",
+    "where": f"{as_option('where')} chooses files by their folders",
+    "weight": f"{as_option('weight')} names a column",
+    "min_weight": f"{as_option('min_weight')} compares weights",
 }
 
 #: In a quoted text: a backslash of its own, or the byte for which Python's ``surrogateescape`` stands.
@@ -178,7 +179,10 @@ def refuse_unused(name: str, used: frozenset[str], options: IngestOptions) -> No
             continue
         raise InputError(f"{meaning}, which format {name} does not have; leave the option out")
     if (options.left is None) != (options.right is None):
-        raise InputError("only one of --left and --right is given; name both columns, or neither for the first two")
+        raise InputError(
+            f"only one of {as_option('left')} and {as_option('right')} is given; name both columns, or neither for "
+            "the first two"
+        )
 
 
 def shorten(text: str | bytes, most: int = 60) -> str:

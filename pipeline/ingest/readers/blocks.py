@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from bicliques.pipeline.ingest.readers.opening import FileHash, decompressed, hashed
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 
 #: Bytes of text that are parsed at a time, by each thread. What is made of them stays in the caches of a core.
 BLOCK_BYTES = 2 << 20
@@ -144,8 +144,8 @@ def _last_line_end(text: memoryview, start: int, stop: int) -> int | None:
 def long_line(path: Path, number: int) -> InputError:
     """The error for a line that is longer than `LINE_BYTES`."""
     return InputError(
-        f"{path}, line {number}: the line is longer than {LINE_BYTES >> 20} MiB; "
-        "this looks like a binary file, so name another one or its --format"
+        f"{path}, line {number}: the line is longer than {LINE_BYTES >> 20} MiB; this looks like a binary file, so "
+        f"name another one or its {as_option('format')}"
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from bicliques.pipeline.ingest.readers.base import EdgeStream, shorten
 from bicliques.pipeline.ingest.readers.labels import INTEGER
 from bicliques.pipeline.ingest.readers.look import MOST_COLUMNS, number_in
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 
 #: Marks for an edge and for none, in any capitals. A table has those of one line, and empty cells.
 _MARKS = (
@@ -107,6 +107,6 @@ def _crossed(stream: EdgeStream, cells: str, n: int, has_labels: bool = True) ->
     remedy = stream.as_table if has_labels else stream.as_cells
     return InputError(
         f"{stream.source}: this looks like a table with a column per vertex, not like a list of edges: {n} of its "
-        f"columns have {cells}; {remedy}, or name two columns with --left and --right if they are the ends "
-        "of edges"
+        f"columns have {cells}; {remedy}, or name two columns with {as_option('left')} and {as_option('right')} if "
+        "they are the ends of edges"
     )

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from bicliques.pipeline.ingest.readers.opening import COMPRESSIONS, file_digest, open_file
 from bicliques.pipeline.ingest.readers.sieve import is_list, is_text
 from bicliques.pipeline.ingest.readers.tables import FURTHER_ROWS, REFUSALS, ROWS, Table, TableStream, reason_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Reading
 
@@ -82,7 +82,8 @@ class _TableFile(TableStream):
                 "cannot read; install PyArrow 26, or write lists of any length"
             )
         return InputError(
-            f"{self.path} is not a whole {self.reading.format} file ({reason}); copy it again, or name its --format"
+            f"{self.path} is not a whole {self.reading.format} file ({reason}); copy it again, or name its "
+            f"{as_option('format')}"
         )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from bicliques.pipeline.ingest.readers.base import SIDES, shorten
-from bicliques.pipeline.process import shell
 from bicliques.pipeline.run.progress import number
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option, as_options
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Reading
 
@@ -131,14 +130,16 @@ def _find_weight(
         known = [k for k, name in enumerate(names or ()) if isinstance(name, str) and name.strip().lower() == "weight"]
         if len(known) != 1:
             raise InputError(
-                f"{place}: {len(known)} columns are called weight; name the one for --min-weight in --weight "
-                f"({matrix_remedy(options.min_weight)})"
+                f"{place}: {len(known)} columns are called weight; name the one for {as_option('min_weight')} in "
+                f"{as_option('weight')} ({matrix_remedy(options.min_weight)})"
             )
         found = known[0]
     else:
         found = find_column(place, options.weight, names, n)
     if found in columns:
-        raise InputError(f"{place}: the column of weights is one of the labels, too; name another one in --weight")
+        raise InputError(
+            f"{place}: the column of weights is one of the labels, too; name another one in {as_option('weight')}"
+        )
     return found
 
 
@@ -180,8 +181,8 @@ def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
     if all(name in names for name in _OF_ROWS):
         raise InputError(
             f"{place}: these are bicliques of a run, and not edges; name the run, or what it was mined from, or join "
-            f"them to their left vertices with --label-type string and "
-            f"{_options(names, [list(names).index(name) for name in _OF_ROWS[:2]])}"
+            f"them to their left vertices with {as_option('label_type', 'string')} and "
+            f"{options_of(names, *(list(names).index(name) for name in _OF_ROWS[:2]))}"
         )
     words = [_word(name) if isinstance(name, str) else "" for name in names]
     if any(set(words[:2]) == set(pair) for pair in _PAIRS):
@@ -191,8 +192,8 @@ def _refuse_other_pair(place: str, names: Sequence[object]) -> None:
             known = [words.index(word) for word in pair]
             first, sides = (" and ".join(repr(names[k]) for k in places) for places in ((0, 1), known))
             raise InputError(
-                f"{place}: the first two columns are {first}, but {sides} look like the two sides; "
-                f"give {_options(names, known)}, or {_options(names, (0, 1))} for the first two"
+                f"{place}: the first two columns are {first}, but {sides} look like the two sides; give "
+                f"{options_of(names, *known)}, or {options_of(names, 0, 1)} for the first two"
             )
 
 
@@ -206,13 +207,14 @@ def is_usual(name: str) -> bool:
     return name in _USUAL_NAMES or name.endswith("_id") or any(_word(name) in pair for pair in _PAIRS)
 
 
-def _options(names: Sequence[object], places: Iterable[int]) -> str:
-    """The options as on the command line, where digits are a position."""
-    left, right = (
-        shell.word(str(names[k])) if names.count(names[k]) == 1 and not str(names[k]).isdecimal() else str(k)
-        for k in places
-    )
-    return f"--left {left} --right {right}"
+def options_of(names: Sequence[object] | None, left: int, right: int) -> str:
+    """The options for two columns: by name, or by position where names are not unique, or are digits themselves."""
+    return as_options(*(as_option(side, _named(names, k)) for side, k in zip(SIDES, (left, right), strict=True)))
+
+
+def _named(names: Sequence[object] | None, place: int) -> str | int:
+    name = str(names[place]) if names else ""
+    return place if not names or names.count(names[place]) > 1 or name.isdecimal() else name
 
 
 def side_names(names: Sequence[object] | None, columns: tuple[int, int]) -> tuple[str, str]:

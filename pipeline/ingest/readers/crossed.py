@@ -19,7 +19,7 @@ from bicliques.pipeline.ingest.readers.cells import cells_of, has_edge
 from bicliques.pipeline.ingest.readers.labels import kind_of, parse_label
 from bicliques.pipeline.ingest.readers.text import TextStream, check_number
 from bicliques.pipeline.run.progress import number as number_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Reading
 
@@ -40,14 +40,16 @@ class CrossTable(TextStream):
         n = max(map(len, rows))
         place = f"{path}, line {sample[0][0]}"
         if n < 2:
-            raise InputError(f"{place}: 1 column where 2 are needed; name what separates them with --delimiter")
+            raise InputError(
+                f"{place}: 1 column where 2 are needed; name what separates them with {as_option('delimiter')}"
+            )
         cells = list(zip(*(row[1:] for row in rows if len(row) == n), strict=True))
         corner, *labels = (row[0] for row in rows if row)
         is_name = not corner.strip() or (not look.is_number(corner) and all(map(look.is_number, labels)))
         if options.header is None and not is_name and cells_of(cells) and len(rows[0]) == n:
             raise InputError(
-                f"{place}: the first row may name the columns, or have cells, as those below; "
-                "say --header or --no-header"
+                f"{place}: the first row may name the columns, or have cells, as those below; say "
+                f"{as_option('header', True)} or {as_option('header', False)}"
             )
         has_header = options.header is not False
         names = rows[0] if has_header else [str(k) for k in range(n)]
@@ -88,7 +90,8 @@ class CrossTable(TextStream):
         found = has_edge(cell)
         if found is None:
             raise BadLineError(
-                f"the cell {shorten(cell)} is neither a number nor a mark such as X", "correct it, or say --format csv"
+                f"the cell {shorten(cell)} is neither a number nor a mark such as X",
+                f"correct it, or say {as_option('format', 'csv')}",
             )
         if self.options.min_weight is not None and found:
             return not self.is_light(check_number(cell, "cell"))

@@ -21,12 +21,11 @@ from bicliques.pipeline.ingest.readers import look
 from bicliques.pipeline.ingest.readers.base import BadLineError, shorten
 from bicliques.pipeline.ingest.readers.blocks import MARK, Block
 from bicliques.pipeline.ingest.readers.cells import cells_of, refuse_cells, refuse_marks
-from bicliques.pipeline.ingest.readers.columns import choose, is_usual
+from bicliques.pipeline.ingest.readers.columns import choose, is_usual, options_of
 from bicliques.pipeline.ingest.readers.labels import INTEGER, TEXT, kind_of, looks_integer
 from bicliques.pipeline.ingest.readers.text import TextStream, check_number, parse_table
-from bicliques.pipeline.process import shell
 from bicliques.pipeline.run.progress import number as number_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option, as_options
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Doubt
 
@@ -44,7 +43,7 @@ class Delimited(TextStream):
     `n_columns`, of which `columns` are the left and the right labels. `header` is the line of the header, or empty.
     """
 
-    as_table = "read it with --format table"
+    as_table = f"read it with {as_option('format', 'table')}"
     tallies = (*TextStream.tallies, "repeated")
 
     def __init__(self, path: Path, options: IngestOptions, format: str):
@@ -84,8 +83,8 @@ class Delimited(TextStream):
         )
         self.delimiter = separator if len(separator) == 1 else _UNIT
         self.repeated = 0
-        items = look.option_of(separator)
-        self.torn = f"mend the line, or say --format fimi {items} if a line has the items of a transaction"
+        items = as_options(as_option("format", "fimi"), look.option_of(separator))
+        self.torn = f"mend the line, or say {items} if a line has the items of a transaction"
         header = "" if self.header else ", header=None"
         self.as_cells = f"in Python, give bq.from_table(pandas.read_csv({str(path)!r}{header}), labels=False)"
         if self.reading.is_guess:
@@ -100,7 +99,8 @@ class Delimited(TextStream):
             objection = numbers or (_baskets(self.separator, self.sample, names, top) if has_numbers else None)
         refuse_marks(self, self.sample, () if not objection else ("flags",) if numbers else ("flags", "counts"))
         if objection:
-            table = "--format table" if self.header else "--format table --no-header"
+            header = () if self.header else (as_option("header", False),)
+            table = as_options(as_option("format", "table"), *header)
             is_table = cells_of(self.sample[1:]) == "counts"
             more = f", or {table} if each further column is a vertex" if is_table else ""
             raise InputError(f"{self.path}, line {self.first_line}: {objection}{more}")
@@ -179,7 +179,7 @@ class Delimited(TextStream):
         if len(fields) != self.n_columns:
             raise BadLineError(
                 f"{number_of(len(fields), 'column')} where the first line has {self.n_columns} ({shorten(line)})",
-                "mend the line, or name the --delimiter" if self.header else self.torn,
+                f"mend the line, or name the {as_option('delimiter')}" if self.header else self.torn,
                 is_lone=not line.endswith(self.separator) and bool(self.header),
             )
         if not self.header and not all(fields[k] for k in self.columns):
@@ -201,7 +201,9 @@ def _header(
     number, text = body[0]
     chosen = [name for name in (options.left, options.right, options.weight) if isinstance(name, str)]
     if options.header is False and chosen:
-        raise InputError(f"column {chosen[0]!r} cannot be found by name with --no-header; give its position from 0")
+        raise InputError(
+            f"column {chosen[0]!r} cannot be found by name with {as_option('header', False)}; give its position from 0"
+        )
     is_said = options.header is not None or bool(chosen)
     has = options.header is not False if is_said else look.has_names(options, rows)
     if above:
@@ -219,7 +221,8 @@ def _header(
     if len(rows[0]) > 2 and options.left is None and look.are_shared(columns):
         raise InputError(f"{path}, line {number}: {_baskets(delimiter, columns, None, number)}")
     raise InputError(
-        f"{path}, line {number}: {shorten(text)} may be column names or an edge; say --header or --no-header"
+        f"{path}, line {number}: {shorten(text)} may be column names or an edge; say {as_option('header', True)} or "
+        f"{as_option('header', False)}"
     )
 
 
@@ -232,14 +235,17 @@ def _why_header(options: IngestOptions, has_header: bool, is_named: bool) -> str
 def _one_column(text: str, format: str) -> str:
     """What to do with a line of one column."""
     if text.strip() == "B":
-        return "say --format cxt if this is a context of Burmeister"
+        return f"say {as_option('format', 'cxt')} if this is a context of Burmeister"
     if "::" in text:
         return f"name the separator with {look.option_of('::')}"
     if format == "tsv" and any(separator in text for separator in (",", ";", "|")):
-        return "say --format csv"
+        return f"say {as_option('format', 'csv')}"
     if text.strip().replace("\t", " ").count(" "):
-        return "say --format snap if blanks stand between the columns, or name the separator with --delimiter"
-    return "name the character between columns with --delimiter, or another --format (`bicliques look` shows the lines)"
+        return (
+            f"say {as_option('format', 'snap')} if blanks stand between the columns, or name the separator with "
+            f"{as_option('delimiter')}"
+        )
+    return f"name the character between columns with {as_option('delimiter')}, or {look.ANOTHER_FORMAT}"
 
 
 def _refuse_title(path: Path, body: Sequence[look.Line], rows: list[list[str]]) -> None:
@@ -249,7 +255,7 @@ def _refuse_title(path: Path, body: Sequence[look.Line], rows: list[list[str]]) 
     first = counts.index(usual)
     if first and usual > 1 and all(count == usual for count in counts[first:]) and len(counts) - first > 1:
         names = first == 1 and counts[0] > 1 and all(map(is_usual, rows[0]))
-        remedy = f"leave it out with --skip-lines {body[first][0] - 1}, or mend it"
+        remedy = f"leave it out with {as_option('skip_lines', body[first][0] - 1)}, or mend it"
         raise InputError(
             f"{path}, line {body[0][0]}: {number_of(counts[0], 'column')} where the lines below have {usual} "
             f"({shorten(body[0][1])}); {'give a name to every column' if names else remedy}"
@@ -261,10 +267,10 @@ def _row_numbers(names: Sequence[str] | None, column: Sequence[str]) -> str | No
     numbers = [int(text) if text.isascii() and text.isdigit() else -1 for text in column]
     if len(numbers) < _NUMBERED_ROWS or numbers[0] not in (0, 1) or any(b != a + 1 for a, b in pairwise(numbers)):
         return None
-    left, right = map(shell.word, names[1:3]) if names and names[1].strip() else ("1", "2")
+    sides = options_of(names if names and names[1].strip() else None, 1, 2)
     return (
-        f"the first column only numbers the rows; say --left {left} --right {right} if these are the sides, "
-        "or --left 0 --right 1 if the first one is a side"
+        f"the first column only numbers the rows; say {sides} if these are the sides, or {options_of(None, 0, 1)} if "
+        "the first one is a side"
     )
 
 
@@ -272,11 +278,11 @@ def _baskets(delimiter: str, each: Sequence[Sequence[str]], names: Sequence[str]
     """The objection that several columns without names may be the items of transactions."""
     if not look.are_shared(each) and (names or len(each) <= look.MOST_COLUMNS):
         return None
-    skip = f" --skip-lines {top}" if names else ""
+    skip = (as_option("skip_lines", top),) if names else ()
+    items = as_options(as_option("format", "fimi"), look.option_of(delimiter), *skip)
     return (
-        f"{len(each)} columns without names may be the items of a transaction, or the two sides and more; "
-        f"say --format fimi {look.option_of(delimiter)}{skip} if they are, or "
-        "--left 0 --right 1 if the first two are the sides"
+        f"{len(each)} columns without names may be the items of a transaction, or the two sides and more; say {items} "
+        f"if they are, or {options_of(None, 0, 1)} if the first two are the sides"
     )
 
 

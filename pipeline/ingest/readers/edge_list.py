@@ -32,7 +32,7 @@ from bicliques.pipeline.ingest.readers.columns import side_names
 from bicliques.pipeline.ingest.readers.labels import AS_TEXT, INTEGER, TEXT, header_number, kind_of, looks_integer
 from bicliques.pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from bicliques.pipeline.run.progress import number as number_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Doubt, Reading
 
@@ -146,7 +146,9 @@ class EdgeList(TextStream):
         if weight is not None:
             numbers.insert(0, weight)
         if self.options.min_weight is not None and not numbers:
-            raise BadLineError(f"no weight ({shorten(line)})", "add a third column, or leave --min-weight out")
+            raise BadLineError(
+                f"no weight ({shorten(line)})", f"add a third column, or leave {as_option('min_weight')} out"
+            )
         edge = self.edge(fields)
         return [] if numbers and self.is_light(numbers[0]) else [edge]
 
@@ -179,7 +181,7 @@ class EdgeList(TextStream):
         if not agree and self.is_above:
             place, text = self.first
             is_list = len(self.counts) == len(SIDES)
-            remedy = look.as_edges(self.path) if is_list else f"leave it out with --skip-lines {place}"
+            remedy = look.as_edges(self.path) if is_list else f"leave it out with {as_option('skip_lines', place)}"
             raise InputError(
                 f"{self.path}, line {place}: {shorten(text)} has another number of columns than the lines below, and "
                 f"does not count what they have; mend the line, or {remedy}"
@@ -211,13 +213,13 @@ def _other_columns(path: Path, line: look.Line, rows: list[list[str]]) -> InputE
     """The error for a file whose first edge does not have two to four columns between blanks."""
     place, text = line
     if look.separators_in(rows[0]):
-        remedy = "say --format csv"
+        remedy = f"say {as_option('format', 'csv')}"
     elif all(set(row) <= {"0", "1"} for row in rows):
         remedy = f"if it is a table of 0 and 1, in Python, give bq.from_table(numpy.loadtxt({str(path)!r}))"
     elif len(rows[0]) > 1 and len(rows) > 1:
         remedy = f"mend the line, or {look.as_edges(path)}"
     else:
-        remedy = f"say --skip-lines {place} if it is no edge, or another --format (`bicliques look` shows the lines)"
+        remedy = f"say {as_option('skip_lines', place)} if it is no edge, or {look.ANOTHER_FORMAT}"
     return InputError(
         f"{path}, line {place}: {number_of(len(rows[0]), 'column')} where 2 to {look.MOST_COLUMNS} are expected, "
         f"separated by blanks or tabs ({shorten(text)}); {remedy}"

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from bicliques.pipeline.ingest.readers.opening import file_digest, list_digest
 from bicliques.pipeline.run.names import LOCK_FILE, MANIFEST_FILE, OPTIONS_FILE, PUBLISHED_FILE, UNFINISHED_FILE, url_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.reading import Condition
 from bicliques.schemas.values import at_home, literal
 
@@ -150,8 +150,8 @@ def chosen(title: str, places: Sequence[str], where: Sequence[str]) -> tuple[str
             if condition.key not in own:
                 known = f" (its partitions are {', '.join(sorted(own))})" if own else ""
                 raise InputError(
-                    f"{place} lies in no folder {condition.key}=...{known}, so --where cannot tell whether it "
-                    "is meant; name a partition, or leave --where out"
+                    f"{place} lies in no folder {condition.key}=...{known}, so {as_option('where')} cannot tell "
+                    f"whether it is meant; name a partition, or leave {as_option('where')} out"
                 )
     fits = [k for k, own in enumerate(values) if all(_holds(each, own[each.key]) for each in conditions)]
     if not fits:

@@ -33,7 +33,7 @@ from bicliques.pipeline.ingest.readers.labels import (
 from bicliques.pipeline.ingest.readers.opening import FileHash
 from bicliques.pipeline.ingest.readers.text import TextStream, split_blanks
 from bicliques.pipeline.run.progress import number as number_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option, as_options
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Reading
 
@@ -93,17 +93,20 @@ class Fimi(TextStream):
             if found:
                 option = look.option_of(found[0])
                 is_table = _width({len(look.fields_of(line, found[0])) for _, line in self.lines})
-                edges = f"--format csv {option} if a line is an edge, or " if is_table else ""
+                edges = (
+                    f"{as_options(as_option('format', 'csv'), option)} if a line is an edge, or " if is_table else ""
+                )
                 raise InputError(
-                    f"{where}: {look.shown_separator(found[0])} may stand between the items ({shown}); say {edges}--"
-                    f"format {format} {option} if it is a transaction, or --delimiter ' ' if blanks stand between them"
+                    f"{where}: {look.shown_separator(found[0])} may stand between the items ({shown}); say "
+                    f"{edges}{as_options(as_option('format', format), option)} if it is a transaction, or "
+                    f"{look.option_of(' ')} if blanks stand between them"
                 )
         is_guess = options.format is None and format == "fimi" and not options.delimiter
         if is_guess and len(self.items) > 1 and (width := _width(set(map(len, self.items)))):
             kind = "tsv" if all("\t" in line for _, line in self.lines) else "snap"
             raise InputError(
-                f"{where}: all lines have {width} columns, as edges have ({shown}); "
-                f"say --format {kind} if a line is an edge, or --format fimi if it is a transaction"
+                f"{where}: all lines have {width} columns, as edges have ({shown}); say {as_option('format', kind)} "
+                f"if a line is an edge, or {as_option('format', 'fimi')} if it is a transaction"
             )
         if options.skip_lines is None:
             above = look.lines_above(options, self.lines)
@@ -114,12 +117,12 @@ class Fimi(TextStream):
             if (is_numbered and max(map(len, self.items)) > 1) or all(start.endswith(":") for start in starts):
                 raise InputError(
                     f"{where}: every line begins with its own vertex ({shown}), which would be one of its items; "
-                    f"{look.as_edges(self.path)}, or say --skip-lines 0 if it is an item"
+                    f"{look.as_edges(self.path)}, or say {as_option('skip_lines', 0)} if it is an item"
                 )
         if self.kinds[1] == INTEGER and not all(map(looks_integer, self.items[0])):
             rest = [item for row in self.items[1:] for item in row]
             is_lone = bool(rest) and all(map(looks_integer, rest))
-            remedy = f"leave the line out with --skip-lines {place}" if is_lone else AS_TEXT
+            remedy = f"leave the line out with {as_option('skip_lines', place)}" if is_lone else AS_TEXT
             raise InputError(f"{where}: the items are text ({shown}); {remedy}")
 
     def blocks(self, file: FileHash) -> Iterator[Block]:

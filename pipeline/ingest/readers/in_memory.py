@@ -16,13 +16,16 @@ from bicliques.pipeline.ingest.readers.columns import matrix_remedy
 from bicliques.pipeline.ingest.readers.labels import MAX_INTEGER
 from bicliques.pipeline.ingest.readers.tables import ROWS, TableStream
 from bicliques.pipeline.run.progress import number
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 
 #: The types that a pair may have. Text of two letters and sets are none.
 _PAIRS = (tuple, list, np.ndarray)
 #: What an edge is without weights and with them, by its length.
-_EDGES = {2: "give pairs of a left and a right one", 3: "give (left, right, weight), or leave --min-weight out"}
+_EDGES = {
+    2: "give pairs of a left and a right one",
+    3: f"give (left, right, weight), or leave {as_option('min_weight')} out",
+}
 _CONVERT = "convert the labels"
 #: What the values of a mapping may be. A list may be a column of a table, and so its elements no neighbours.
 _NEIGHBOURS = (set, frozenset)
@@ -73,7 +76,7 @@ def pairs_of(
         for place, pair in enumerate(part, n_before + 1):
             if not isinstance(pair, _PAIRS) or len(pair) != n:
                 has_weight = isinstance(pair, _PAIRS) and len(pair) == 3
-                more = ", and a weight only with --min-weight" if has_weight else ""
+                more = f", and a weight only with {as_option('min_weight')}" if has_weight else ""
                 raise InputError(f"{name}: {shorten(repr(pair))} at {unit} {place} is no edge; {_EDGES[n]}{more}")
         columns = []
         for k, side in enumerate(SIDES):
@@ -129,8 +132,8 @@ def refuse_odd(
             )
         if kind is int and not -MAX_INTEGER <= value <= MAX_INTEGER:
             raise InputError(
-                f"{what} has {shorten(str(value))} at {unit} {place}, but integer labels go from 0 to 2**63 - 1; "
-                "take the labels as text with --label-type string"
+                f"{what} has {shorten(str(value))} at {unit} {place}, but integer labels go from 0 to 2**63 - 1; take "
+                f"the labels as text with {as_option('label_type', 'string')}"
             )
         if first is not None and kind is not first:
             raise InputError(
@@ -223,8 +226,8 @@ def _refuse_matrix(array: np.ndarray, name: str, least: float) -> None:
         )
     if array.shape[1] != 3 or array.dtype.kind == "b":
         raise InputError(
-            f"{name} has {array.shape[1]} columns of {array.dtype}, but --min-weight needs three: left, right and "
-            f"weight; {remedy}"
+            f"{name} has {array.shape[1]} columns of {array.dtype}, but {as_option('min_weight')} needs three: left, "
+            f"right and weight; {remedy}"
         )
 
 

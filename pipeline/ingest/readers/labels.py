@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from bicliques.pipeline.ingest.readers.base import BadLineError, shorten
 from bicliques.schemas.edges import bytes_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import LabelType
 
 INTEGER = pa.int64()
 TEXT = pa.large_string()
 MAX_INTEGER = 2**63 - 1
 
-AS_TEXT = "take the labels as text with --label-type string"
+AS_TEXT = f"take the labels as text with {as_option('label_type', 'string')}"
 
 
 def header_number(place: str, digits: bytes) -> int:

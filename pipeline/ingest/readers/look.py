@@ -13,8 +13,7 @@ from pathlib import Path
 from bicliques.pipeline.ingest.readers.base import shorten
 from bicliques.pipeline.ingest.readers.blocks import LINE_BYTES, numbered_lines
 from bicliques.pipeline.ingest.readers.columns import is_usual
-from bicliques.pipeline.process import shell
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option, as_word, in_both
 from bicliques.schemas.options import IngestOptions
 
 #: Number and text of a line.
@@ -26,6 +25,8 @@ _WORDS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "bla
 #: What separates items that stand in one field, if the field was split at blanks.
 _WITHIN = ("::", ",", ";", "|")
 
+#: What a line that is read as a wrong format may need.
+ANOTHER_FORMAT = f"another {as_option('format')} (`bicliques look` shows the lines)"
 #: How lines begin that are no edges, above a header or the first edge.
 _COMMENTS = ("#", "%", "//")
 #: What stands for a missing value. It is neither a number nor a name.
@@ -73,8 +74,8 @@ def lines_above(options: IngestOptions, sample: Sequence[Line]) -> Sequence[Line
 def may_be(path: Path, line: Line, what: str, last: int | None = None) -> InputError:
     """The error for a line that may be an edge or something else, to which all lines up to `last` belong then."""
     return InputError(
-        f"{path}, line {line[0]}: {shorten(line[1])} may be {what}; "
-        f"say --skip-lines {last or line[0]} to leave it out, or --skip-lines 0 to read it"
+        f"{path}, line {line[0]}: {shorten(line[1])} may be {what}; say {as_option('skip_lines', last or line[0])} to "
+        f"leave it out, or {as_option('skip_lines', 0)} to read it"
     )
 
 
@@ -87,7 +88,7 @@ def refuse_comment_or_edge(path: Path, above: Sequence[Line], is_edge: Callable[
 
 def as_edges(path: Path) -> str:
     """What to do with lines that have a vertex and its neighbours."""
-    awk = f"awk -F '[: \\t]+' '{{for (i = 2; i <= NF; i++) print $1, $i}}' {shell.word(str(path))}"
+    awk = f"awk -F '[: \\t]+' '{{for (i = 2; i <= NF; i++) print $1, $i}}' {as_word(str(path))}"
     return f"make lines of edges if it has all neighbours of its first vertex: {awk} | bicliques count - --format snap"
 
 
@@ -122,8 +123,9 @@ def separators_in(items: Iterable[str]) -> list[str]:
 
 
 def option_of(delimiter: str) -> str:
-    """The option that names a separator, for a shell."""
-    return "--delimiter '\\t'" if delimiter == "\t" else f"--delimiter '{delimiter}'"
+    """The option that names a separator."""
+    quoted = "'\\t'" if delimiter == "\t" else f"'{delimiter}'"
+    return in_both(f"--delimiter {quoted}", f"delimiter={quoted}", "delimiter")
 
 
 def find_delimiter(path: Path, body: Sequence[Line]) -> str:

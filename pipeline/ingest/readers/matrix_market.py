@@ -19,7 +19,7 @@ from bicliques.pipeline.ingest.readers.blocks import Block, numbered_lines
 from bicliques.pipeline.ingest.readers.labels import INTEGER, TEXT, header_number
 from bicliques.pipeline.ingest.readers.text import TextStream, check_number, parse_table, split_blanks, tidy
 from bicliques.pipeline.run.progress import number as number_of
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Reading
 
@@ -36,7 +36,9 @@ class MatrixMarket(TextStream):
         with closing(numbered_lines(path)) as lines:
             self.n_columns, self.is_symmetric = _read_banner(path, next(lines, (1, b""))[1].decode(errors="replace"))
             if self.n_columns == 2 and options.min_weight is not None:
-                raise InputError(f"{path}, line 1: a matrix of pattern has no values; leave --min-weight out")
+                raise InputError(
+                    f"{path}, line 1: a matrix of pattern has no values; leave {as_option('min_weight')} out"
+                )
             self.size_line, (self.n_rows, self.n_cols, self.n_entries) = _read_sizes(path, lines)
         super().__init__(path, options, (INTEGER, INTEGER), lowest=1, first_line=self.size_line + 1)
         weight = "value" if options.min_weight is not None else ""
@@ -104,8 +106,8 @@ def _read_banner(path: Path, line: str) -> tuple[int, bool]:
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise InputError(
-            f"{path}, line 1: {shorten(line)} is not a Matrix Market header; "
-            "it must read %%MatrixMarket matrix coordinate pattern general, or name another --format"
+            f"{path}, line 1: {shorten(line)} is not a Matrix Market header; it must read %%MatrixMarket matrix "
+            f"coordinate pattern general, or name another {as_option('format')}"
         )
     layout, field, symmetry = words[2:]
     if layout != "coordinate" or field not in _FIELDS or symmetry not in _SYMMETRIES:

@@ -31,7 +31,7 @@ from bicliques.pipeline.ingest.readers.in_memory import is_whole, pairs_of, refu
 from bicliques.pipeline.ingest.readers.labels import INTEGER
 from bicliques.pipeline.ingest.readers.tables import FURTHER_ROWS, ROWS, Table, TableStream
 from bicliques.pipeline.run.progress import number
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 
 #: What `Table.take` returns.
@@ -51,7 +51,7 @@ def open_object(source: Any, options: IngestOptions) -> EdgeStream:
         )
     opener, used = found
     if options.format is not None:
-        raise InputError(f"--format is for files, but the source is {name}; leave it out")
+        raise InputError(f"{as_option('format')} is for files, but the source is {name}; leave it out")
     refuse_unused(name, used, options)
     return opener(source, name, options)
 

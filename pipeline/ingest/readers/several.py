@@ -17,7 +17,7 @@ from bicliques.pipeline.ingest.readers.opening import file_digest, list_digest, 
 from bicliques.pipeline.ingest.readers.text import TextStream
 from bicliques.pipeline.process.cores import count_cores
 from bicliques.pipeline.process.in_order import in_order
-from bicliques.schemas.errors import InputError
+from bicliques.schemas.errors import InputError, as_option
 from bicliques.schemas.options import IngestOptions
 from bicliques.schemas.reading import Doubt
 
@@ -56,7 +56,7 @@ class SeveralFiles(EdgeStream):
                 own, first = (" and ".join(names) for names in (part.side_names, self.side_names))
                 raise InputError(
                     f"{path}: the two columns are {own}, but those of {self._filled[0]} are {first}; name the columns "
-                    "with --left and --right (positions, if not all files have names)"
+                    f"with {as_option('left')} and {as_option('right')} (positions, if not all files have names)"
                 )
             for k, (kind, integer) in enumerate(zip(part.told_kinds(), part.integers, strict=True)):
                 if kind is None:
@@ -66,7 +66,7 @@ class SeveralFiles(EdgeStream):
                 elif kinds[k] != kind and not isinstance(part, TextStream):  # which says it with the line
                     raise InputError(
                         f"{path}: the {SIDES[k]} labels are {_words(kind)}, but those of {told[k]} are "
-                        f"{_words(kinds[k])}; take all as text with --label-type string"
+                        f"{_words(kinds[k])}; take all as text with {as_option('label_type', 'string')}"
                     )
                 integers[k] = integer if integer.bit_width > integers[k].bit_width else integers[k]
         self.kinds = (kinds[0], kinds[1])

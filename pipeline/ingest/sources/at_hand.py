@@ -15,7 +15,7 @@ from bicliques.pipeline.ingest.readers.opening import suffix_of
 from bicliques.pipeline.ingest.sources.names import STDIN, from_record, is_there
 from bicliques.pipeline.run.files import disk_errors, temporary_folder
 from bicliques.pipeline.run.names import url_of
-from bicliques.schemas.errors import InputError, renaming
+from bicliques.schemas.errors import InputError, as_option, renaming
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,9 @@ def _url_copied(url: str, where: Sequence[str], folder: Path, copied: dict[Path,
 
 def _stdin_copied(items: list[str], where: Sequence[str], folder: Path, copied: dict[Path, str]) -> Files:
     if where:
-        raise InputError("standard input lies in no folder, so --where cannot tell whether it is meant; leave one out")
+        raise InputError(
+            f"standard input lies in no folder, so {as_option('where')} cannot tell whether it is meant; leave one out"
+        )
     if items.count(STDIN) > 1:
         raise InputError(f"{STDIN} is given {items.count(STDIN)} times, but standard input can be read only once")
     target, stream = folder / _TITLE, _stdin()

@@ -36,7 +36,7 @@ from bicliques.pipeline.run.tables import open_part
 from bicliques.pipeline.series.runs import run_before
 from bicliques.pipeline.slices.power import NOT_READABLE, energy_facts
 from bicliques.schemas.errors import BicliqueError
-from bicliques.schemas.facts import Session
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.manifest import LedgerEntry, Manifest
 from bicliques.schemas.search import Search, search_words
 from bicliques.schemas.sizes import SizeCounts
@@ -221,7 +221,7 @@ def _facts(run: Run, results: Results, now: Status) -> Iterable[tuple[str, objec
 
 
 def _energy(
-    run: Run, entries: list[LedgerEntry], mined: list[Session]
+    run: Run, entries: list[LedgerEntry], mined: list[MiningSession]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
     """Names and values of the energies that were measured; names of the others, and why they were not measured."""
     platform = engines.kind(run.options.engine).platform

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from bicliques.schemas.facts import Session
+from bicliques.schemas.facts import MiningSession
 from bicliques.schemas.manifest import LedgerEntry
 
 #: If there are more blocks, those are joined that have the smallest gaps.
@@ -76,19 +75,19 @@ class Timeline:
         return self.sessions[-1].stop if self.sessions else 0.0
 
 
-def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[Session], most_lanes: int = 64) -> Timeline:
+def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[MiningSession], most_lanes: int = 64) -> Timeline:
     """The timeline of a run. Times of slices are by the clocks of the workers.
 
     Parameters
     ----------
-    sessions : sequence of dict
-        `pipeline.run.session.sessions`. A slice belongs to the last session that began before it.
+    sessions : sequence of MiningSession
+        A slice belongs to the last session that began before it.
     most_lanes : int
         Largest number of lanes. The busiest workers get one.
     """
     if not entries:
         return Timeline((), ())
-    begins = sorted(session["began"] for session in sessions) or [min(entry.result.began for entry in entries)]
+    begins = sorted(session.began for session in sessions) or [min(entry.result.began for entry in entries)]
     of_session: list[list[LedgerEntry]] = [[] for _ in begins]
     for entry in entries:
         k = max((k for k, began in enumerate(begins) if began <= entry.result.began + 1.0), default=0)
@@ -98,12 +97,12 @@ def timeline(entries: Sequence[LedgerEntry], sessions: Sequence[Session], most_l
     present: dict[str, float] = {}
     offset = 0.0
     for k, own in enumerate(of_session):
-        said: Mapping[str, Any] = sessions[k] if k < len(sessions) else {"seconds": 0.0, "outcome": "failed"}
+        seconds, outcome = (sessions[k].seconds, sessions[k].outcome) if k < len(sessions) else (0.0, "failed")
         begin = min([begins[k], *(entry.result.began for entry in own)])
-        length = max([said["seconds"], *(entry.result.began + entry.result.seconds - begin for entry in own)])
+        length = max([seconds, *(entry.result.began + entry.result.seconds - begin for entry in own)])
         if length <= 0:
             continue
-        stretches.append(Stretch(offset, offset + length, said["outcome"]))
+        stretches.append(Stretch(offset, offset + length, outcome))
         for entry in own:
             blocks.setdefault(entry.result.worker, []).append(_block(entry, offset - begin))
         for worker in {entry.result.worker for entry in own}:

@@ -143,6 +143,6 @@ def test_a_count_that_was_stopped_has_no_numbers(source, capsys):
 
 
 def test_numbers_that_contradict_the_wedges_are_refused(source, monkeypatch):
-    monkeypatch.setattr(cliques, "count_common", lambda *arrays: arrays[7].__setitem__(1, 3))
+    monkeypatch.setattr(cliques, "count_common", lambda *arrays: arrays[5].__setitem__(1, 3))
     with pytest.raises(IncompleteError, match="triangles, and the input has 1; count again"):
         bq.clique_counts(source, workers=0)

@@ -108,7 +108,7 @@ def test_a_count_that_was_stopped_has_no_numbers(source):
 
 
 def test_numbers_that_contradict_the_wedges_are_refused(source, monkeypatch):
-    monkeypatch.setattr(pq, "count_common", lambda *arrays: arrays[6].__setitem__(2, 1))
+    monkeypatch.setattr(pq, "count_common", lambda *arrays: arrays[4].__setitem__(2, 1))
     with pytest.raises(IncompleteError, match="butterflies, and the input has 1; count again"):
         bq.pq_counts(source, workers=0)
 

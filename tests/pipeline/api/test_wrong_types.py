@@ -93,12 +93,12 @@ def calls(results: bq.Results, wrong) -> dict[str, tuple[Callable[[], Any], str]
         "largest": (lambda: bq.largest(EDGES, wrong, **OWN), "the output folder"),
         "generate": (lambda: bq.generate(wrong, n_left=3, n_right=3, edges=3), "the folder of the graph"),
         "members from": (lambda: bq.count(EDGES, containing_left_from=wrong, **OWN), "containing_left_from"),
-        "delimiter": (lambda: bq.count(EDGES, delimiter=wrong, **OWN), "the delimiter"),
+        "delimiter": (lambda: bq.count(EDGES, delimiter=wrong, **OWN), "delimiter must be"),
         "slices": (
             lambda: bq.count(EDGES, slice_seconds=wrong, **OWN),
-            "the time of a slice must be a number of seconds",
+            "slice_seconds must be a number of seconds",
         ),
-        "sample": (lambda: bq.dry_run(EDGES, sample_time=wrong), "time for the sample must be a number of seconds"),
+        "sample": (lambda: bq.dry_run(EDGES, sample_time=wrong), "sample_time must be a number of seconds"),
         "verified": (lambda: bq.verify(results.path, sample=wrong, progress=False), "the number of rows to compare"),
         "seed of verify": (
             lambda: bq.verify(results.path, seed=wrong, progress=False),
@@ -110,7 +110,7 @@ def calls(results: bq.Results, wrong) -> dict[str, tuple[Callable[[], Any], str]
         ),
         "time": (
             lambda: bq.mine(EDGES, results.path / "x", time_limit=wrong, **OWN),
-            "the time limit must be a number of seconds",
+            "time_limit must be a number of seconds",
         ),
     }
 
@@ -154,7 +154,7 @@ def test_a_time_may_be_a_timedelta(results, tmp_path):
     assert bq.verify(results.path, bound_time=day, progress=False).count == len(results)
     made = bq.mine(EDGES, tmp_path / "x", time_limit=pd.Timedelta("1 day"), report=False, **OWN)
     assert RunFolder(made.path).limits().time_limit_s == 86_400
-    with pytest.raises(InputError, match=r"^the time limit must be more than 0 seconds, not datetime.timedelta\(0\)$"):
+    with pytest.raises(InputError, match=r"^time_limit must be more than 0 seconds, not datetime.timedelta\(0\)$"):
         bq.count(EDGES, time_limit=timedelta(0), **OWN)
 
 

@@ -137,7 +137,7 @@ def test_a_dry_run_takes_the_table_of_mine_and_no_more_than_it_needs():
         ("per_vertex = true", "bicliques.toml gives per_vertex, which is not the same for all commands"),
         ("[count]\nper_vertex = true", "bicliques.toml [count]: per_vertex is True, and should be FOLDER"),
         ("min_left = -2", "--min-left must be at least 1, not -2 (bicliques.toml sets min_left)"),
-        ("time_limit = -1", "the time limit must be more than 0 seconds, not -1.0 (bicliques.toml sets time_limit)"),
+        ("time_limit = -1", "--time-limit must be more than 0 seconds, not -1.0 (bicliques.toml sets time_limit)"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_said_with_its_place(content, sentence, capsys):

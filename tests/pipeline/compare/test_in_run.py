@@ -98,7 +98,7 @@ def test_a_doubt_is_new_if_the_run_before_had_none_of_its_kind(tmp_path: Path) -
         of_series, 5 * [tmp_path], days, [stars[0], EDGES, stars[0], stars[1], EDGES]
     )
     text = "there is only one user label, '1'; are user and film the columns you mean? "
-    text += "name them with --left and --right"
+    text += "the options left and right name others"
     assert [new_doubts(run) for run in (first, second, third, fourth, fifth)] == [[], [], [text], [], []]
     manifest = bq.open_run(second).manifest
     rewrite_record(second / "manifest.json", input={k: v for k, v in manifest.input.items() if k != "reading"})

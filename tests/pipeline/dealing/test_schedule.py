@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bicliques.pipeline.dealing.schedule import Finish, Policy, Scheduler, Source, Start
-from bicliques.schemas.manifest import PLAN, Outcome
+from bicliques.schemas.facts import Outcome
+from bicliques.schemas.manifest import PLAN
 from tests.support.examples import examples
 
 

@@ -294,7 +294,8 @@ def test_more_than_half_duplicates_is_doubted(tmp_path: Path, caplog: pytest.Log
     summary = summary_of(pa.table(columns), tmp_path / "out")
     (note,) = summary.notes
     assert note == (
-        "998 of 1,000 rows are duplicates; are rating and shop the columns you mean? name them with --left and --right"
+        "998 of 1,000 rows are duplicates; are rating and shop the columns you mean? the options left and right name "
+        "others"
     )
     assert caplog.record_tuples == [("bicliques.pipeline.ingest.step", logging.WARNING, f"{summary.source}: {note}")]
     named = summary_of(pa.table(columns), tmp_path / "out", left="rating", right="shop")

@@ -208,7 +208,7 @@ def test_the_place_of_a_weight_is_told_in_later_batches(tmp_path: Path, monkeypa
 def test_options_that_do_not_fit_each_other() -> None:
     with pytest.raises(InputError, match="'w' is to hold weights, but there is no smallest one; give min_weight, too"):
         IngestOptions(weight="w")
-    with pytest.raises(InputError, match="the smallest weight must be a number, not nan"):
+    with pytest.raises(InputError, match="min_weight must be a number, not nan"):
         IngestOptions(min_weight=float("nan"))
 
 

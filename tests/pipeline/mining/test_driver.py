@@ -102,4 +102,4 @@ def test_a_pool_is_asked_to_grow_and_the_session_counts_slices(folder, monkeypat
     monkeypatch.setattr(driver, "GROW_FOR_S", -1.0)
     mine(folder, pool)
     assert asked
-    assert sessions(folder)[-1]["slices"] == len(load_ledger(folder.path).entries)
+    assert sessions(folder)[-1].slices == len(load_ledger(folder.path).entries)

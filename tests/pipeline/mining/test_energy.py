@@ -13,7 +13,7 @@ from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.platform import CORES
 from bicliques.schemas.stats import SliceStats
 from tests.support.engines import TOY_GPU, fake_gpu
-from tests.support.runs import ledger_entry, mined_in_threads, prepared_run, random_edges
+from tests.support.runs import ledger_entry, mined_in_threads, prepared_run, random_edges, session
 
 
 def entry(number: int, count: int, seconds: float, name: str, **stats: float) -> LedgerEntry:
@@ -43,7 +43,7 @@ def test_gpu_energy_is_summed_per_gpu_and_over_all() -> None:
         entry(2, 999, 9.0, "a:2"),  # a slice whose energy could not be measured
         entry(3, 0, 1.0, "a:1", joules=400.0, peak_watts=450.0),
     ]
-    facts = energy_facts(entries, [{"processors": {"joules": 50.0}, "seconds": 2.0}], CUDA)
+    facts = energy_facts(entries, [session(seconds=2.0, processors={"joules": 50.0})], CUDA)
     assert facts["processors"] == {"joules": 50.0, "seconds": 2.0, "mean_watts": 25.0}
     gpus = facts["gpus"]
     assert (gpus["slices"], gpus["joules"], gpus["mean_watts"], gpus["peak_watts"]) == (3, 2400.0, 480.0, 700.0)
@@ -55,7 +55,7 @@ def test_gpu_energy_is_summed_per_gpu_and_over_all() -> None:
 
 
 def test_energy_that_cannot_be_read_has_a_reason() -> None:
-    sessions = [{"processors": {"joules": 1.0}, "seconds": 1.0}, {"processors": {"not_readable": "no"}, "seconds": 1.0}]
+    sessions = [session(seconds=1.0, processors=each) for each in ({"joules": 1.0}, {"not_readable": "no"})]
     facts = energy_facts([entry(0, 1, 1.0, "a:1")], sessions, CUDA)
     assert facts["processors"] == {"not_readable": "no"}
     assert "NVML" in facts["gpus"]["not_readable"]

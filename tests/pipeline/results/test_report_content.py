@@ -30,7 +30,7 @@ from bicliques.pipeline.run.opened import Run
 from bicliques.schemas.errors import IncompleteError, InputError, ResourceError
 from bicliques.schemas.search import Search
 from bicliques.schemas.sizes import SizeCounts
-from tests.support.runs import OWN, QUIET, environment, ledger_entry, random_edges, rewrite_record, write_edges
+from tests.support.runs import OWN, QUIET, environment, ledger_entry, random_edges, rewrite_record, session, write_edges
 
 EDGES = random_edges(60, 40, 0.3, 11)
 ALONE = ("--workers", "0", "--quiet")
@@ -143,7 +143,7 @@ def test_a_page_with_long_lists_and_many_slices_is_small_too(tmp_path):
         ledger_entry(k, count=1, began=100.0 + draw.random() * 1000, seconds=0.01, worker=f"worker {k % 90}")
         for k in range(9000)
     ]
-    times = timeline(many, [{"began": 100.0, "seconds": 1000.0, "outcome": "complete"}])
+    times = timeline(many, [session(100.0, 1000.0)])
     sizes = SizeCounts.of(*draw.integers(1, 4000, (2, 100_000)))
     html = Page().html_of(replace(content, timeline=times, sizes=sizes))
     assert len(html.encode()) < 400_000

@@ -5,7 +5,7 @@ import pytest
 from bicliques.pipeline.results.report.timeline import timeline
 from bicliques.schemas.manifest import LedgerEntry
 from bicliques.schemas.stats import SliceStats
-from tests.support.runs import ledger_entry
+from tests.support.runs import ledger_entry, session
 
 
 def entry(number: int, worker: str, began: float, seconds: float, **more) -> LedgerEntry:
@@ -14,8 +14,8 @@ def entry(number: int, worker: str, began: float, seconds: float, **more) -> Led
 
 def test_the_time_line_leaves_out_the_time_between_two_sessions():
     sessions = [
-        {"began": 1000.0, "seconds": 10.0, "outcome": "time_limit"},
-        {"began": 90_000.0, "seconds": 5.0, "outcome": "complete"},
+        session(1000.0, 10.0, "time_limit"),
+        session(90_000.0, 5.0),
     ]
     entries = [
         entry(0, "a", 1000.0, 4.0, stats=SliceStats(writing_seconds=1.0)),
@@ -33,14 +33,14 @@ def test_the_time_line_leaves_out_the_time_between_two_sessions():
 
 
 def test_a_killed_session_lasts_as_long_as_its_slices():
-    found = timeline([entry(0, "a", 50.0, 2.0)], [{"began": 49.0, "seconds": 0.0, "outcome": "failed"}])
+    found = timeline([entry(0, "a", 50.0, 2.0)], [session(49.0, 0.0, "failed")])
     assert found.seconds == pytest.approx(3.0)
     assert timeline([], []).seconds == 0.0
 
 
 def test_many_slices_are_joined_and_none_is_lost():
     entries = [entry(k, "ab"[k % 2], 100.0 + (k // 2) * 0.1, 0.09) for k in range(20_000)]
-    found = timeline(entries, [{"began": 100.0, "seconds": 1000.0, "outcome": "complete"}])
+    found = timeline(entries, [session(100.0, 1000.0)])
     assert sum(len(lane.blocks) for lane in found.lanes) < 3000
     assert sum(block.slices for lane in found.lanes for block in lane.blocks) == 20_000
     assert sum(block.busy for lane in found.lanes for block in lane.blocks) == pytest.approx(1800)

@@ -81,7 +81,7 @@ def test_a_run_stands_for_the_day_in_the_name_of_its_folder(tmp_path: Path, name
 @pytest.mark.parametrize("limits", [(1.5, None), (True, None), (0, None), (2**63, None), (None, "9"), (None, -1.0)])
 def test_odd_limits_are_refused(limits: tuple[Any, Any]) -> None:
     """A budget of 1.5 rows would never be used up."""
-    with pytest.raises(InputError, match=r"max_results must be|time limit must be"):
+    with pytest.raises(InputError, match=r"max_results must be|time_limit must be"):
         RunLimits(max_results=limits[0], time_limit_s=limits[1])
 
 

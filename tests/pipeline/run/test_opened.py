@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from bicliques.schemas.errors import IncompleteError, InputError
 from bicliques.schemas.manifest import PLAN
 from bicliques.schemas.options import RunLimits, RunOptions
 from bicliques.schemas.stats import EngineStats, SliceStats
-from tests.support.runs import answer, ledger_entry, random_edges, rewrite_record, write_edges
+from tests.support.runs import answer, ledger_entry, random_edges, rewrite_record, session, write_edges
 
 EDGES = random_edges(30, 20, 0.3, 4)
 
@@ -86,7 +87,7 @@ def test_the_ledger_is_read_anew_while_others_mine(planned: Run) -> None:
     assert planned.ledger().total.count == 0
     steps.mine(planned.path, WorkerOptions(workers=0), progress=False)
     assert planned.ledger().total.count == answer(EDGES)[0]
-    assert [session["outcome"] for session in planned.sessions()] == ["complete"]
+    assert [session.outcome for session in planned.sessions()] == ["complete"]
 
 
 def test_what_is_not_there_yet_is_said(tmp_path: Path) -> None:
@@ -127,7 +128,7 @@ def test_peak_memory_by_process(planned: Run) -> None:
 
 
 def test_a_busy_ratio_is_that_of_all_sessions_together() -> None:
-    sessions: Any = [{"busy_seconds": 1.0, "idle_seconds": 0.0}, {"busy_seconds": 1.0, "idle_seconds": 2.0}]
+    sessions = [replace(session(), busy_seconds=1.0, idle_seconds=idle) for idle in (0.0, 2.0)]
     assert busy_ratio_of(sessions) == 0.5, "and not the mean of their ratios"
     assert busy_ratio_of([]) is None
 

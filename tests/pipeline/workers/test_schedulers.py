@@ -131,5 +131,5 @@ def test_a_client_whose_workers_have_gone_is_refused_and_stays_open() -> None:
 
 
 def test_a_client_and_a_number_of_workers_are_not_given_together(source: Path, client: distributed.Client) -> None:
-    with pytest.raises(InputError, match="give either a number of workers or a scheduler, not both"):
+    with pytest.raises(InputError, match="give either workers or scheduler, not both"):
         bq.count(source, scheduler=client, workers=2, progress=False)
