@@ -4,6 +4,7 @@ import pytest
 
 from bicliques.pipeline.cli.cards import _percent
 from bicliques.pipeline.estimate.table import BYTES, COUNTS, TIMES, Cell, Guess, guess, in_range, short, threshold_table
+from bicliques.schemas.errors import written
 
 
 def cell(left: int, right: int, count: float, seconds: float, exact: bool = False) -> Cell:
@@ -11,7 +12,7 @@ def cell(left: int, right: int, count: float, seconds: float, exact: bool = Fals
 
 
 def table(*cells: Cell, workers: int | None = None) -> list[str]:
-    return threshold_table(cells, workers).splitlines()
+    return written(threshold_table(cells, workers)).splitlines()
 
 
 CELLS = (
