@@ -41,7 +41,7 @@ FILES = (
 )
 READERS = ("status", "show", "sizes", "sample", "export", "explain", "cover", "verify", "publish", "diff", "count")
 #: Commands of each case. The others have their turn in other cases.
-AT_A_TIME = 4
+AT_A_TIME = 3
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,7 @@ def typed_in(text: str) -> list[list[str]]:
     return commands
 
 
+@pytest.mark.exhaustive
 def test_commands_of_the_page_run_one_after_the_other(tmp_path):
     for folder in ("examples", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)

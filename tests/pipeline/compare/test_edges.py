@@ -56,7 +56,7 @@ def test_thousands_of_pairs_at_once_are_those_of_two_runs(tmp_path, monkeypatch,
     rng, names = np.random.default_rng(44 + text), "user {}".format if text else int
     edges: list[Edges] = [set(), set()]
     rows: list[set[Biclique]] = [set(), set()]
-    for k in range(examples(600)):
+    for k in range(examples(360)):
         for own, total, found in zip(two(rng), edges, rows, strict=True):
             named = {(names(10 * k + a), 10 * k + b) for a, b in own}
             total |= named
