@@ -170,6 +170,7 @@ def test_the_kernels_of_a_wheel_are_counted_right():
     assert f"With the PTX these are {len(variants) * len(shipped.TARGETS)} files" in operations
 
 
+@pytest.mark.exhaustive
 def test_guides_run_and_print_what_stands_there(tmp_path):
     """The commands of a guide first, then its programs as one. A program for a package that is not here is left out."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -95,6 +95,7 @@ def test_thresholds_and_empty_rows_leave_numbers_of_rows_as_they_are(seed):
 
 
 @pytest.mark.parametrize("by", ["edges", "vertices", "balance", "left", "right"])
+@pytest.mark.first(2)
 def test_the_best_come_first_and_top_takes_these(by, tmp_path):
     every = bq.MaximalBicliques(by=by, workers=0).fit(TABLE)
     source = [tuple(edge) for edge in np.argwhere(TABLE).tolist()]
