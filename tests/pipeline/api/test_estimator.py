@@ -233,6 +233,7 @@ def test_masks_are_filled_in_pieces(monkeypatch):
     assert pairs(bq.MaximalBicliques(workers=0).fit(TABLE)) == cliques(np.argwhere(TABLE))
 
 
+@pytest.mark.exhaustive
 def test_scikit_learn_is_imported_when_the_estimator_is_asked_for():
     program = (
         "import sys, bicliques as bq; from bicliques import *; assert 'MaximalBicliques' in dir(bq)\n"

@@ -240,6 +240,7 @@ def forget_engine() -> None:
     engines.register(unable("bitmatrix", "it is gone"))
 
 
+@pytest.mark.exhaustive
 def test_the_option_devices_takes_numbers_between_commas(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", "x.csv", "--devices", "0,-1"]) == 2
     assert "argument --devices: " in capsys.readouterr().err
