@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.spread import home_of, spread_products
+from tests.spread import home_of, keep_first, spread_products
 from tests.support.disk import folder_in_memory, force_nothing
 from tests.support.examples import take_few
 
@@ -104,6 +104,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip tests whose devices are missing, and say why; with --require-gpu leave out those that need several only."""
     beyond = spread_products(items)
+    keep_first(items)
     left_out = [] if config.getoption("--every-case") else beyond
     devices = _device_count()
     for item in items:

@@ -1,7 +1,7 @@
 """How the suite is spread: over two targets of the Makefile, and over processes."""
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any
@@ -39,6 +39,17 @@ def spread_products(items: Iterable[pytest.Item]) -> list[pytest.Item]:
             if k not in in_test_all:
                 beyond.append(case)
     return beyond
+
+
+def keep_first(items: Iterable[pytest.Item]) -> None:
+    """Of tests marked ``first(n)`` leave all cases but the first n to `make test-all`. They are of one kind."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        if mark := item.get_closest_marker("first"):
+            name = item.nodeid.partition("[")[0]
+            seen[name] += 1
+            if seen[name] > mark.args[0]:
+                item.add_marker(pytest.mark.exhaustive)
 
 
 def _cover(meetings: list[set[Any]], kept: set[int]) -> set[int]:

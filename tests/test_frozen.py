@@ -91,6 +91,7 @@ def machines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Machin
 
 
 @pytest.mark.parametrize("name", STORES)
+@pytest.mark.first(3)
 def test_a_run_in_a_store_is_read_and_goes_on(name: str, machines: Machines, tmp_path: Path) -> None:
     with tarfile.open(FROZEN / f"{name}.tar.xz") as archive:
         objects: dict[str, Any] = {member.name: archive.extractfile(member) for member in archive.getmembers()}

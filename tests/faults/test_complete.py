@@ -178,6 +178,7 @@ SUMMARY_DAMAGE: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("damage", SUMMARY_DAMAGE)
+@pytest.mark.first(3)
 def test_a_damaged_summary_is_made_anew_without_mining(out, damage, monkeypatch, capsys):
     before = json.loads((out / "manifest.json").read_text())
     (out / "summary" / "notes.txt").write_text("mine")

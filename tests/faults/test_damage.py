@@ -100,6 +100,7 @@ def test_a_truncated_part(stopped: Stopped, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"slice": 0}'])
+@pytest.mark.first(2)
 def test_a_damaged_ledger_entry(stopped: Stopped, tmp_path: Path, text: str) -> None:
     out = stopped(tmp_path)
     entries = load_ledger(out)
@@ -148,6 +149,7 @@ def test_a_file_of_an_earlier_step_is_made_again(stopped, tmp_path, name, how, c
 
 
 @pytest.mark.parametrize("name", STEPS)
+@pytest.mark.first(2)
 def test_a_complete_run_is_not_verified_with_files_that_are_not_its_own(stopped, tmp_path, name):
     out = stopped(tmp_path, None)
     steps.prove(out, progress=False)

@@ -48,6 +48,7 @@ def test_a_file_beside_a_run_does_not_redirect_it(out: Path, text: str | None) -
 
 @pytest.mark.parametrize("record", ["manifest.json", "ledger/0.json"])
 @pytest.mark.parametrize("way", ["up", "absolute", "folder"])
+@pytest.mark.first(3)
 def test_a_record_does_not_name_rows_of_others(complete, out, record, way, capfd):
     """A run that somebody has sent, whose records have right checksums and name a file of this user as a part."""
     source = out.parent / "private.csv"
@@ -76,6 +77,7 @@ def test_a_record_does_not_name_rows_of_others(complete, out, record, way, capfd
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("vertex", [-1, 24, 2**31 - 1])
+@pytest.mark.first(2)
 def test_edges_of_vertices_that_do_not_exist_are_refused(out, side, vertex, capfd):
     """With a right checksum. Compiled code would read memory that is not its own."""
     file = out / "edges" / "edges.parquet"

@@ -141,6 +141,7 @@ def test_ctrl_c_in_a_terminal(tmp_path: Path, expected: tuple[int, int]) -> None
     check(out, expected)
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_while_workers_are_starting(tmp_path: Path, expected: tuple[int, int]) -> None:
     """Workers get the signal, too, long before they can ignore it."""
     out = tmp_path / "out"

@@ -67,6 +67,7 @@ def test_another_run_at_home_is_refused_and_not_written_to(home):
     assert os.listdir() == []  # noqa: PTH208
 
 
+@pytest.mark.exhaustive
 def test_a_night_in_a_folder_that_is_called_tilde_is_there_as_a_whole(home):
     """The run at home has another graph and this very place, so that nobody could miss what is read there."""
     bq.mine([("a", "x"), ("b", "x")], home / "runs" / NIGHT, **QUIET)

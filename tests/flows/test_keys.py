@@ -89,6 +89,7 @@ def test_without_a_deployment_the_folder_tells_runs_apart(of, tmp_path, monkeypa
 
 
 @pytest.mark.usefixtures("prefect_server")
+@pytest.mark.exhaustive
 def test_every_deployment_has_a_history_of_its_own(tmp_path):
     """Through a server, which keeps the artifacts of one key as its history."""
     source = write_edges(tmp_path / "g.parquet", random_edges(12, 9, 0.4, 1))

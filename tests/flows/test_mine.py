@@ -160,6 +160,7 @@ def test_thresholds_and_members_that_cannot_be_are_refused_in_a_sentence(tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.exhaustive
 def test_near_bicliques_are_mined(tmp_path, source):
     near = {"missing_pairs": 1, "min_left": 5, "min_right": 4}
     state = run(source, tmp_path / "out", report=True, **near)

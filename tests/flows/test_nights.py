@@ -74,7 +74,13 @@ def test_an_unchanged_input_is_not_mined_again_and_told_after_two_nights(tmp_pat
     assert len(told) == 1
 
 
-@pytest.mark.parametrize("damage", ["a bit of a part", "a label", "the digest of the input"])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "a bit of a part",
+        *(pytest.param(what, marks=pytest.mark.exhaustive) for what in ("a label", "the digest of the input")),
+    ],
+)
 def test_a_damaged_run_does_not_stand_for_a_later_night(tmp_path, told, damage):
     """Without the record of what it has read, a run would be the same whatever the input is now."""
     forgets = damage == "the digest of the input"
@@ -120,7 +126,13 @@ def test_only_the_content_says_whether_an_input_has_changed(tmp_path, told):
 
 @pytest.mark.parametrize(
     "options",
-    [{"count_only": True}, {"top": 3}, {"per_vertex": True}, {"containing_left": ["5"], "report": True}],
+    [
+        {"top": 3},
+        *(
+            pytest.param(options, marks=pytest.mark.exhaustive)
+            for options in ({"count_only": True}, {"per_vertex": True}, {"containing_left": ["5"], "report": True})
+        ),
+    ],
     ids=str,
 )
 def test_every_kind_of_run_stands_for_the_next_night(tmp_path, told, options):
@@ -132,6 +144,7 @@ def test_every_kind_of_run_stands_for_the_next_night(tmp_path, told, options):
     assert (state.name, state.result()) == ("Unchanged", told)
 
 
+@pytest.mark.exhaustive
 def test_a_night_with_a_time_in_its_name_stands_for_the_next_one(tmp_path, told):
     write_edges(tmp_path / "g.parquet", EDGES)
     first, second = (run(tmp_path, day, output="{date}T{time}") for day in ("2026-01-01", "2026-01-02"))
@@ -255,6 +268,7 @@ def test_a_range_of_days_is_made_up_for_by_one_call(tmp_path, told):
     assert [Path(night["folder"]).name for night in again.result()] == ["2026-01-03", "2026-01-04"]
 
 
+@pytest.mark.exhaustive
 def test_a_range_that_was_killed_goes_on_where_it_was(tmp_path, told, monkeypatch):
     for day in (1, 2, 3):
         write_edges(tmp_path / f"2026-01-0{day}.parquet", EDGES if day == 2 else OTHERS)

@@ -60,6 +60,7 @@ def test_a_night_is_kept_in_a_store(machines, tmp_path):
     assert [text[text.index(top) - 200 :][:400] for text in shown if top in text] == []
 
 
+@pytest.mark.exhaustive
 def test_a_night_in_a_store_without_a_new_input_is_not_mined_again(machines, tmp_path):
     """On another machine, where no part of the run lies."""
     source, output = source_in(tmp_path), machines.bucket.url("runs").replace("runs", "runs/{date}")

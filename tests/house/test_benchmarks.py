@@ -161,6 +161,7 @@ def test_whole_commands_are_timed_with_their_steps(tmp_path, monkeypatch, capsys
     ("known", "said"),
     [(3, "count counts 2 .* in mine, not 3"), (None, "AdaMBE from the left side counts 460 .*, not 2")],
 )
+@pytest.mark.first(1)
 def test_a_program_that_counts_something_else_is_named(known, said, tmp_path):
     """The rival, too, where nobody knows the count."""
     source = tmp_path / "mine.csv"

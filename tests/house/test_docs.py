@@ -51,6 +51,7 @@ def typed_in(text: str) -> list[list[str]]:
     return commands
 
 
+@pytest.mark.exhaustive
 def test_commands_of_the_page_run_one_after_the_other(tmp_path):
     for folder in ("examples", "tests"):
         (tmp_path / folder).symlink_to(ROOT / folder)
@@ -169,6 +170,7 @@ def test_the_kernels_of_a_wheel_are_counted_right():
     assert f"With the PTX these are {len(variants) * len(shipped.TARGETS)} files" in operations
 
 
+@pytest.mark.exhaustive
 def test_guides_run_and_print_what_stands_there(tmp_path):
     """The commands of a guide first, then its programs as one. A program for a package that is not here is left out."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")

@@ -149,7 +149,17 @@ def test_an_error_of_bad_input_is_told(name, tmp_path):
     assert type(ended.value).__name__ in entries(sections(FUNCTIONS[name])["Raises"])
 
 
-@pytest.mark.parametrize("name", [*FUNCTIONS, "Results", "MaximalBicliques"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("mine", "count", "open_run"),
+        *(
+            pytest.param(name, marks=pytest.mark.exhaustive)
+            for name in [*FUNCTIONS, "Results", "MaximalBicliques"]
+            if name not in ("mine", "count", "open_run")
+        ),
+    ],
+)
 def test_examples_run(name, tmp_path, monkeypatch):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)

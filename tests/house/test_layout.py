@@ -41,6 +41,7 @@ FORBIDDEN = {
 
 
 @pytest.mark.parametrize("package", LAYERS)
+@pytest.mark.first(1)
 def test_package_is_the_one_in_this_repository(package):
     """The names are general; another distribution that has one of them would be imported instead, in silence."""
     spec = importlib.util.find_spec(package)

@@ -172,6 +172,7 @@ def test_the_tool_runs_those_that_are_named(project, capsys, monkeypatch):
         tool.main(["larger"], project, project.parent)
 
 
+@pytest.mark.exhaustive
 def test_the_tool_runs_the_tests_of_a_copy(project):
     copy = tool.copy_of(project, project.parent / "place")
     (copy / "code_of_mine.py").write_text(CODE.replace("a > b", "a < b"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.house.tree import ROOT
-from tests.spread import home_of, spread_products
+from tests.spread import home_of, keep_first, spread_products
 
 VALUES = {"shape": ["wide", "dense", "words"], "limit": [None, 0, 60, 7], "side": ["left", "right"], "bounds": [{}, {}]}
 
@@ -54,6 +54,12 @@ def test_any_two_values_meet_in_one_target_and_any_three_in_the_other():
     assert meetings(in_test_all, 3) == meetings(every, 3)
     assert 3 * 4 * 2 <= len(in_test_all) <= 36 < len(every) == 96
     assert not [one for one in in_test if one in beyond]
+
+
+def test_the_first_cases_are_in_one_target_and_all_in_the_other():
+    every = [one for test in ("test_x", "test_y") for one in cases(test, {"shape": VALUES["shape"]}, "first 2")]
+    keep_first(every)
+    assert ["exhaustive" in one.marks for one in every] == 2 * [False, False, True]
 
 
 def test_a_product_of_three_is_whole():

@@ -106,6 +106,7 @@ print(bq.dry_run(source, progress=False, sample_time=0.1).estimate is not None)
 
 
 @pytest.mark.parametrize("words", [["--workers", "2"], ["--scheduler", "tls://127.0.0.1:1"]])
+@pytest.mark.first(1)
 def test_workers_without_dask_name_the_extra(hidden, source, tmp_path, words):
     program = f"""
 import contextlib, io

@@ -5,7 +5,6 @@ A subclass sets ``subject``. On an emulated device graphs are small.
 
 import functools
 from collections.abc import Callable
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -85,9 +84,17 @@ def truth_of(name: str, small: bool) -> Outcome:
 
 def closure_of_path(graph: MiningGraph, path: np.ndarray) -> set[int]:
     """The root vertices that are adjacent to all common neighbours of a path."""
-    rows = [graph.root_indices[a:b] for a, b in pairwise(graph.root_indptr)]
-    left = functools.reduce(np.intersect1d, [rows[v] for v in path])
-    return {v for v, row in enumerate(rows) if np.isin(left, row).all()}
+    adjacent = _adjacency(graph.root_indptr.tobytes(), graph.root_indices.tobytes(), graph.n_base)
+    return set(np.flatnonzero(adjacent[:, adjacent[path].all(axis=0)].all(axis=1)).tolist())
+
+
+@functools.lru_cache(1)
+def _adjacency(indptr: bytes, indices: bytes, n_base: int) -> np.ndarray:
+    """A row of flags for each root vertex."""
+    starts, base = np.frombuffer(indptr, np.int64), np.frombuffer(indices, np.int32)
+    adjacent = np.zeros((len(starts) - 1, n_base), bool)
+    adjacent[np.repeat(np.arange(len(adjacent)), np.diff(starts)), base] = True
+    return adjacent
 
 
 @st.composite

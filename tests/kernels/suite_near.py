@@ -38,7 +38,7 @@ class NearSuite:
     most_vertices = 10
 
     @pytest.mark.parametrize("engine", ["ample", "tight"])
-    @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
+    @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
     def test_random_graphs_give_exactly_the_maximal_near_bicliques(self, engine, times):
         rng = np.random.default_rng(42)
         order = np.random.default_rng(7)  # of slices, whose number depends on the clock; the graphs must not
@@ -64,7 +64,7 @@ class NearSuite:
             found += outcome.count
         assert found > self.near_cases * times
 
-    @pytest.mark.parametrize("times", [1, pytest.param(4, marks=pytest.mark.exhaustive)])
+    @pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.exhaustive)])
     def test_those_with_given_members_are_those_of_all_that_contain_them(self, times):
         rng, order, found = np.random.default_rng(44), np.random.default_rng(7), 0
         for case in range(self.near_cases * times // 2):

@@ -31,7 +31,7 @@ def expected_table(expected: Counter[int]) -> list[int]:
 @pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.exhaustive) for k in (1, 2))])
 def test_all_cliques_of_random_graphs_are_those_of_the_definition(seed):
     engine = CpuEngine()
-    for k, graph in enumerate(random_graphs(seed, 300)):
+    for k, graph in enumerate(random_graphs(seed, 150)):
         cover = cover_of(edges_of(graph), ("degree", "id", "two-hop")[k % 3], ("left", "right")[k % 2])
         found, expected = (
             counted(engine, cover, "cliques", (None, 0.0)[k % 4 == 0], (1, 5)[k % 5 == 0]),
@@ -50,7 +50,7 @@ def test_motifs_are_those_of_all_sets_of_vertices():
 
 
 def test_the_reference_counts_as_the_definition_does():
-    for k, graph in enumerate(random_graphs(5, 150)):
+    for k, graph in enumerate(random_graphs(5, 80)):
         cover = cover_of(edges_of(graph), "id")
         found = counted(ReferenceEngine(), cover, "cliques", (None, 0.0)[k % 3 == 0], (1, 5)[k % 5 == 0])
         assert table(found) == expected_table(by_definition(graph))
@@ -129,7 +129,7 @@ def test_heavy_pieces_are_divided_and_counted_once(limit, least, monkeypatch):
 
 
 def test_tables_of_few_places_are_emptied_in_time(monkeypatch):
-    graph = nx.gnp_random_graph(40, 0.7, seed=2)
+    graph = nx.gnp_random_graph(30, 0.7, seed=2)
     cover = cover_of(edges_of(graph))
     expected = counted(CpuEngine(), cover, "cliques")
     monkeypatch.setattr(cpu_leaves, "_PLACES", 8)

@@ -37,7 +37,7 @@ def a_cover(n: int, density: float = 0.6, seed: int = 5) -> tuple[MiningGraph, l
 @pytest.mark.parametrize("sizes", ["usual", "tightest", "tight", "oversize"])
 def test_all_cliques_of_random_graphs_are_those_of_the_definition(sizes):
     engine = bitmatrix(sizes)()
-    for k, graph in enumerate(random_graphs(list(BITMATRIX).index(sizes), 60)):
+    for k, graph in enumerate(random_graphs(list(BITMATRIX).index(sizes), 40)):
         cover = cover_of(edges_of(graph), ("degree", "id", "two-hop")[k % 3], ("left", "right")[k % 2])
         found, expected = (
             counted(engine, cover, "cliques", (None, 0.0)[k % 4 == 0], (1, 5)[k % 5 == 0]),
@@ -102,7 +102,7 @@ def test_nodes_are_given_away_with_their_rows():
 def test_large_problems_get_another_launch_or_go_to_the_cpu_engine(grows, monkeypatch):
     if not grows:
         monkeypatch.setattr(BitMatrixEngine, "can_grow", lambda self, level, form: False)
-    cover, expected = a_cover(200, 0.35)
+    cover, expected = a_cover(120, 0.35)
     engine = BitMatrixEngine(DEVICE, GIVING._replace(row_cap=2))
     found = engine.mine(cover, everything(cover), CLIQUES, Limits(), nowhere)
     assert table(found.total) == expected

@@ -26,6 +26,11 @@ def code(name: str) -> str:
 
 
 @cache
+def words(name: str) -> set[str]:
+    return set(re.findall(r"\w+", code(name)))
+
+
+@cache
 def definitions(name: str) -> dict[str, re.Pattern[str]]:
     """The names that a file defines, each with a pattern of its uses. A field that has a function's name is no use."""
     found = {}
@@ -47,7 +52,7 @@ def used_files(name: str) -> list[str]:
     return [
         other
         for other in in_reach
-        if any(word not in own and use.search(code(name)) for word, use in definitions(other).items())
+        if any(word in words(name) - own.keys() and use.search(code(name)) for word, use in definitions(other).items())
     ]
 
 

@@ -16,7 +16,7 @@ from tests.support.oracles import graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
-GRAPH = graph_of(random_edges(np.random.default_rng(4), 170, 14, 0.5), BuildOptions(root_side="right"))
+GRAPH = graph_of(random_edges(np.random.default_rng(4), 170, 11, 0.5), BuildOptions(root_side="right"))
 SIZES = BITMATRIX["usual"]._replace(row_cap=64, list_cap=128, warps=None, poll=1, give_min=0)
 #: The record of the queue, single entries, and the items of a launch.
 LITTLE = 1 << 15

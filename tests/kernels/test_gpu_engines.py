@@ -43,6 +43,8 @@ pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot b
 class TestBitMatrixEngine(EngineSuite, ThresholdSuite, LargestSuite, MarkedSuite):
     subject = Subject(bitmatrix("usual"), (bitmatrix("tightest"), bitmatrix("tight")), small=True)
 
+    marked_cases = 100
+
     def test_an_emit_with_device_arrays_gets_the_same_bicliques(self, shape, truth):
         rows = []
 

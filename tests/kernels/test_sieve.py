@@ -45,7 +45,7 @@ def test_counters_in_several_parts_lose_no_candidate(n_left, n_right):
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (1, 2))])
 def test_rows_that_are_packed_into_two_words_keep_their_bits(seed):
-    edges = random_edges(np.random.default_rng(seed), 600, 13, 0.55)
+    edges = random_edges(np.random.default_rng(seed), 400, 12, 0.55)
     graph = graph_of(edges, BuildOptions(root_side="right"))
     search = Search("fingerprint", min_left=20, min_right=4)
     found, expected = (run(engine, graph, search) for engine in (BitMatrixEngine(DEVICE), CpuEngine()))

@@ -57,7 +57,7 @@ def tall_case(seed: int) -> tuple[MiningGraph, Search, np.random.Generator]:
     return graph_of(edges, options), Search(mode, min_left=a, min_right=b), rng
 
 
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(8, 60))])
+@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(8, 24))])
 def test_merged_twins_change_no_biclique(seed):
     graph, search, rng = tall_case(seed)
     expected = run(ReferenceEngine(), graph, search)
@@ -87,7 +87,7 @@ def deep(seed: int) -> tuple[MiningGraph, list[tuple[tuple[int, ...], tuple[int,
     return graph_of(edges, BuildOptions(root_side=roots)), rows
 
 
-DEEP = [9, 23, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(10) if s != 9)]
+DEEP = [9, 23, *(pytest.param(s, marks=pytest.mark.exhaustive) for s in range(4))]
 
 
 @pytest.mark.parametrize("seed", DEEP)

@@ -1,5 +1,6 @@
 """Twins inside nodes of the GPU engine: base vertices that no candidate tells apart are one bit of a word problem."""
 
+import functools
 from collections import Counter
 
 import numpy as np
@@ -16,7 +17,7 @@ from bicliques.schemas.search import Limits, Search
 from tests.emulation.device import EmulatedDevice, why_not
 from tests.kernels.suite_marked import marked_graph, wanted
 from tests.support.emulated import BITMATRIX, DEVICE, everything
-from tests.support.oracles import all_pairs, deal, graph_of, random_edges, run
+from tests.support.oracles import Outcome, all_pairs, deal, graph_of, random_edges, run
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=f"kernels cannot be emulated: {why_not()}")
 
@@ -26,7 +27,7 @@ MERGING = BITMATRIX["usual"]._replace(list_cap=1 << 14, least_joined=0)
 GIVING = MERGING._replace(poll=1, give_min=0, warps=16)
 #: The same without room for copies of rows, so whoever takes a part of a merged hub merges it anew.
 POOR = GIVING._replace(pool=1 << 13)
-SEEDS = [4, 10, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(20, 40))]
+SEEDS = [4, 10, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (20, 21))]
 
 
 def tall(seed: int) -> tuple[MiningGraph, np.ndarray]:
@@ -44,18 +45,25 @@ def tall(seed: int) -> tuple[MiningGraph, np.ndarray]:
     return graph_of(edges, BuildOptions(root_side="right")), edges
 
 
+@functools.cache
+def known(seed: int) -> tuple[Outcome, float]:
+    """What the reference engine finds in a tall graph, and how often the GPU engine tests if it merges no hub."""
+    graph, search = tall(seed)[0], Search("fingerprint")
+    whole = BitMatrixEngine(DEVICE, MERGING._replace(least_joined=65))  # no hub has so many candidates
+    tests = whole.mine(graph, everything(graph), search, Limits(), nowhere).stats.counters["tests"]
+    return run(ReferenceEngine(), graph, search), tests
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("mode", ["count", "fingerprint"])
 @pytest.mark.parametrize("sizes", [MERGING, GIVING, POOR], ids=["merging", "giving", "poor"])
 def test_merged_hubs_have_the_same_bicliques(sizes, mode, seed):
     graph, search = tall(seed)[0], Search(mode)
-    expected = run(ReferenceEngine(), graph, search)
+    expected, tests = known(seed)
     engine = BitMatrixEngine(EmulatedDevice(seed, n_multiprocessors=4), sizes)
     found = engine.mine(graph, everything(graph), search, Limits(), nowhere)
     assert (found.count, len(found.left_over)) == (expected.count, 0)
     assert mode == "count" or found.fingerprint == expected.fingerprint
-    whole = BitMatrixEngine(DEVICE, MERGING._replace(least_joined=65))  # no hub has so many candidates
-    tests = whole.mine(graph, everything(graph), search, Limits(), nowhere).stats.counters["tests"]
     assert found.stats.counters["tests"] < 0.9 * tests, "lattices find what hubs would visit"
 
 
@@ -111,7 +119,7 @@ def test_classes_are_weighed_for_sizes_and_filters(seed):
     assert dict(zip(keys, found.sizes.count.tolist(), strict=True)) == sizes
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", [4, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (10, 20))])
 @pytest.mark.parametrize(
     ("sizes", "limits"),
     [(MERGING, Limits()), (MERGING, Limits(rows=500)), (GIVING, Limits()), (POOR, Limits())],

@@ -28,7 +28,9 @@ def source(tmp_path):
     return path
 
 
-@pytest.mark.parametrize(("engine", "workers"), [("reference", 0), ("cpu", 0), ("cpu", 2)])
+@pytest.mark.parametrize(
+    ("engine", "workers"), [("reference", 0), ("cpu", 0), pytest.param("cpu", 2, marks=pytest.mark.exhaustive)]
+)
 def test_every_number_of_vertices_has_its_number(source, engine, workers):
     counts = bq.clique_counts(source, engine=engine, workers=workers, slice_seconds=0.01)
     assert counts.table() == [EXPECTED[k] for k in range(1, counts.largest + 1)]

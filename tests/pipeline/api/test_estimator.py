@@ -95,6 +95,7 @@ def test_thresholds_and_empty_rows_leave_numbers_of_rows_as_they_are(seed):
 
 
 @pytest.mark.parametrize("by", ["edges", "vertices", "balance", "left", "right"])
+@pytest.mark.first(2)
 def test_the_best_come_first_and_top_takes_these(by, tmp_path):
     every = bq.MaximalBicliques(by=by, workers=0).fit(TABLE)
     source = [tuple(edge) for edge in np.argwhere(TABLE).tolist()]
@@ -232,6 +233,7 @@ def test_masks_are_filled_in_pieces(monkeypatch):
     assert pairs(bq.MaximalBicliques(workers=0).fit(TABLE)) == cliques(np.argwhere(TABLE))
 
 
+@pytest.mark.exhaustive
 def test_scikit_learn_is_imported_when_the_estimator_is_asked_for():
     program = (
         "import sys, bicliques as bq; from bicliques import *; assert 'MaximalBicliques' in dir(bq)\n"

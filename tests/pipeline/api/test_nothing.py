@@ -21,6 +21,7 @@ def engine(request):
         yield request.param
 
 
+@pytest.mark.first(2)
 def test_thresholds_that_leave_nothing_give_an_empty_sealed_result(tmp_path, engine):
     words = write_edges(tmp_path / "words.parquet", random_edges(40, 30, 0.35, 8), True)
     for name, asked in (

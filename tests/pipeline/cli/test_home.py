@@ -208,6 +208,7 @@ def test_another_run_at_home_is_refused_and_stays_as_it_is(home, foreign, door):
 
 @DOORS
 @pytest.mark.parametrize("output", ["./~/out", "././/~/out", "/~/out"])
+@pytest.mark.first(2)
 def test_a_folder_that_is_called_tilde_has_all_of_its_run(home, foreign, door, output):
     place = os.path.normpath(f"{Path.cwd()}/{output}")
     assert door(output if output[0] == "." else place) == ""
@@ -244,6 +245,7 @@ def test_steps_below_a_folder_that_is_called_tilde_go_nowhere_else(home, foreign
 
 
 @pytest.mark.parametrize("source", [".", "*", "*/*.parquet", "**/*.parquet", "./~", "./~/*.parquet", "./~/g.parquet"])
+@pytest.mark.first(4)
 def test_files_that_are_found_in_a_folder_called_tilde_are_read_there(home, source):
     parquet(Path("~/g.parquet"), NEW)
     parquet(home / "g.parquet", OLD)

@@ -13,6 +13,7 @@ CODE = "from bicliques.pipeline.cli.main import program; program()"
 
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-", "<&- >&- 2>&-", "2> >(true)"])
+@pytest.mark.first(1)
 def test_a_run_does_not_end_because_stderr_fails(tmp_path, streams):
     source = write_edges(tmp_path / "g.parquet", EDGES)
     words = [sys.executable, "-c", CODE, "mine", source, "-o", tmp_path / "out", "--workers", "0", "--no-report"]
@@ -22,6 +23,7 @@ def test_a_run_does_not_end_because_stderr_fails(tmp_path, streams):
 
 
 @pytest.mark.parametrize("streams", ["2>/dev/full", "2>&-"])
+@pytest.mark.first(1)
 def test_an_error_that_cannot_be_said_keeps_its_exit_code(tmp_path, streams):
     words = [sys.executable, "-c", CODE, "status", tmp_path]
     ended = subprocess.run(["bash", "-c", f'"$@" {streams}', "bash", *words], capture_output=True, check=False)

@@ -56,7 +56,7 @@ def test_thousands_of_pairs_at_once_are_those_of_two_runs(tmp_path, monkeypatch,
     rng, names = np.random.default_rng(44 + text), "user {}".format if text else int
     edges: list[Edges] = [set(), set()]
     rows: list[set[Biclique]] = [set(), set()]
-    for k in range(examples(600)):
+    for k in range(examples(360)):
         for own, total, found in zip(two(rng), edges, rows, strict=True):
             named = {(names(10 * k + a), 10 * k + b) for a, b in own}
             total |= named
@@ -99,6 +99,7 @@ def test_sizes_above_the_filters_are_left_out_and_their_parts_are_not(tmp_path: 
 @pytest.mark.parametrize(
     "given", [{"containing_left": ["a1"]}, {"containing_left": ["a0"], "containing_right": ["b2"]}]
 )
+@pytest.mark.first(1)
 def test_given_members_are_in_all_that_changed(tmp_path: Path, given: dict[str, list[str]]) -> None:
     rng, total = np.random.default_rng(3), 0
     for k in range(examples(15)):
@@ -156,6 +157,7 @@ def test_edges_that_come_and_go_take_the_place_of_the_new_list(tmp_path: Path) -
         (1_000, (5_515, 0xDCC1D9CFB9B7B235), (5_363, 0x918E8472FEB82A9F)),
     ],
 )
+@pytest.mark.first(1)
 def test_another_program_found_the_same_changes_of_debian_tags(tmp_path, modulus, gone, new):
     """Labels are positions among the sorted labels. Edges are left out of the two lists by their hashes."""
     columns = [

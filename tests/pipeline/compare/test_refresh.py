@@ -377,9 +377,9 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.param("api.steps complete_run 2", True, marks=pytest.mark.exhaustive),
         ("compare.taking_over _take 2", True),
         pytest.param("compare.taking_over replace_file 1", True, marks=pytest.mark.exhaustive),
-        ("run.store Store.admit 1", True),
+        pytest.param("run.store Store.admit 1", True, marks=pytest.mark.exhaustive),
         pytest.param("compare.taking_over remember 1", True, marks=pytest.mark.exhaustive),
-        ("proof.proving write_json 1", True),
+        pytest.param("proof.proving write_json 1", True, marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_kill_leaves_yesterday_whole_and_today_to_go_on_with(nights, tmp_path, step, can_resume):
@@ -404,6 +404,7 @@ def test_a_kill_leaves_yesterday_whole_and_today_to_go_on_with(nights, tmp_path,
 
 @pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("ids", ["labels", "dense"])
+@pytest.mark.first(1)
 def test_a_refreshed_run_and_the_one_before_differ_in_what_all_rows_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ids: str
 ) -> None:

@@ -37,6 +37,7 @@ def edges_of(seed: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("seed", range(examples(18)))
+@pytest.mark.first(3)
 def test_a_dry_run_ends_before_twice_its_sample_time(seed, tmp_path, monkeypatch):
     edges = edges_of(seed)
     runs = []

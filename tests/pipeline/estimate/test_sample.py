@@ -72,6 +72,7 @@ def test_samples_come_near_the_truth(tmp_path, monkeypatch):
     [{"missing_pairs": 2, "min_left": 3, "min_right": 4}, {"missing_each": 1, "min_left": 3, "min_right": 4}],
     ids=["pairs", "each"],
 )
+@pytest.mark.first(2)
 def test_near_bicliques_are_counted_or_come_near_the_truth(asked, is_counted, tmp_path, monkeypatch):
     edges = random_edges(60, 40, 0.25, 9)
     source = write_edges(tmp_path / "truth.parquet", edges)

@@ -45,6 +45,7 @@ def through(one: Walker, rng: np.random.Generator, seconds: float = 1e9) -> Walk
 
 
 @pytest.mark.parametrize(("thresholds", "counted"), [({}, 0), ({"min_left": 2, "min_right": 3}, 2)])
+@pytest.mark.first(1)
 def test_what_is_counted_and_the_mean_of_many_walks_are_the_truth(thresholds, counted, monkeypatch):
     graph = graph_of(random_edges(np.random.default_rng(5), 16, 12, 0.5))
     truth = GRID.counts(run(ReferenceEngine(), graph, Search("count", sizes=True, **thresholds)).sizes)

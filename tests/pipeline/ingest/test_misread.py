@@ -206,6 +206,7 @@ def test_index_in_parquet_is_the_left_side(tmp_path):
 
 @pytest.mark.parametrize("options", [{}, {"format": "csv"}], ids=["by its name", "as csv"])
 @pytest.mark.skipif(shutil.which("unzip") is None, reason="unzip is not installed")
+@pytest.mark.first(1)
 def test_zip_is_named_and_its_advice_leads_on(options, tmp_path):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:

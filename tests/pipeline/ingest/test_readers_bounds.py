@@ -45,6 +45,7 @@ def sentence_of(path: Path, folder: Path, on: str) -> str | None:
 
 @pytest.mark.parametrize("block", [50, 130, 1000])
 @pytest.mark.parametrize("name", ["x.csv", "x.csv.gz"])
+@pytest.mark.first(3)
 def test_the_longest_line_is_read_and_a_longer_one_refused(tmp_path, monkeypatch, block, name):
     monkeypatch.setattr(blocks, "LINE_BYTES", 100)
     monkeypatch.setattr(blocks, "BLOCK_BYTES", block)

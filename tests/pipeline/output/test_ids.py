@@ -39,6 +39,7 @@ def ids_of(source, folder: Path, **options) -> dict[Members, int]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.first(1)
 def test_ids_do_not_depend_on_how_a_run_found_them(tmp_path, kind):
     usual = ids_of(table_of(SOME, kind), tmp_path / "usual")
     assert all(list(side) == sorted(side) for row in usual for side in row), "members are sorted by label"

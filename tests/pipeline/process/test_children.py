@@ -33,6 +33,7 @@ print("a worker was replaced")
 """
 
 
+@pytest.mark.exhaustive
 def test_a_script_without_a_guard_runs_once_whatever_workers_it_starts(tmp_path: Path) -> None:
     source, script = write_edges(tmp_path / "g.parquet", EDGES), tmp_path / "script.py"
     script.write_text(SCRIPT.format(source=str(source)))

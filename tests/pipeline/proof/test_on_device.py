@@ -99,6 +99,7 @@ def parts_of(folder: RunFolder) -> list[Part]:
 
 
 @pytest.mark.parametrize("free", [1 << 33, 1])
+@pytest.mark.first(2)
 def test_the_proof_of_a_part_is_that_of_the_host(run, reader, free):
     """Also where the device holds only one row group at a time."""
     reader.free = free
@@ -138,6 +139,7 @@ def test_a_device_without_memory_leaves_the_part_to_the_host(run, reader, caplog
 
 
 @pytest.mark.parametrize("column", ["id", "left", "right", "n_left", "n_right", "root"])
+@pytest.mark.first(6)
 def test_a_part_with_a_changed_value_is_refused(run, column):
     """Whether the value is one that no vertex has, or another vertex's."""
     run.manifest_file.unlink()

@@ -33,6 +33,7 @@ def run(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("at_once", [1, 7, 40, 41])
+@pytest.mark.first(2)
 def test_rows_that_are_decoded_together_do_not_change_what_is_read(run, at_once):
     opened = Run(run[0])
     for path in run[0].bicliques.glob("*.parquet"):

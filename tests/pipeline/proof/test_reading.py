@@ -110,6 +110,7 @@ def test_parts_are_read_while_the_run_is_mined(folder, readers, added, monkeypat
         ),
     ],
 )
+@pytest.mark.first(3)
 def test_every_row_is_summed_up_once_however_mining_ended_before(folder, added, workers, end):
     options, stop = WorkerOptions(workers=workers, slice_seconds=0.03), threading.Event()
 

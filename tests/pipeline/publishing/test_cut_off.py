@@ -124,6 +124,7 @@ def test_a_process_that_is_killed_in_the_middle_of_a_body(sweeper, large, other,
 
 
 @pytest.mark.parametrize("what", ["part", "get"])
+@pytest.mark.first(1)
 def test_a_body_that_is_cut_in_half_once_is_sent_again(large: Path, bucket: Bucket, what: str) -> None:
     halved = bucket.halved
     bucket.fault = lambda asked: "half" if of_page(asked, what) and not halved else None
@@ -134,6 +135,7 @@ def test_a_body_that_is_cut_in_half_once_is_sent_again(large: Path, bucket: Buck
 
 @pytest.mark.parametrize("what", ["part", "get"])
 @pytest.mark.usefixtures("impatient")
+@pytest.mark.first(1)
 def test_a_connection_that_always_ends_in_the_middle(large: Path, other: Path, bucket: Bucket, what: str) -> None:
     publish(other, bucket)
     bucket.fault = lambda asked: "half" if of_page(asked, what) else None

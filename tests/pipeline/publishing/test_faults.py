@@ -21,8 +21,15 @@ WHATS = ("list", "head", "begin", "part", "complete", "put", "get", "delete")
 
 
 @pytest.mark.values
-@pytest.mark.parametrize("fault", ["cut before", "cut after", "refuse", "error"])
-@pytest.mark.parametrize("what", WHATS)
+@pytest.mark.parametrize(
+    ("what", "fault"),
+    [
+        (what, fault)
+        for i, what in enumerate(WHATS)
+        for j, fault in enumerate(("cut before", "cut after", "refuse", "error"))
+        if (i + j) % 4 < 2
+    ],
+)
 @pytest.mark.usefixtures("impatient")
 def test_a_store_that_stays_broken(run: Path, other: Path, bucket: Bucket, what: str, fault: str) -> None:
     """From the n-th request of a kind on, every request of this kind fails."""

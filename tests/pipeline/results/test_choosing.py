@@ -100,6 +100,7 @@ def ranked(dense):
 
 
 @pytest.mark.parametrize("wanted", [10, 48, 50, 65, 300])
+@pytest.mark.first(3)
 def test_distinct_ones_behind_the_largest_are_those_of_all_looked_at(dense, ranked, wanted, monkeypatch):
     monkeypatch.setattr(listing, "WANTED", wanted)
     found = listed_of(dense)

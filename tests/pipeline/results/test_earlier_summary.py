@@ -32,6 +32,7 @@ def runs(tmp_path_factory):
 
 
 @pytest.mark.parametrize("by", ["edges", "right"])
+@pytest.mark.first(1)
 def test_the_largest_and_explanations(runs, by):
     new, old = runs
     for n in (_FEWER, _FEWER + 1, LARGEST + 1):

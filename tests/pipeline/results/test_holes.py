@@ -50,6 +50,7 @@ def bits_of(row: dict[str, Any]) -> float:
     return joined - sum(math.log2(math.comb(n, k)) for n, k in ways)
 
 
+@pytest.mark.first(1)
 def test_explain_names_the_missing_pairs_and_counts_edges_alone(results):
     rows = results.to_arrow().to_pylist()
     some = np.random.default_rng(1).choice(len(rows), 12, replace=False).tolist()

@@ -83,6 +83,7 @@ def test_tooltips(visit):
         assert page.locator(".tip:visible").count() == 0, section
 
 
+@pytest.mark.first(1)
 @pytest.mark.parametrize("width", [390, 1280])
 def test_tooltips_by_keyboard(visit, width):
     page = visit(width)
@@ -129,6 +130,7 @@ def test_a_pointer_at_rest_does_not_disturb_the_keys(visit):
     assert page.locator(".tip:visible").inner_text() != text
 
 
+@pytest.mark.exhaustive
 def test_tooltips_at_the_edges_stay_on_the_screen(visit):
     page = visit(390)
     marks = page.locator("#sizes .cells rect")
@@ -172,6 +174,7 @@ def test_the_page_fits_the_screen_in_light_and_dark(visit, scheme, width):
     assert page.locator("#sizes .plot .wide").count() > 0
 
 
+@pytest.mark.exhaustive
 def test_the_page_follows_a_change_of_light_and_dark(visit):
     page = visit(scheme="light")
     assert ink(page) == INK["light"]
@@ -219,6 +222,7 @@ def test_without_scripts_the_page_still_says_everything_but_the_search(browser, 
     context.close()
 
 
+@pytest.mark.exhaustive
 def test_short_bars_do_not_cut_numbers(visit):
     """A bar has a place of its own, beside the number."""
     page = visit()

@@ -190,6 +190,7 @@ def test_a_foreign_parquet_file_among_the_parts_is_named_and_stays(model, tmp_pa
         *("steps/.mine.json.tmp", "ledger/.1.json.tmp", "steps/.build.json.tmp", "summary/.sizes.parquet.tmp"),
     ],
 )
+@pytest.mark.first(4)
 def test_a_link_in_the_place_of_a_file_is_not_followed(stopped: Path, thesis: Path, name: str) -> None:
     link = stopped / name
     link.parent.mkdir(exist_ok=True)

@@ -17,7 +17,7 @@ def mine(machines: Machines, source: Path, **options: Any) -> bq.Results:
     return bq.mine(source, machines.url, workers=0, progress=False, report=False, **options)
 
 
-@pytest.mark.parametrize("before", ["complete", "begun", "nothing"])
+@pytest.mark.parametrize("before", ["complete", "begun", pytest.param("nothing", marks=pytest.mark.exhaustive)])
 def test_another_run_takes_the_place(machines: Machines, source: Path, before: str) -> None:
     if before != "nothing":
         mine(machines, source, min_left=2, per_vertex=True, max_results=None if before == "complete" else 40)
@@ -139,6 +139,7 @@ def test_the_driver_of_the_old_run_adds_nothing(machines, source, monkeypatch):
 @pytest.mark.parametrize(
     "listing", ["true", "of the old run alone", pytest.param("empty", marks=pytest.mark.exhaustive)]
 )
+@pytest.mark.first(1)
 def test_a_listing_that_lags_lets_another_run_take_the_place(machines: Machines, source: Path, listing: str) -> None:
     """What it leaves out stays and counts nowhere; what it names though it is gone is no error."""
     if listing == "empty":

@@ -95,6 +95,7 @@ def calls(source: Path, folder: Path, progress: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("progress", [None, True])
+@pytest.mark.first(1)
 def test_every_call_has_one_output_and_nothing_is_written_to_stderr(source, tmp_path, outputs, capsys, progress):
     results = calls(source, tmp_path, progress)
     assert len(outputs) == len(results)

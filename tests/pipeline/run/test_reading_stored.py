@@ -48,6 +48,7 @@ def read_all(machines: Machines) -> None:
 
 
 @pytest.mark.parametrize("complete", [True, False])
+@pytest.mark.first(1)
 def test_a_reader_leaves_the_files_of_a_driver_alone(machines: Machines, source: Path, complete: bool) -> None:
     """The driver has entries that are not in the store yet, and has not seen that another run is there."""
     mine(machines, source, max_results=None if complete else 60)

@@ -55,7 +55,9 @@ def test_every_machine_reads_the_run(machines: Machines, source: Path, tmp_path:
     assert machines.there()["report.html"].startswith(b"<!")
 
 
-@pytest.mark.parametrize("kind", ["largest", "per_vertex", "count_only"])
+@pytest.mark.parametrize(
+    "kind", ["largest", *(pytest.param(k, marks=pytest.mark.exhaustive) for k in ("per_vertex", "count_only"))]
+)
 def test_every_kind_of_run_is_kept(machines: Machines, source: Path, tmp_path: Path, kind: str) -> None:
     found = []
     for place in (tmp_path / "here", machines.url):
@@ -288,6 +290,7 @@ def test_a_slice_is_committed_by_one_put_and_nothing_is_renamed(machines: Machin
     "listing",
     ["true", "of the beginning", *(pytest.param(k, marks=pytest.mark.exhaustive) for k in ("empty", "of another run"))],
 )
+@pytest.mark.first(1)
 def test_a_listing_that_lags_changes_nothing(machines: Machines, source: Path, listing: str) -> None:
     """A part that no entry names is removed where it is listed, and counts nowhere."""
     if listing == "of another run":
@@ -316,7 +319,7 @@ def test_a_listing_that_lags_changes_nothing(machines: Machines, source: Path, l
 
 @pytest.mark.parametrize(
     "lost",
-    ["part", "step", *(pytest.param(other, marks=pytest.mark.exhaustive) for other in ("entry", "graph", "manifest"))],
+    ["part", *(pytest.param(other, marks=pytest.mark.exhaustive) for other in ("step", "entry", "graph", "manifest"))],
 )
 def test_what_is_lost_in_the_store_is_made_again(machines: Machines, source: Path, lost: str) -> None:
     begun(machines, source)

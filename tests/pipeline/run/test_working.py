@@ -40,6 +40,7 @@ def folder_of(machines: Machines) -> RunFolder:
         pytest.param("../../../../victim", marks=pytest.mark.exhaustive),
     ],
 )
+@pytest.mark.first(1)
 def test_a_record_in_the_store_writes_no_file_of_others(machines, source, tmp_path, name):
     mine(machines, source, max_results=60)
     victim = tmp_path / "victim"
@@ -150,6 +151,7 @@ def test_workers_of_other_machines_can_warm_up_for_a_new_run(machines, source, m
 
 
 @pytest.mark.parametrize("at", ["the same machine", "another machine"])
+@pytest.mark.first(1)
 def test_what_is_lost_beside_the_parts_is_put_again(machines: Machines, source: Path, at: str) -> None:
     mine(machines, source, per_vertex=True)
     before = machines.there()

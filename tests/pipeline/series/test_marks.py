@@ -67,6 +67,7 @@ def test_latest_is_set_even_if_a_killed_process_left_a_link(runs):
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "far", "up", "another", "self"])
+@pytest.mark.first(3)
 def test_something_else_called_latest_is_left_alone(runs, kind):
     latest, led_to = runs / "latest", {"far": runs.parent / "g.parquet", "up": "..", "another": "2026-12-01"}
     if kind == "file":

@@ -195,6 +195,7 @@ bq.generate(sys.argv[1], n_left=300, n_right=200, edges=3000, seed=1, part_edges
 
 
 @pytest.mark.parametrize("before", ["nothing", "another graph"])
+@pytest.mark.first(1)
 def test_what_is_left_of_a_kill_is_refused_until_the_same_call_is_made_again(before: str, tmp_path: Path) -> None:
     place = tmp_path / "g"
     if before != "nothing":

@@ -92,6 +92,7 @@ def test_two_gpus_have_four_slices_at_a_time_and_find_everything(tmp_path: Path,
     check_two_find_everything(tmp_path, pool)
 
 
+@pytest.mark.exhaustive
 def test_a_killed_gpu_worker_loses_nothing(tmp_path: Path, pool: DaskPool) -> None:
     folder = prepared_run(tmp_path, FOR_KILLS)
     pids = sorted(pool.client.run(os.getpid).values())
@@ -239,6 +240,7 @@ def forget_engine() -> None:
     engines.register(unable("bitmatrix", "it is gone"))
 
 
+@pytest.mark.exhaustive
 def test_the_option_devices_takes_numbers_between_commas(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["count", "x.csv", "--devices", "0,-1"]) == 2
     assert "argument --devices: " in capsys.readouterr().err

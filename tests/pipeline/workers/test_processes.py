@@ -295,6 +295,7 @@ def test_no_process_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", [{"workers": 2}, {"devices": "0,1"}])
+@pytest.mark.first(1)
 def test_a_run_whose_gpus_are_asked_for_starts_their_processes_before_it_reads(tmp_path, monkeypatch, how):
     made: list[Processes] = []
     before: list[bool] = []
