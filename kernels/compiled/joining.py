@@ -41,9 +41,10 @@ def _top(up, base, x):
 @compiled
 def _place_of(sums, table, wanted):
     """The place of the row with this sum, or that where it would be."""
-    at = np.int64(wanted ^ wanted >> np.uint64(32)) & (len(table) - 1)
-    while table[at] >= 0 and sums[table[at]] != wanted:
-        at = (at + 1) & (len(table) - 1)
+    last = np.uint64(len(table) - 1)
+    at = (wanted ^ wanted >> np.uint64(32)) & last
+    while table[at] >= 0 and sums[np.uint64(table[at])] != wanted:
+        at = (at + np.uint64(1)) & last
     return at
 
 
@@ -63,10 +64,8 @@ def _join(up, base, x, y):
     """Join the sets of two rows. Returns whether they were two."""
     while up[base + x] != up[base + y]:
         x, y = _top(up, base, x), _top(up, base, y)
-        if x == y:
-            return False
         x, y = min(x, y), max(x, y)
-        if _replaced(up, base + y, np.int32(y), np.int32(x)):
+        if x != y and _replaced(up, base + y, np.int32(y), np.int32(x)):
             return True
     return False
 
@@ -116,7 +115,7 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
                 v = asked[n_asked]  # has the fewest neighbours
             own = hashes[v]
             for f in range(indptr[v], indptr[v + 1]):
-                j = indices[f]
+                j = np.uint64(indices[f])  # unsigned, or Numba asks each time whether it counts from the end
                 met[n_met] = j  # without a branch, which the processor would often take for another one
                 n_met += int(shared[j] == 0)
                 shared[j] += 1
@@ -124,8 +123,8 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
         for left in range(n_asked - 1, -1, -1):
             own, begin, n_met, n_before = hashes[asked[left]], at_bits[asked[left]], 0, n_met
             for k in range(n_before):
-                j = met[k]
-                bit = np.int64(bits[begin + (j >> 6)] >> np.uint64(j & 63) & np.uint64(1))
+                j = np.uint64(met[k])
+                bit = np.int64(bits[np.uint64(begin) + (j >> np.uint64(6))] >> (j & np.uint64(63)) & np.uint64(1))
                 n_shared = shared[j] + bit
                 stays = int(n_shared + left >= least[0])
                 shared[j] = n_shared * stays
@@ -133,14 +132,13 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
                 met[n_met] = j
                 n_met += stays
         # A loop of its own, so that the next one waits for many places of the table at a time.
-        before, n_wanted = np.uint64(0), 0
+        n_wanted = 0
         for k in range(n_met):
-            j = met[k]
+            j = np.uint64(met[k])
             n_shared, part = shared[j], hashed[j]
             shared[j], hashed[j] = 0, np.uint64(0)
             met[n_wanted], wanted[n_wanted] = n_shared, part
-            n_wanted += int(n_shared >= least[0]) & int(n_shared < size) & int(part != before)
-            before = part
+            n_wanted += int(n_shared >= least[0]) & int(n_shared < size)
         for k in range(n_wanted):
             found = np.int64(table[_place_of(sums, table, wanted[k])])
             if found < 0:
@@ -152,14 +150,14 @@ def join_rows(rows, first, least, levels, graph, hashes, sums, table, up, scratc
 
 
 @entry
-def members_of_sets(indptr, members, order, own, width, seen, found):
+def members_of_sets(indptr, members, own, width, seen, found):
     """Write the members of sets of rows to `found`, mostly once: the number of the set times `width`, plus the vertex.
 
-    `order` has the rows, those of a set beside one another, `own` the set of each, and `seen` is -1 by vertex. There is
-    room for the members of all rows. Returns how many numbers were written.
+    `own` has the set of each row, and `seen` is -1 by vertex. There is room for the members of all rows, and one more.
+    Returns how many numbers were written.
     """
     n = 0
-    for row in order:
+    for row in range(len(own)):
         for e in range(indptr[row], indptr[row + 1]):
             v = members[e]
             found[n] = own[row] * width + v

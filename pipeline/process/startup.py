@@ -4,12 +4,14 @@ It belongs to no step of a run. `getting_ready` adds it up, and the run reports 
 begins with the process and ends with `over`. Until then nothing has been written, so Ctrl-C and SIGTERM end the process
 at once. An exception in the middle of an import could be raised anywhere, or be lost. The first process of a container
 has to handle SIGTERM: the kernel does not end it at a signal that it leaves alone, so the container would be killed.
+Until then the process of a command does not collect garbage either, because what is imported is none.
 
 Commands, and the processes that they start, `leave_out` some libraries that nothing in them uses.
 """
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import signal
@@ -74,7 +76,7 @@ class _Program:
     """A program that is starting."""
 
     def __init__(self) -> None:
-        self.is_starting = False
+        self.is_starting = self.is_alone = False
         self.farewell: Callable[[], None] = lambda: None
         self.before: Callable[[int, FrameType | None], object] | int | None = None
 
@@ -131,12 +133,14 @@ def program(began: float | None, farewell: Callable[[], None]) -> Iterator[None]
     Parameters
     ----------
     began : float or None
-        When it was started, by `time.perf_counter`. None takes the time now.
+        When it was started, by `time.perf_counter`, if this process was started for it. None takes the time now.
     farewell : callable
         It is called at Ctrl-C, before the process ends. `on_ctrl_c` replaces it.
     """
     _clock.begin(began)
-    _program.is_starting, _program.farewell = True, farewell
+    _program.is_starting, _program.is_alone, _program.farewell = True, began is not None, farewell
+    if _program.is_alone:
+        gc.disable()
     ends_at_sigterm = False
     if threading.current_thread() is threading.main_thread():
         _program.before = signal.signal(signal.SIGINT, _end)
@@ -171,6 +175,9 @@ def over() -> None:
     if _program.is_starting:
         _program.is_starting = False
         _clock.end()
+        if _program.is_alone:
+            gc.freeze()
+            gc.enable()
         if _program.before is not None:
             signal.signal(signal.SIGINT, _program.before)
             _program.before = None

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bicliques.pipeline.output.part_writer import part_schema, to_batch
+from bicliques.pipeline.output.part_writer import LAYOUT, part_schema, to_batch
 from bicliques.pipeline.output.stretch import LabelRoom, row_groups
 from bicliques.pipeline.results.by_id import ById, as_id
 from bicliques.pipeline.run.files import disk_errors, whole_file
@@ -106,13 +106,13 @@ class ByCommunity(ById):
         record = {"of": str(manifest.fingerprint), "settings": settings, "fingerprint": str(fingerprint)}
         fields = [field if field.name != "root" else field.with_name("bicliques") for field in part_schema(run.tables)]
         schema, folder = pa.schema(fields, {_RECORD: json.dumps(record)}), run.path / COMMUNITIES
-        columns = (to_batch(group, run.tables).columns for group in row_groups(found, LabelRoom(run.tables)))
+        groups = (to_batch(group, run.tables).columns for group in row_groups(found, LabelRoom(run.tables)))
         refuse_links(run.path)
         with disk_errors(folder):
             folder.mkdir(exist_ok=True)
             (folder / COMMUNITIES_FILES[1]).unlink(missing_ok=True)  # which is never there beside rows of another one
         _write(folder / COMMUNITIES_FILES[0], rows.schema, [rows])
-        _write(folder / COMMUNITIES_FILES[1], schema, (pa.table(each, schema=schema) for each in columns))
+        _write(folder / COMMUNITIES_FILES[1], schema, (pa.table(each, schema=schema) for each in groups))
         return Communities(folder, settings, fingerprint)
 
     def _of_community(self, id: int | str) -> np.ndarray:
@@ -140,6 +140,7 @@ def kept_communities(run: Run, manifest: Manifest | None) -> Communities | None:
 
 
 def _write(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
-    with whole_file(path) as file, pq.ParquetWriter(file, schema, compression="zstd", write_page_checksum=True) as out:
+    how = {name: LAYOUT[name] for name in ("use_dictionary", "write_page_checksum")} | {"compression": "zstd"}
+    with whole_file(path) as file, pq.ParquetWriter(file, schema, **how) as out:
         for table in tables:
             out.write_table(table)

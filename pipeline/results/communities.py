@@ -65,13 +65,16 @@ def find_communities(
     """
     rows = _Rows(parts, hashes, least)
     steps = [step for step in STEPS if step == 0 or (rows.excess >= step).any()]
-    settings, forests = [], _forests(edges, rows, steps)
-    for step, forest in zip(steps, forests, strict=True):
-        each = np.bincount(forest[rows.excess >= step])
+    settings = []
+    for step, forest in reversed([*zip(steps, _forests(edges, rows, steps), strict=True)]):
+        top = forest[rows.excess >= step]
+        while not np.array_equal(above := forest[top], top):
+            top = above
+        each = np.bincount(top)
         n = least[0] + step, least[1] + step, each.sum(), np.count_nonzero(each), each.max(initial=0)
         settings.append(dict(zip(("left", "right", "bicliques", "communities", "largest"), map(int, n), strict=True)))
-    is_top = forests[0] == np.arange(len(forests[0]))
-    own = (np.cumsum(is_top) - 1)[forests[0]]
+    is_top = top == np.arange(len(top))
+    own = (np.cumsum(is_top) - 1)[top]
     sizes, ids, sums = np.bincount(own), rows.ids[is_top], np.zeros(np.count_nonzero(is_top), np.uint64)
     np.minimum.at(ids, own, rows.ids)
     np.add.at(sums, own, rows.ids.view(np.uint64))
@@ -79,7 +82,7 @@ def find_communities(
     own, ids = np.argsort(order)[own], ids[order]
     found = *rows.members(0, own, len(ids)), *rows.members(1, own, len(ids)), sizes[order].astype(VERTEX), ids
     fingerprint = int(np.add.reduce(splitmix64(sums), dtype=np.uint64))
-    return settings, fingerprint, Bicliques(*found), pa.table({"id": rows.ids, "community": ids[own]})
+    return settings[::-1], fingerprint, Bicliques(*found), pa.table({"id": rows.ids, "community": ids[own]})
 
 
 def _once(parts: list[np.ndarray]) -> np.ndarray:
@@ -140,19 +143,19 @@ class _Rows:
             indptr, members = _sides(self.group(k))[side]
             own = communities[self.starts[k] : self.starts[k + 1]]
             each, seen = np.empty(len(members) + 1, np.int64), np.full(width, -1)
-            return each[: _MEMBERS_OF_SETS(indptr, members, np.argsort(own), own, width, seen, each)]
+            return each[: _MEMBERS_OF_SETS(indptr, members, own, width, seen, each)]
 
-        found, new = np.empty(0, np.int64), list[np.ndarray]()
+        found = [np.empty(0, np.int64)]
         for some in in_order(of_group, range(len(self._places)), count_cores()):
-            new.append(some)
-            if sum(map(len, new)) > max(len(found), _KEPT_MEMBERS):
-                found, new = _once([found, *new]), []
-        found = _once([found, *new])
-        return np.searchsorted(found, np.arange(n + 1) * width).astype(OFFSET), (found % width).astype(VERTEX)
+            found.append(some)
+            if sum(map(len, found[1:])) > max(len(found[0]), _KEPT_MEMBERS):
+                found = [_once(found)]
+        each = _once(found)
+        return np.searchsorted(each, np.arange(n + 1) * width).astype(OFFSET), (each % width).astype(VERTEX)
 
 
 def _forests(edges: Iterable[tuple[np.ndarray, np.ndarray]], rows: _Rows, steps: list[int]) -> np.ndarray:
-    """For every step the number of the first row of the community of each row, int32, shape (steps, rows)."""
+    """For every step the number of another row of the community of each row, int32, shape (steps, rows)."""
     inside = [np.stack(ends)[:, (rows.counts[0][ends[0]] > 0) & (rows.counts[1][ends[1]] > 0)] for ends in edges]
     left, right = np.concatenate([np.empty((2, 0), VERTEX), *inside], axis=1)
     graph = from_sorted_pairs(left, right, len(rows.hashes[0]))
@@ -181,7 +184,4 @@ def _forests(edges: Iterable[tuple[np.ndarray, np.ndarray]], rows: _Rows, steps:
             raise IncompleteError(f"a biclique that overlaps {rows.ids[lacks]} is missing; verify the run")
 
     list(in_order(walk, range(len(rows.starts) - 1), count_cores()))
-    forests = up.reshape(len(steps), n)
-    while not np.array_equal(above := np.take_along_axis(forests, forests, 1), forests):
-        forests = above
-    return forests
+    return up.reshape(len(steps), n)

@@ -1,5 +1,6 @@
 """Before the work: what it takes is told apart, and Ctrl-C ends it in one sentence wherever it is."""
 
+import gc
 import json
 import os
 import re
@@ -107,6 +108,14 @@ def test_blocks_within_blocks_are_counted_once(monkeypatch: pytest.MonkeyPatch) 
         startup.over()
         now[0] += 50
     assert startup.take() == now[0] - 50 - 90
+
+
+@pytest.mark.parametrize("began", [None, 90.0])
+def test_only_a_program_collects_no_garbage_until_it_has_started(began: float | None) -> None:
+    with startup.program(began, lambda: None):
+        assert gc.isenabled() == (began is None)
+        startup.over()
+        assert gc.isenabled()
 
 
 def interrupted(words: list[str | Path], program: str) -> subprocess.CompletedProcess[str]:
