@@ -57,13 +57,17 @@ def in_both(shell: str, python: str, name: str = "") -> str:
 
 
 def as_option(name: str, *value: object) -> str:
-    """An option in a sentence, by its keyword, with its value if there is one. A switch has True or False."""
+    """An option in a sentence, by its keyword, with its value if there is one.
+
+    A switch has True or False, and an option of several values a list.
+    """
     if not value:
         return in_both(flag(name), name, name)
     (given,) = value
     word = flag(f"no_{name}" if given is False else name)
     if given is not True and given is not False:
-        word += " none" if given is None else f" {as_word(str(given))}"
+        values = ["none" if given is None else given] if not isinstance(given, list) else given
+        word = " ".join([word, *(as_word(str(each)) for each in values)])
     return in_both(word, f"{name}={given!r}", name)
 
 

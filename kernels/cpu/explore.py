@@ -90,14 +90,14 @@ def _take(g, pieces, i, word, hub, sieve, out):
         if not keyed:
             for k in range(n):
                 hub.base[k] = g.root_indices[g.root_indptr[root] + k]
-        open_hub(g, hub, sieve, out, n, keyed, root, todo, fresh)
+        open_hub(g, hub, sieve, out, n, (keyed, root, todo, fresh))
         if sieve is not None:
             if sieve.state.depth > 0:
                 merge_in_top(sieve, out)
     elif n > 0:
         for k in range(n):
             word.base[k] = hub.base[k] if keyed else g.root_indices[g.root_indptr[root] + k]
-        open_word(g, word, hub, out, n, keyed, -1 if keyed else root, todo, fresh)
+        open_word(g, word, hub, out, n, (keyed, -1 if keyed else root, todo, fresh))
 
 
 @compiled

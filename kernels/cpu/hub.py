@@ -60,7 +60,7 @@ def search_hub(g, word, hub, out):
             else:
                 for i in range(n):
                     word.base[i] = hub.child[i]
-            open_word(g, word, hub, out, n, True, np.int64(r), CLOSED, True)
+            open_word(g, word, hub, out, n, (True, np.int64(r), CLOSED, True))
             return EMPTY
     forget(hub, h.n_rows, h.n_base)
     return EMPTY

@@ -64,20 +64,21 @@ def add(near, d, side, y):
     f.bits_top, f.list_top = f.sets + SETS * words, parent.list_top
     for i in range(4 * words):
         bits[f.sets + i] = bits[parent.sets + i]
-    at0, at1 = f.sets, f.sets + f.w0
+    left, right = (p.k0, f.rows0, f.w0, f.sets), (p.k1, f.rows1, f.w1, f.sets + f.w0)
     if side == 0:
-        f.total = parent.total + _add(
-            bits, p.pairs - parent.total, p.pairs, p.k0, p.k1, f.rows0, f.rows1, f.w0, f.w1, at0, at1, words, y
-        )
+        f.total = parent.total + _add(bits, p.pairs - parent.total, p.pairs, left, right, words, y)
     else:
-        f.total = parent.total + _add(
-            bits, p.pairs - parent.total, p.pairs, p.k1, p.k0, f.rows1, f.rows0, f.w1, f.w0, at1, at0, words, y
-        )
+        f.total = parent.total + _add(bits, p.pairs - parent.total, p.pairs, right, left, words, y)
 
 
 @compiled
-def _add(bits, slack, pairs, k_own, k_other, rows_own, rows_other, w_own, w_other, own, other, step, y):
-    """Put `y` into S, and drop candidates that cannot be added any more. Returns how many of S it misses."""
+def _add(bits, slack, pairs, side, other_side, step, y):
+    """Put `y` into S, and drop candidates that cannot be added any more. Returns how many of S it misses.
+
+    Of its side, and of the other one: how many a member may miss, where the rows and how long the sets are, and S.
+    """
+    k_own, rows_own, w_own, own = side
+    k_other, rows_other, w_other, other = other_side
     row = rows_own + y * w_other
     bits[own + (y >> 6)] |= _ONE << np.uint64(y & 63)
     own_miss = missed(bits, other, row, w_other)
@@ -123,12 +124,13 @@ def _drop(bits, c, z, w, s, rows, w_row, most):
 
 
 @compiled
-def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
+def settle(near, d, from0, from1, branch, chooses):
     """Reduce frame `d`, find what is excluded, and choose its children.
 
     Of the largest, the fewest members of a side follow from the most of the other one, again and again.
 
-    Excluded are those of two lists, and of a list of both sides (i, or ~i), that can be added. Without `chooses` the
+    Excluded are those of two lists, and of a list of both sides (i, or ~i), that can be added. Of each list it gets the
+    start and the length. Without `chooses` the
     children are chosen already: then there is no pivot.
 
     Returns
@@ -167,11 +169,11 @@ def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
             break
         if seen0 != n1 or need0 != least1 - slack0:
             seen0, need0 = n1, least1 - slack0
-            first0, at0 = _reduce(bits, c0, z0, a0, t0, q0, w0, t1, q1, n1, f.rows0, w1, need0)
+            first0, at0 = _reduce(bits, (c0, z0, a0, t0, q0, w0), (t1, q1, n1, w1), f.rows0, need0)
             n0 = _size(bits, t0, w0)
         if seen1 != n0 or need1 != least0 - slack1:
             seen1, need1 = n0, least0 - slack1
-            first1, at1 = _reduce(bits, c1, z1, a1, t1, q1, w1, t0, q0, n0, f.rows1, w0, need1)
+            first1, at1 = _reduce(bits, (c1, z1, a1, t1, q1, w1), (t0, q0, n0, w0), f.rows1, need1)
             n1 = _size(bits, t1, w1)
     if p.pairs < 0 and not (
         _are_joined(bits, s0, w0, t1, f.rows0, w1, need0) and _are_joined(bits, s1, w1, t0, f.rows1, w0, need1)
@@ -194,15 +196,17 @@ def settle(near, d, from0, n_from0, from1, n_from1, branch, n_branch, chooses):
     if is_leaf and not chooses:
         return 0
     f.x0 = f.list_top
-    f.n_x0 = _excluded(near, f.x0, from0, n_from0, 0, 0, slack0, s1, t1, q1, n1, w1, f.rows0, need0, is_leaf)
+    other = s1, t1, q1, n1, w1, f.rows0
+    f.n_x0 = _excluded(near, f.x0, 0, (from0[0], from0[1], 0), other, slack0, need0, is_leaf)
     if f.n_x0 >= 0:
-        f.n_x0 = _excluded(near, f.x0, branch, n_branch, 0, f.n_x0, slack0, s1, t1, q1, n1, w1, f.rows0, need0, is_leaf)
+        f.n_x0 = _excluded(near, f.x0, f.n_x0, (branch[0], branch[1], 0), other, slack0, need0, is_leaf)
     if f.n_x0 < 0:
         return 0
     f.x1 = f.x0 + f.n_x0
-    f.n_x1 = _excluded(near, f.x1, from1, n_from1, 1, 0, slack1, s0, t0, q0, n0, w0, f.rows1, need1, is_leaf)
+    other = s0, t0, q0, n0, w0, f.rows1
+    f.n_x1 = _excluded(near, f.x1, 0, (from1[0], from1[1], 1), other, slack1, need1, is_leaf)
     if f.n_x1 >= 0:
-        f.n_x1 = _excluded(near, f.x1, branch, n_branch, 2, f.n_x1, slack1, s0, t0, q0, n0, w0, f.rows1, need1, is_leaf)
+        f.n_x1 = _excluded(near, f.x1, f.n_x1, (branch[0], branch[1], 2), other, slack1, need1, is_leaf)
     if f.n_x1 < 0:
         return 0
     f.branch = f.x1 + f.n_x1
@@ -218,11 +222,13 @@ def _most(bits, q, w, n, slack):
 
 
 @compiled
-def _reduce(bits, c, z, a, t, q, w, t_other, q_other, n_other, rows, w_other, need):
+def _reduce(bits, side, other_side, rows, need):
     """R1 on one side. Returns the fewest candidates that one with no miss is not joined to, and which it is.
 
     Those with none are put into `a`, and are not returned.
     """
+    c, z, a, t, q, w = side
+    t_other, q_other, n_other, w_other = other_side
     fewest, at = _NONE, 0
     for i in range(w):
         x = bits[c + i]
@@ -258,12 +264,14 @@ def _are_joined(bits, s, w, t_other, rows, w_other, need):
 
 
 @compiled
-def _excluded(near, to, start, n, which, kept, slack, s, t, q, n_t, w, rows, need, is_leaf):
+def _excluded(near, to, kept, seen, other, slack, need, is_leaf):
     """List those that can be added of ``list[start:start + n]`` behind the first `kept` of ``list[to:]``.
 
     `which` says which are looked at: 0 those that are not negative, 1 those of a list of the base side, 2 the negative
     ones. Returns how many are listed, or -1 if one ends the node. It looks for a better pivot, too.
     """
+    start, n, which = seen
+    s, t, q, n_t, w, rows = other
     p, bits, side = near.state, near.bits, 1 if which > 0 else 0
     full = s + (t - s) // 5 * 3
     for i in range(n):
@@ -352,12 +360,10 @@ def shrink(near, d):
     names0, rows0 = f.list_top, f.bits_top
     names1, rows1 = names0 + n0 + f.n_x0, rows0 + (n0 + f.n_x0) * v1
     sets = rows1 + (n1 + f.n_x1) * v0
-    at = _place(
-        near, t0, w0, f.x0, f.n_x0, f.names0, names0, f.rows0, rows0, t1, w1, v1, p.best_at if p.best_side == 0 else -1
-    )
-    at += _place(
-        near, t1, w1, f.x1, f.n_x1, f.names1, names1, f.rows1, rows1, t0, w0, v0, p.best_at if p.best_side == 1 else -1
-    )
+    left, right = (t0, w0, v0), (t1, w1, v1)
+    pivot0, pivot1 = (p.best_at, -1) if p.best_side == 0 else (-1, p.best_at)
+    at = _place(near, left, right, (f.x0, f.n_x0), (f.names0, names0), (f.rows0, rows0), pivot0)
+    at += _place(near, right, left, (f.x1, f.n_x1), (f.names1, names1), (f.rows1, rows1), pivot1)
     p.best_at = at
     for k in range(4):
         _pack(bits, f.sets + k * words, t0, w0, sets + k * (v0 + v1), v0)
@@ -374,8 +380,13 @@ def shrink(near, d):
 
 
 @compiled
-def _place(near, t, w, x, n_x, names, new_names, rows, new_rows, t_other, w_other, v_other, pivot):
-    """Copy the rows of one side into the problem of a node. Returns the new number of the row `pivot`, or 0."""
+def _place(near, side, other_side, excluded, names, rows, pivot):
+    """Copy the rows of one side into the problem of a node. Returns the new number of the row `pivot`, or 0.
+
+    Of each side: what is left, and the length of sets before and now. Names and rows: where they are, and will be.
+    """
+    (t, w, _), (t_other, w_other, v_other), (x, n_x) = side, other_side, excluded
+    (names, new_names), (rows, new_rows) = names, rows
     n, found = 0, 0
     for i in range(w):
         word = near.bits[t + i]

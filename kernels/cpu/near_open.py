@@ -276,7 +276,7 @@ def _fill(g, pieces, i, near, is_whole):
     f.list_top = source
     chooses = pieces.fresh[i] != 0
     n_x0, n_x1 = f.all0 - p.n0, f.all1 - p.n1
-    found = settle(near, 0, source, n_x0, source + n_x0, n_x1, 0, 0, chooses)
+    found = settle(near, 0, (source, n_x0), (source + n_x0, n_x1), (0, 0), chooses)
     if found == 1 and chooses:
         shrink(near, 0)
         branch_of(near, 0)

@@ -87,7 +87,7 @@ def _search(g, near, out):
             found = child_of_words(near, p.depth, side, y)
         else:
             add(near, p.depth, side, y)
-            found = settle(near, p.depth, f.x0, f.n_x0, f.x1, f.n_x1, f.branch, f.next, True)
+            found = settle(near, p.depth, (f.x0, f.n_x0), (f.x1, f.n_x1), (f.branch, f.next), True)
         f.next += 1
         if found > 0:
             if found == 1:

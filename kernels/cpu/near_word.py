@@ -81,10 +81,11 @@ def child_of_words(near, d, side, y):
     p.best, p.best_side, p.best_at = (best, side, at) if best <= best_other else (best_other, 1 - side, at_other)
     is_leaf = c | c_other == _ZERO
     to = parent.list_top
-    n_x = _excluded(near, parent, side, to, k, s_other, full_other, t_other, n_other, rows, need, is_leaf)
+    n_x = _excluded(near, parent, side, to, (s_other, full_other, t_other, n_other, rows), k, need, is_leaf)
     if n_x < 0:
         return 0
-    n_x_other = _excluded(near, parent, 1 - side, to + n_x, k_other, s, full, t, n, rows_other, need_other, is_leaf)
+    others = s, full, t, n, rows_other
+    n_x_other = _excluded(near, parent, 1 - side, to + n_x, others, k_other, need_other, is_leaf)
     if n_x_other < 0:
         return 0
     f.x0, f.n_x0, f.x1, f.n_x1 = (to, n_x, to + n_x, n_x_other) if side == 0 else (to + n_x, n_x_other, to, n_x)
@@ -129,8 +130,9 @@ def _are_joined(bits, s, t_other, rows, need):
 
 
 @compiled
-def _excluded(near, parent, side, to, slack, s, full, t, n_t, rows, need, is_leaf):
+def _excluded(near, parent, side, to, other, slack, need, is_leaf):
     """As `near_node._excluded`, for what a side of the parent excludes and the children before this one."""
+    s, full, t, n_t, rows = other
     p, bits = near.state, near.bits
     start, n = (parent.x0, parent.n_x0) if side == 0 else (parent.x1, parent.n_x1)
     kept = 0

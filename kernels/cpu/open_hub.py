@@ -23,8 +23,8 @@ _PASSES = 8
 
 
 @compiled
-def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
-    """Open the problem with base vertices ``hub.base[:n_base]``.
+def open_hub(g, hub, sieve, out, n_base, problem):
+    """Open the problem with base vertices ``hub.base[:n_base]``, which is (keyed, root, todo, fresh).
 
     Parameters
     ----------
@@ -41,6 +41,7 @@ def open_hub(g, hub, sieve, out, n_base, keyed, root, todo, fresh):
     -----
     The time is O(wedges of the base vertices) plus one bit per row and base vertex.
     """
+    keyed, root, todo, fresh = problem
     h, s = hub.state, out.state
     h.n_full = h.n_rows = h.first = h.depth = 0
     n = _count_rows(g, hub, out, n_base)

@@ -20,8 +20,8 @@ _ONE = np.uint64(1)
 
 
 @compiled
-def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
-    """Open the problem with base vertices ``word.base[:k]``.
+def open_word(g, word, hub, out, k, problem):
+    """Open the problem with base vertices ``word.base[:k]``, which is (keyed, bound, todo, fresh).
 
     Parameters
     ----------
@@ -39,6 +39,7 @@ def open_word(g, word, hub, out, k, keyed, bound, todo, fresh):
     -----
     A dead node (see `schemas.work.Subtrees`) opens nothing. The time is O(wedges of the base vertices).
     """
+    keyed, bound, todo, fresh = problem
     full = ~_ZERO >> np.uint64(64 - k)
     w = word.state
     w.n_full = w.n_rows = w.depth = w.n_found = w.delivered = 0

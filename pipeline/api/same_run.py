@@ -140,9 +140,7 @@ def _told(name: str, value: Any) -> str:
     name = {"largest": "top"}.get(name, name)
     if value is None or value is False or value == ():
         return f"without {as_option(name)}"
-    if isinstance(value, tuple):
-        return f"with {as_option(name)} {' '.join(map(str, value))}"
-    return f"with {as_option(name, value)}"
+    return f"with {as_option(name, list(value) if isinstance(value, tuple) else value)}"
 
 
 def _flat(options: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def test_a_run_as_source_has_the_digest_of_its_input(day, tmp_path):
     bq.mine(tmp_path / "latest", out, **QUIET, **search)
     query = RunOptions(source=str(tmp_path / "latest"), search=Search(containing_left=("5",)), engine=engines.AUTO)
     assert folder_for(out, query, False) == out
-    with pytest.raises(InputError, match=r"holds a run with containing_left=5, not with containing_left=8"):
+    with pytest.raises(InputError, match=r"holds a run with containing_left=\['5'\], not with containing_left=\['8'\]"):
         folder_for(out, replace(query, search=Search(containing_left=("8",))), False)
     source = write_edges(tmp_path / "other.parquet", EDGES[1:])
     other = bq.mine(source, tmp_path / "other", **QUIET).path
