@@ -12,7 +12,7 @@ import base64
 import zlib
 from dataclasses import dataclass
 from math import comb
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,25 +76,15 @@ class Leaves:
         """No leaves."""
         return cls(np.zeros((0, 4), np.int64), np.zeros(0, np.int64), 0)
 
+    fingerprint: ClassVar[None] = None  # nothing is hashed, and what is counted is not maximal
+    sizes: ClassVar[None] = None
+
     @property
     def count(self) -> int:
         """The number of leaves. No row is listed."""
         return int(self.number.sum())
 
-    @property
-    def seen(self) -> int:
-        """The number of leaves."""
-        return self.count
-
-    @property
-    def fingerprint(self) -> None:
-        """None: nothing is hashed."""
-        return
-
-    @property
-    def sizes(self) -> None:
-        """None: what is counted is not maximal."""
-        return
+    seen = count
 
     def __add__(self, other: Leaves) -> Leaves:
         keys, number = (np.concatenate(both) for both in ((self.keys, other.keys), (self.number, other.number)))
