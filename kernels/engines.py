@@ -132,5 +132,5 @@ def compile_proof() -> None:
     parquet_pages.all_ones(page, 2, 4, 1)
     none, ends = np.empty(0, np.uint64), np.array([0, 2])
     hashes, before = np.zeros(1, np.uint64), np.zeros(1, np.int64)
-    parquet_pages.sum_codes(none, page, 5, 0, 1, 0, ends, -1, one, hashes, before, counts, sums)
+    parquet_pages.sum_codes((none, page), (5, 0, 1, 0), (ends, -1), (one, hashes), before, counts, sums)
     parquet_pages.combine(sums, sums)

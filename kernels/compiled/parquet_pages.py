@@ -215,16 +215,10 @@ def _bits_at(words: np.ndarray, buffer: np.ndarray, bit: int) -> np.uint64:
 
 @entry
 def sum_codes(
-    words: np.ndarray,
-    buffer: np.ndarray,
-    at: int,
-    width: int,
-    values: int,
-    first: int,
-    starts: np.ndarray,
-    row: int,
-    ids: np.ndarray,
-    hashes: np.ndarray,
+    data: tuple[np.ndarray, np.ndarray],
+    page: tuple[int, int, int, int],
+    rows: tuple[np.ndarray, int],
+    codes: tuple[np.ndarray, np.ndarray],
     previous: np.ndarray,
     occurrences: np.ndarray,
     sums: np.ndarray,
@@ -233,25 +227,16 @@ def sum_codes(
 
     Parameters
     ----------
-    words : ndarray of uint64
-        The same bytes as `buffer`, without those that do not fill a word. Words are read faster than bytes.
-    buffer : ndarray of uint8
-    at : int
-        Where the codes begin. They go to the end of the buffer.
-    width : int
-        Bits of a code, 0 to 32.
-    values : int
-        Number of values of the page.
-    first : int
-        Number of values of earlier pages.
-    starts : ndarray of int64, shape (rows + 1,)
-        Number of the first value of each row. The last is larger than all.
-    row : int
-        Number of the row of the last value of earlier pages. -1 if there is none.
-    ids : ndarray of int32
-        Vertex by code.
-    hashes : ndarray of uint64
-        Hash by code.
+    data : (ndarray of uint64, ndarray of uint8)
+        The page as words, without the bytes that do not fill one, and as bytes. Words are read faster.
+    page : (int, int, int, int)
+        Where the codes begin, which go to the end of the bytes; bits of a code, 0 to 32; number of values of the page,
+        and of earlier pages.
+    rows : (ndarray of int64, shape (rows + 1,), int)
+        Number of the first value of each row, of which the last is larger than all; and number of the row of the last
+        value of earlier pages, -1 if there is none.
+    codes : (ndarray of int32, ndarray of uint64)
+        Vertex and hash by code.
     previous : ndarray of int64, shape (1,)
         Vertex of the last value of earlier pages. The last one of this page takes its place.
     occurrences : ndarray of int64
@@ -265,6 +250,8 @@ def sum_codes(
         Number of the row of the last value, or `DAMAGED`. `UNSORTED` less the number of the first row whose vertices
         do not ascend, if there is one.
     """
+    (words, buffer), (ids, hashes), (starts, row) = data, codes, rows
+    at, width, values, first = page
     end, known, done = len(buffer), np.uint64(len(hashes)), 0
     mask = (np.uint64(1) << np.uint64(width)) - np.uint64(1)
     total = np.uint64(0)

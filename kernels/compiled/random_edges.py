@@ -43,9 +43,9 @@ def _permuted(x, keys, height, width, n):
 
 
 @compiled
-def _owner(stub, classes, shift):
+def _owner(stub, classes):
     """The vertex that has this stub; see `draw`."""
-    starts, vertices, degrees, guide = classes
+    (starts, vertices, degrees, guide), shift = classes
     k = guide[stub >> shift]
     while starts[k + 1] <= stub:
         k += 1
@@ -84,13 +84,13 @@ def _begin(row, degree, planted, table, out, at):
 
 
 @entry
-def draw(key, keys, grid, rows, planted, classes, shift, n_right, table, indptr, out):
+def draw(draws, grid, rows, planted, classes, n_right, table, found):
     """Draw the right neighbours of left vertices. Both sides have a *stub* per edge, and a permutation pairs them.
 
     Parameters
     ----------
-    key, keys : int, ndarray of uint64 with an even shape
-        Of the draws that replace repeated pairs, and of the permutation.
+    draws : (int, ndarray of uint64 with an even shape)
+        Keys of the draws that replace repeated pairs, and of the permutation.
     grid : (int, int, int)
         Height and width of the grid of the permutation, each below 2**32, and the number of stubs.
     rows : (ndarray, ndarray, ndarray) of int64
@@ -98,13 +98,13 @@ def draw(key, keys, grid, rows, planted, classes, shift, n_right, table, indptr,
     planted : (ndarray, ndarray) of int64
         Start of the planted neighbours of every row, and these; ``~v`` is one whose edge was removed. No other edge of
         the row leads to one of these.
-    classes, shift : (ndarray, ndarray, ndarray, ndarray) of int64, int
+    classes : ((ndarray, ndarray, ndarray, ndarray) of int64, shift)
         Runs of right vertices with equal degrees: first stub (and behind the last one the number of stubs), first
         vertex, degree, and for every ``stub >> shift`` the class of the first such stub.
     n_right : int
     table : ndarray of int32
         Room for a power of two that is at least 4, and twice the neighbours of any row.
-    indptr, out : ndarray of int64, ndarray of int32
+    found : (ndarray of int64, ndarray of int32)
         Where the neighbours of each row begin, and output: the neighbours, ascending.
 
     Notes
@@ -112,14 +112,14 @@ def draw(key, keys, grid, rows, planted, classes, shift, n_right, table, indptr,
     Where a pair is there already, another stub is drawn from all of them, so a right vertex is as likely as it has
     degree. After `_TRIES` draws the next vertex that is free takes its place.
     """
-    numbers, firsts, degrees = rows
+    (key, keys), (numbers, firsts, degrees), (indptr, out) = draws, rows, found
     height, width, n_stubs = grid
     for r in range(len(numbers)):
         own, drawn = splitmix64(np.uint64(key) ^ np.uint64(numbers[r])), np.uint64(0)
         mask, n = _begin(r, degrees[r], planted, table, out, indptr[r])
         at = indptr[r] + n
         for e in range(degrees[r]):
-            v = _owner(_permuted(firsts[r] + e, keys, height, width, n_stubs), classes, shift)
+            v = _owner(_permuted(firsts[r] + e, keys, height, width, n_stubs), classes)
             tries = 0
             while not _add(table, mask, v):
                 word = splitmix64(own + drawn * _STEP)
@@ -130,7 +130,7 @@ def draw(key, keys, grid, rows, planted, classes, shift, n_right, table, indptr,
                     while not _add(table, mask, v):
                         v = v + 1 if v + 1 < n_right else 0
                     break
-                v = _owner(np.int64(word % np.uint64(n_stubs)), classes, shift)
+                v = _owner(np.int64(word % np.uint64(n_stubs)), classes)
             out[at + e] = v
         sort_list(out, indptr[r], indptr[r + 1])
 

@@ -162,9 +162,8 @@ class _Side:
             starts[begun] = n_values + 1  # behind all values, until the next page says where the next row begins
             if int(page[codes]) > _WIDEST_CODE:
                 raise ValueError("a page has codes of too many bits")
-            last = pages.sum_codes(
-                words, page, codes + 1, int(page[codes]), n, seen, starts, last, ids, hashes, previous, counts, sums
-            )
+            where = codes + 1, int(page[codes]), n, seen
+            last = pages.sum_codes((words, page), where, (starts, last), (ids, hashes), previous, counts, sums)
             if last <= pages.UNSORTED:
                 raise ValueError(not_ascending(self.name, group, pages.UNSORTED - last))
             if last != begun - 1:

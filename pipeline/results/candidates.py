@@ -108,8 +108,7 @@ def best_rows(
     score: Score,
     n: int,
     hold: bool = True,
-    above: Rank | None = None,
-    below: Rank | None = None,
+    between: tuple[Rank | None, Rank | None] = (None, None),
     drops: Sequence[Dropped] = (),
     known: Bounds | None = None,
     threads: int = MOST_THREADS,
@@ -126,13 +125,14 @@ def best_rows(
         The most rows to find. If they are held and have more than 2**24 members, fewer are found, but at least one.
     hold : bool
         Whether to hold the rows, and not only their ranks.
-    above, below : Rank or None
-        The rows rank higher than `above` and lower than `below`.
+    between : (Rank or None, Rank or None)
+        The rows rank higher than the first and lower than the second.
     drops : sequence of Dropped
         Which rows to leave out. Threads call it at the same time.
     known : dict or None
-        For a score that only goes down from one call to the next, and only with `above`: by (part, row group) what no
-        row there exceeds, as calls before have found. It is changed, and saves later calls most row groups.
+        For a score that only goes down from one call to the next, and only with a first of `between`: by (part, row
+        group) what no row there exceeds, as calls before have found. It is changed, and saves later calls most row
+        groups.
     threads : int
         The most threads that read row groups. Each takes some 60 MB for one of the largest that are written.
 
@@ -143,7 +143,7 @@ def best_rows(
     best is read no further. Memory: `n` rows, and one row group per thread. The result does not depend on the number of
     threads, or on which row groups are read.
     """
-    search = _Search(parts, score, n, hold, above, below, drops, known)
+    search = _Search(parts, score, n, hold, between, drops, known)
     for found in in_order(search.look, search.places(), min(count_cores(), threads)):
         if found is not None:
             search.add(*found)
@@ -160,13 +160,12 @@ class _Search:
         score: Score,
         n: int,
         hold: bool,
-        above: Rank | None,
-        below: Rank | None,
+        between: tuple[Rank | None, Rank | None],
         drops: Sequence[Dropped],
         known: Bounds | None,
     ):
         self._parts, self._score, self._n, self._hold = parts, score, n, hold
-        self._least, self._below, self._drops = above, below, drops  # no row up to `least` is wanted any more
+        (self._least, self._below), self._drops = between, drops  # no row up to `least` is wanted any more
         self._known = known
         self.ranks, self.rows, self.are_all = np.empty((0, _COLUMNS), np.int64), Bicliques.from_pairs([]), True
         self._new: list[tuple[np.ndarray, Bicliques]] = []

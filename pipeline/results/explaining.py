@@ -222,7 +222,7 @@ def _overlapping(
     run: Run, parts: Parts, files: Sequence[Path], schema: pa.Schema, row: Bicliques, holes: Sides, place: Place, n: int
 ) -> pa.Table:
     """The other rows that share most edges with a biclique, in one pass over those that can share as many."""
-    best = best_rows(parts, SharedEdges(row, holes, parts.n_vertices), n + 1, hold=False, above=ABOVE_NOTHING)
+    best = best_rows(parts, SharedEdges(row, holes, parts.n_vertices), n + 1, hold=False, between=(ABOVE_NOTHING, None))
     others = [(one, edges) for one, edges in zip(best.places, best.ranks[:, 0], strict=True) if one != place][:n]
     rows = rows_at(files, [one for one, _ in others], schema)
     shared = {

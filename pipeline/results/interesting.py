@@ -69,7 +69,7 @@ def distinct_rows(parts: Parts, score: Score, n: int, most: float, drops: Sequen
     kept, below = _Kept(parts.n_vertices, n, most), None
     chosen = [np.empty((0, 7), np.int64)]
     for size in rounds(n):
-        found = best_rows(parts, score, size, below=below, drops=[*drops, kept.are_repeats])
+        found = best_rows(parts, score, size, between=(None, below), drops=[*drops, kept.are_repeats])
         assert found.rows is not None
         chosen.append(found.ranks[kept.add(found.rows)])
         if found.are_all or kept.is_full:
@@ -185,7 +185,7 @@ def cover_rows(parts: Parts, n: int) -> list[Chosen]:
     kind = _CoveredBits if min(parts.n_vertices) <= _FEW_VERTICES else _Covered
     edges, chosen, sizes, known = kind(parts.n_vertices), list[Chosen](), rounds(n), Bounds()
     while len(chosen) < n:
-        found = best_rows(parts, edges, next(sizes), above=ABOVE_NOTHING, known=known)
+        found = best_rows(parts, edges, next(sizes), between=(ABOVE_NOTHING, None), known=known)
         chosen += _chosen_among(found, edges, n - len(chosen))
         if found.are_all:
             break

@@ -27,7 +27,7 @@ def of_series(
         (place / name).mkdir(exist_ok=True)
     source = stored(place / "made" / f"{series}-{day}.parquet", edges)
     path, limits = place / "runs" / f"{series}-{day}", RunLimits(max_results=max_results)
-    steps.start(str(source), path, RunOptions(source=str(source), engine="cpu"), limits, False, None, series, day)
+    steps.start(str(source), path, RunOptions(source=str(source), engine="cpu"), limits, False, None, (series, day))
     steps.run(path, WorkerOptions(workers=0), limits, False)
     return path
 

@@ -40,9 +40,8 @@ def of_series(machines: Machines, day: str, edges: set[tuple[int, int]], series:
     url, limits = url_of_night(machines, day), RunLimits(max_results=1 if series == "stopped" else None)
     options = RunOptions(source=source, engine="cpu", search=Search(min_left=min_left))
     path = driven(Path(url))
-    steps.start(
-        source, path, options, limits, False, CallOptions(ingest_on="cpu"), "g" if series == "stopped" else series, day
-    )
+    origin = "g" if series == "stopped" else series, day
+    steps.start(source, path, options, limits, False, CallOptions(ingest_on="cpu"), origin)
     steps.run(path, WorkerOptions(workers=0), limits, False)
     return url
 

@@ -214,7 +214,7 @@ def test_nothing_outside_a_buffer_is_read_or_written():
         with np.errstate(over="ignore"):
             words = checked(raw[: len(raw) & ~7].view(np.uint64))
             codes = parquet_pages.sum_codes.function(
-                words, buffer, at, width, values, 0, starts, -1, ids, hashes, previous, counts, sums
+                (words, buffer), (at, width, values, 0), (starts, -1), (ids, hashes), previous, counts, sums
             )
         ended["codes"] += codes >= 0
     assert min(ended.values()) > 5, ended
@@ -249,7 +249,7 @@ def pages_of(codes: list[int], length: int, starts: list[int], ids: list[int]) -
         own = codes[first : first + length]
         page = np.array([byte for code in own for byte in (1 << 1, code)], np.uint8)
         row = parquet_pages.sum_codes(
-            words, page, 0, 3, len(own), first, begins, row, known, hashes, previous, counts, sums
+            (words, page), (0, 3, len(own), first), (begins, row), (known, hashes), previous, counts, sums
         )
         if row < 0:
             break
@@ -273,9 +273,8 @@ def test_a_run_of_one_code_in_a_row_is_no_set():
     known, counts, previous = np.zeros(1, np.int32), np.zeros(1, np.int64), np.zeros(1, np.int64)
     page, words, one = np.array([3 << 1, 0], np.uint8), np.empty(0, np.uint64), np.ones(1, np.uint64)
     for starts, expected in (([0, 1, 2], 2), ([0, 1, 9], parquet_pages.UNSORTED - 1)):
-        found = parquet_pages.sum_codes(
-            words, page, 0, 1, 3, 0, np.array([*starts, 99]), -1, known, one, previous, counts, np.zeros(3, np.uint64)
-        )
+        rows, sums = (np.array([*starts, 99]), -1), np.zeros(3, np.uint64)
+        found = parquet_pages.sum_codes((words, page), (0, 1, 3, 0), rows, (known, one), previous, counts, sums)
         assert found == expected
 
 
