@@ -213,7 +213,7 @@ def test_masks_that_do_not_fit_are_refused_before_all_bicliques_are_found():
         ({"max_bytes": 0}, "max_bytes must be a whole number of at least 1"),
         ({"max_bytes": np.int64(3)}, "take more than 3 B;"),
         ({"workers": -1}, "workers must be 0 or more"),
-        ({"min_weight": "4"}, "smallest weight must be a number"),
+        ({"min_weight": "4"}, "min_weight must be a number"),
         ({"engine": "gpu"}, "gpu"),
     ],
 )
