@@ -64,6 +64,7 @@ GIVEN = [((0, 4), (1,)), ((2,), ()), ((), (3,)), ((1,), (2, 5))]
 @pytest.mark.parametrize(
     ("asked", "given"), [*zip(QUESTIONS, GIVEN, strict=True)], ids=["pairs", "fewer", "each", "two"]
 )
+@pytest.mark.first(2)
 def test_those_with_given_members_are_those_of_all_that_contain_them(asked, given, tmp_path):
     left, right = given
     members = {"containing_left": left, "containing_right": right}

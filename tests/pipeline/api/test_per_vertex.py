@@ -105,6 +105,7 @@ class OneNode(ReferenceEngine):
 
 
 @pytest.mark.parametrize("seed", [*range(4), *(pytest.param(k, marks=pytest.mark.exhaustive) for k in range(4, 12))])
+@pytest.mark.first(2)
 def test_many_random_graphs_cut_into_slices_of_no_time(seed):
     """Seven workers with two engines take turns, and each leaves work over. Their totals come from ledger entries."""
     rng = np.random.default_rng(seed)

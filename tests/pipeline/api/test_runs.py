@@ -118,6 +118,7 @@ def test_tiny_buffers_and_slices_of_10_ms_give_the_same(tmp_path, monkeypatch):
     ],
     ids=str,
 )
+@pytest.mark.first(4)
 def test_thresholds_prune_and_filter_the_maximal_bicliques(tmp_path, search):
     source = write_edges(tmp_path / "g.parquet", SMALL)
     every = rows_of(bq.mine(source, tmp_path / "all", **QUIET))

@@ -63,6 +63,7 @@ def said(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
         "verify --quiet --json",
     ],
 )
+@pytest.mark.first(6)
 def test_a_command_says_of_an_address_what_it_says_of_a_folder(kept, capsys, words):
     first, *others = [word for word in words.split() if word != "--json"]
     more = ["--json"] if "--json" in words else []

@@ -131,6 +131,7 @@ def test_a_comparison_that_does_not_get_there_is_made_again(machines: Machines, 
     assert changes_in(machines, "2026-01-03").keys() == set(CHANGES_FILES)
 
 
+@pytest.mark.exhaustive
 def test_a_comparison_that_is_replaced_while_it_is_read_is_none(machines: Machines) -> None:
     of_series(machines, "2026-01-01", EDGES)
     last = of_series(machines, "2026-01-02", LESS)
@@ -171,6 +172,7 @@ def test_readers_get_it(machines: Machines) -> None:
     assert "../2026-01-01/report.html" in bq.report(last).read_text()
 
 
+@pytest.mark.exhaustive
 def test_a_listing_that_lags_finds_an_older_run_or_none(machines: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
     first = of_series(machines, "2026-01-01", EDGES)
     of_series(machines, "2026-01-02", EDGES)

@@ -171,6 +171,7 @@ def test_a_row_with_the_id_of_another_one_is_not_proven(tmp_path, labels):
 
 @pytest.mark.parametrize("labels", ["numbers", "words", "dense"])
 @pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.first(2)
 def test_a_row_whose_members_do_not_ascend_is_not_proven(tmp_path, labels, side):
     source = write_edges(tmp_path / "g.parquet", random_edges(30, 25, 0.4, 1), labels == "words")
     ids = "dense" if labels == "dense" else "labels"

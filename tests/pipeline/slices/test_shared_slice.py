@@ -162,6 +162,7 @@ def test_a_worker_that_leaves_hands_its_shared_slice_back(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("error", [ResourceError("the disk is full"), RuntimeError("a bug")], ids=["ours", "other"])
+@pytest.mark.first(1)
 def test_a_thread_that_fails_ends_the_slice_and_leaves_no_file(tmp_path, monkeypatch, error):
     """It fails when another thread has written a part. The slice is tried again, and nothing of it counts before."""
     folder, all_of, stretch = prepared(tmp_path), SliceSearch.all_of, PartWriter.write_stretch

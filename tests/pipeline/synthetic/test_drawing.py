@@ -74,6 +74,7 @@ def test_degrees_descend_to_at_least_one_and_have_the_sum(n: int, edges: int, ex
 
 
 @pytest.mark.parametrize("exponent", [2.1, 2.5, 3.0])
+@pytest.mark.first(1)
 def test_degrees_fall_as_the_exponent_says(exponent: float) -> None:
     """Beyond the bend, ten times the degree is had by ``10**(1 - exponent)`` as many vertices."""
     found = power_law("left", 10**8, 10**9, Decimal(str(exponent)), 10**6)
