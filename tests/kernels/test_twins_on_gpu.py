@@ -122,8 +122,12 @@ def test_classes_are_weighed_for_sizes_and_filters(seed):
 @pytest.mark.parametrize("seed", [4, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in (10, 20))])
 @pytest.mark.parametrize(
     ("sizes", "limits"),
-    [(MERGING, Limits()), (MERGING, Limits(rows=500)), (GIVING, Limits()), (POOR, Limits())],
-    ids=["merging", "limited", "giving", "poor"],
+    [
+        pytest.param(MERGING, Limits(), id="merging", marks=pytest.mark.exhaustive),
+        pytest.param(MERGING, Limits(rows=500), id="limited"),
+        pytest.param(GIVING, Limits(), id="giving", marks=pytest.mark.exhaustive),
+        pytest.param(POOR, Limits(), id="poor"),
+    ],
 )
 def test_the_rows_of_merged_hubs_have_all_members_of_each_class(sizes, limits, seed):
     """Some of them when the output is full, and nodes that wait to be emitted are left over then."""

@@ -150,7 +150,9 @@ def test_a_connection_that_always_ends_in_the_middle(large: Path, other: Path, b
     check_complete(bucket.below(PREFIX), large)
 
 
-@pytest.mark.parametrize("what", ["list", "part", pytest.param("get", marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "what", ["list", *(pytest.param(each, marks=pytest.mark.exhaustive) for each in ("part", "get"))]
+)
 @pytest.mark.usefixtures("hasty")
 def test_a_store_that_says_nothing(run: Path, other: Path, bucket: Bucket, what: str) -> None:
     """The connection stays, and no answer comes."""

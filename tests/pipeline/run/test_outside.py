@@ -111,6 +111,7 @@ def test_no_run_is_kept_above_its_own_input(machines: Machines, runs: Path) -> N
         assert bq.mine(source, bucket.url(beside), workers=0, progress=False).complete
 
 
+@pytest.mark.exhaustive
 def test_a_store_that_does_not_tell_what_lies_above_has_the_last_word(machines: Machines, runs: Path) -> None:
     """Credentials may be good for one place alone."""
     bucket = machines.bucket
