@@ -149,8 +149,7 @@ def parent_at(path: Path) -> Run:
     try:
         manifest = run.folder.manifest()
         if manifest is None:
-            outcome = run.ended()
-            raise InputError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
+            raise InputError(f"{path} is not complete; continue with: {how_to_resume(path, run.ended())}")
         if manifest.schema_version != SCHEMA_VERSION:
             raise InputError(f"{path} has rows of schema {manifest.schema_version}, not {SCHEMA_VERSION}; mine again")
         if (reason := why_not_whole(run, manifest)) is not None:

@@ -147,8 +147,7 @@ def _complete(path: Path) -> tuple[Run, Manifest]:
         )
     manifest = run.folder.manifest()
     if manifest is None:
-        outcome = run.ended()
-        raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
+        raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, run.ended())}")
     damage = run.folder.damage(manifest)
     if damage:
         raise IncompleteError(f"{damage}; mend it with: {how_to_resume(path)}")

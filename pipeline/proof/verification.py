@@ -233,8 +233,7 @@ def verify_run(
     run = Run.with_holes(path)
     search, manifest = run.options.search, run.folder.manifest()
     if manifest is None:
-        outcome = run.ended()
-        raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, outcome)}")
+        raise IncompleteError(f"{path} is not complete; continue with: {how_to_resume(path, run.ended())}")
     if run.job.rows == "none":
         raise InputError(f"{path} was mined with {as_option('count_only', True)}: it holds no bicliques to verify")
     damage = run.folder.damage(manifest)

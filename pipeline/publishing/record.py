@@ -111,10 +111,9 @@ def sealed(path: Path) -> Contents:
         )
     manifest = run.folder.manifest()
     if manifest is None:
-        outcome = run.ended()
         raise IncompleteError(
             f"{path} is not complete, and only a complete run is published; continue with: "
-            f"{how_to_resume(path, outcome)}"
+            f"{how_to_resume(path, run.ended())}"
         )
     if (reason := _why_damaged(run, manifest)) is not None:
         raise IncompleteError(f"{reason}; mend it with: {how_to_resume(path)}")

@@ -65,16 +65,15 @@ def find_communities(
     """
     rows = _Rows(parts, hashes, least)
     steps = [step for step in STEPS if step == 0 or (rows.excess >= step).any()]
+    forests = _forests(edges, rows, steps)
+    tops = [_tops(forest, rows.excess >= step) for step, forest in zip(steps, forests, strict=True)]
     settings = []
-    for step, forest in reversed([*zip(steps, _forests(edges, rows, steps), strict=True)]):
-        top = forest[rows.excess >= step]
-        while not np.array_equal(above := forest[top], top):
-            top = above
+    for step, top in zip(steps, tops, strict=True):
         each = np.bincount(top)
         n = least[0] + step, least[1] + step, each.sum(), np.count_nonzero(each), each.max(initial=0)
         settings.append(dict(zip(("left", "right", "bicliques", "communities", "largest"), map(int, n), strict=True)))
-    is_top = top == np.arange(len(top))
-    own = (np.cumsum(is_top) - 1)[top]
+    is_top = tops[0] == np.arange(len(tops[0]))
+    own = (np.cumsum(is_top) - 1)[tops[0]]
     sizes, ids, sums = np.bincount(own), rows.ids[is_top], np.zeros(np.count_nonzero(is_top), np.uint64)
     np.minimum.at(ids, own, rows.ids)
     np.add.at(sums, own, rows.ids.view(np.uint64))
@@ -82,17 +81,21 @@ def find_communities(
     own, ids = np.argsort(order)[own], ids[order]
     found = *rows.members(0, own, len(ids)), *rows.members(1, own, len(ids)), sizes[order].astype(VERTEX), ids
     fingerprint = int(np.add.reduce(splitmix64(sums), dtype=np.uint64))
-    return settings[::-1], fingerprint, Bicliques(*found), pa.table({"id": rows.ids, "community": ids[own]})
+    return settings, fingerprint, Bicliques(*found), pa.table({"id": rows.ids, "community": ids[own]})
+
+
+def _tops(forest: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """The first row of the community of each of these rows."""
+    top = forest[which]
+    while not np.array_equal(above := forest[top], top):
+        top = above
+    return top
 
 
 def _once(parts: list[np.ndarray]) -> np.ndarray:
     """All numbers, each once, ascending. `np.unique` takes five times as long."""
     found = np.sort(np.concatenate(parts))
     return found[np.diff(found, prepend=-1) != 0]
-
-
-def _sides(rows: Bicliques) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    return (rows.left_indptr, rows.left), (rows.right_indptr, rows.right)
 
 
 class _Rows:
@@ -111,7 +114,7 @@ class _Rows:
         told: list[tuple[Any, ...]] = [(none[0].view(np.int64), *none, none[0].view(np.int64))]
         for k, rows in enumerate(in_order(self._read, self._places, count_cores())):
             sums = np.empty((2, len(rows)), np.uint64)
-            for side, (indptr, members) in enumerate(_sides(rows)):
+            for side, (members, indptr) in enumerate(rows.sides):
                 sum_lists(members, indptr, hashes[side], self.counts[side], sums[side])
             if (wrong := mixed(*sums) != rows.ids.view(np.uint64)).any():
                 raise IncompleteError(f"{rows.ids[wrong][0]} is not the id of the members of its row; verify the run")
@@ -140,7 +143,7 @@ class _Rows:
         width = len(self.hashes[side])
 
         def of_group(k: int) -> np.ndarray:
-            indptr, members = _sides(self.group(k))[side]
+            members, indptr = self.group(k).sides[side]
             own = communities[self.starts[k] : self.starts[k + 1]]
             each, seen = np.empty(len(members) + 1, np.int64), np.full(width, -1)
             return each[: _MEMBERS_OF_SETS(indptr, members, own, width, seen, each)]
@@ -177,8 +180,9 @@ def _forests(edges: Iterable[tuple[np.ndarray, np.ndarray]], rows: _Rows, steps:
     fixed = least, levels, (indptr, indices, at_bits, bits), rows.hashes[side], sums, table, up
 
     def walk(group: int) -> None:
-        sides, first = _sides(rows.group(group)), int(rows.starts[group])
-        own = *sides[side], np.diff(sides[1 - side][0])
+        sides, first = rows.group(group).sides, int(rows.starts[group])
+        (members, offsets), (_, others_at) = sides[side], sides[1 - side]
+        own = offsets, members, np.diff(others_at)
         scratch = (np.zeros(len(others) + 1, dtype) for dtype in (np.int32, np.uint64, np.int32, np.uint64))
         if (lacks := _JOIN_ROWS(own, first, *fixed, (*scratch, np.empty(least[0], np.int64)))) >= 0:
             raise IncompleteError(f"a biclique that overlaps {rows.ids[lacks]} is missing; verify the run")
